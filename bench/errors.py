@@ -1,0 +1,107 @@
+"""Every exception that is expected to cross a module's border.
+
+    BenchError                a user's mistake: printed as one line, exit code 2
+    |-- ConfigError           a config that cannot be run as it stands
+    |-- PackError             a scenario pack that cannot be used
+    |-- EndpointError         a model endpoint that cannot be used at all
+    `-- ResultsError          a results folder that cannot be read or written
+
+    CallFailed                one call to a model brought no usable reply
+    |-- RateLimited           429: refused unpaid, may say when to come back
+    |-- ServerFailed          5xx: refused unpaid
+    |-- Unreachable           no connection: unpaid
+    |-- TimedOut              the prompt was sent and paid, nothing came back in time
+    |-- CutOff                the connection broke in mid-reply: paid, partly received
+    `-- BadAnswer             the endpoint answered something that is no chat completion, or refused for good
+
+    GaveUp                    a trial used up its attempts: a result, not an error
+
+Expected *rejections* are data (`bench.runtime.boundary.Rejected`), never exceptions.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchError(Exception):
+    """A user's mistake. Its text is one line: what is wrong, where, and what to do."""
+
+
+class ConfigError(BenchError):
+    pass
+
+
+class PackError(BenchError):
+    pass
+
+
+class EndpointError(BenchError):
+    pass
+
+
+class ResultsError(BenchError):
+    pass
+
+
+class CallFailed(Exception):
+    """One call to a model brought no usable reply.
+
+    `paid` says whether the provider did the work, `passing` whether to try the same call again,
+    `partial` is the text that did arrive, `retry_after` the seconds the server asked for.
+    """
+
+    kind = "failed"
+    paid = False
+    passing = True
+
+    def __init__(self, detail: str, *, retry_after: float | None = None, partial: str = "", injected: bool = False):
+        super().__init__(detail)
+        self.detail = detail
+        self.retry_after = retry_after
+        self.partial = partial
+        self.injected = injected
+
+
+class RateLimited(CallFailed):
+    kind = "rate_limited"
+
+
+class ServerFailed(CallFailed):
+    kind = "server_failed"
+
+
+class Unreachable(CallFailed):
+    kind = "unreachable"
+
+
+class TimedOut(CallFailed):
+    kind = "timed_out"
+    paid = True
+
+
+class CutOff(CallFailed):
+    kind = "cut_off"
+    paid = True
+
+
+class BadAnswer(CallFailed):
+    kind = "bad_answer"
+    passing = False
+
+
+class GaveUp(Exception):
+    """The attempts for a subtask, or the tries for a call, are used up."""
+
+    def __init__(self, subtask: str, reason: str):
+        super().__init__(f"{subtask}: {reason}")
+        self.subtask = subtask
+        self.reason = reason
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error line for an unknown name: the nearest known one, or all of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names) or 'none'}"

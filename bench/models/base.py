@@ -1,0 +1,81 @@
+"""Who answers. One method: a request in, a reply out; everything else about a model is its own affair."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True)
+class Message:
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What a request is for. It is never sent to a real model; simulated and recorded ones find their reply by it."""
+
+    scenario: str
+    subtasks: tuple[str, ...]
+    repetition: int
+    attempt: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """One chat completion. `seed` is the same for every architecture at the same repetition and attempt."""
+
+    messages: tuple[Message, ...]
+    seed: int
+    purpose: Purpose
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the provider says it counted, in its own tokens."""
+
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """`finish` is the provider's finish reason (`stop`, `length`, `content_filter`); `usage` is None if it told none."""
+
+    text: str
+    finish: str = "stop"
+    usage: Usage | None = None
+
+
+Sleep = Callable[[float], Awaitable[None]]
+"""Let seconds pass on the trial's clock: a real sleep for a live trial, none at all for a simulated one."""
+
+
+class Model(Protocol):
+    """`name` and `parameters` go into the trial's digest and the run's manifest; neither holds a key.
+
+    `virtual` models do not take real time: their seconds run on the trial's own clock.
+    `endpoint` names what is shared: calls to one endpoint are bounded together by `concurrency`.
+    """
+
+    name: str
+    virtual: bool
+    endpoint: str
+    concurrency: int
+
+    @property
+    def parameters(self) -> dict[str, object]: ...
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Answer, or raise a `bench.errors.CallFailed`. The caller owns all retries."""
+        ...
+
+    async def prepare(self) -> None:
+        """Prove that the model can be used before a run starts; raises EndpointError where it cannot."""
+        ...
+
+    async def close(self) -> None: ...
