@@ -71,9 +71,7 @@ class PackFolder:
 
     def _wrong(self, path: Path) -> WrongAnswer:
         value = self._json(path)
-        if not (
-            isinstance(value, dict) and isinstance(value.get("why"), str) and isinstance(value.get("outputs"), dict)
-        ):
+        if not (isinstance(value, dict) and isinstance(value.get("why"), str) and isinstance(value.get("outputs"), dict)):
             raise PackError(f'{path}: must be an object with "why" (a text) and "outputs" (an object)')
         return WrongAnswer(path.stem, value["why"], value["outputs"])
 
@@ -137,7 +135,8 @@ def load_pack(name: str, roots: Iterable[Path]) -> Scenario:
     if not isinstance(loaded, Scenario):
         raise PackError(f"{folder.path / 'scenario.py'}: scenario(folder) must return a bench.scenario.Scenario")
     refuse(loaded)
-    return dataclasses.replace(loaded, digest=folder.digest())
+    full = pack if folder.size == sizes[0] else f"{pack}:{folder.size}"
+    return dataclasses.replace(loaded, name=full, size=folder.size, digest=folder.digest())
 
 
 def sizes_of(folder: Path) -> tuple[str, ...]:
@@ -152,9 +151,7 @@ def _load_module(folder: Path) -> ModuleType:
     name = f"bench_pack_{unique}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(
-        name, folder / "scenario.py", submodule_search_locations=[str(folder)]
-    )
+    spec = importlib.util.spec_from_file_location(name, folder / "scenario.py", submodule_search_locations=[str(folder)])
     if spec is None or spec.loader is None:
         raise PackError(f"{folder / 'scenario.py'}: is no Python module")
     module = importlib.util.module_from_spec(spec)

@@ -124,7 +124,7 @@ class WrongAnswer:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A pack, loaded in one size.
+    """A pack, loaded in one size; `name` is the pack's, followed by `:size` where that is not its first.
 
     grade       (answer, the pack's truth folder) -> Grade; the only code that reads the truth
     reference   subtask -> the JSON of an output that solves it
@@ -144,3 +144,9 @@ class Scenario:
     baseline: Callable[[Mapping[str, str]], Mapping[str, Json]]
     secrets: tuple[str, ...] = ()
     digest: str = ""
+
+    @property
+    def decoys(self) -> Mapping[str, tuple[Json, ...]]:
+        """Plausible wrong outputs by subtask, from the wrong answers."""
+        names = {name for wrong in self.wrong for name in wrong.outputs}
+        return {name: tuple(wrong.outputs[name] for wrong in self.wrong if name in wrong.outputs) for name in names}

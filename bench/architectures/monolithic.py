@@ -1,0 +1,14 @@
+"""One call does the whole task, on AutoGen's AssistantAgent; verified at the end, a rejection means the whole call again."""
+
+from __future__ import annotations
+
+from bench.architectures.autogen import assistant
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+
+async def monolithic(task: Task, bench: Workbench) -> None:
+    proposal = await bench.propose(*task.subtasks, by=assistant)
+    while bench.verify(proposal):
+        proposal = await bench.propose(*task.subtasks, by=assistant)
+    bench.commit(proposal)

@@ -1,0 +1,65 @@
+"""Where a result comes from: the code, the packages and the machine that made it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+DISTRIBUTION = "recovery-bench"
+PACKAGE = Path(__file__).resolve().parent.parent
+AFTER_THE_RESULTS = ("analysis", "report", "cli.py", "terminal.py")
+"""Code that only reads results, or only talks to people: it determines no trial."""
+
+
+def code_digest() -> str:
+    """Of the code that determines a trial, and of the versions of the packages it stands on."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        relative = path.relative_to(PACKAGE)
+        if relative.parts[0] not in AFTER_THE_RESULTS:
+            content = path.read_bytes()
+            digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode() + content)
+    digest.update(repr(package_versions()).encode())
+    return digest.hexdigest()[:20]
+
+
+def package_versions() -> dict[str, str]:
+    """The installed versions of the packages that we require, and of Python."""
+    required = metadata.requires(DISTRIBUTION) or []
+    names = sorted({re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in required if "extra ==" not in line})
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+
+
+def code_version() -> dict[str, object]:
+    """Our version, and where there is a git checkout its commit and whether files differ from it."""
+    commit = _git("rev-parse", "HEAD")
+    changed = _git("status", "--porcelain", "--", "bench", "scenarios", "configs", "pyproject.toml")
+    return {
+        "version": metadata.version(DISTRIBUTION),
+        "commit": commit,
+        "dirty": bool(changed) if commit else None,
+        "digest": code_digest(),
+    }
+
+
+def machine() -> dict[str, object]:
+    """What kind of machine this is; no name, no address, no path."""
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "processors": os.cpu_count(),
+    }
+
+
+def _git(*words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *words], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

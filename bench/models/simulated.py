@@ -1,0 +1,87 @@
+"""A model that answers from the pack's reference, without network: for tests, for trying a pack, for large experiments.
+
+What it simulates is declared, not measured: a rate of natural failures (a required field forgotten), a habit of wrapping
+its JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's
+seed, scenario and subtasks, so that a trial is the same wherever and whenever it runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from random import Random
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bench.draws import draw_for
+from bench.models.base import Reply, Request, Sleep, Usage
+from bench.scenario import Json, Scenario
+from bench.tokens import count_tokens
+
+
+class SimulatedSettings(BaseModel):
+    """`failure_rate`: of each subtask's part of a reply. Latency: seconds a call, plus per 1,000 tokens in and out, times a
+    lognormal factor of median 1 and this `jitter` (the sd of its logarithm)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    failure_rate: float = Field(0.0, ge=0.0, le=1.0)
+    wrapping: bool = True
+    seconds_per_call: float = Field(0.4, ge=0.0)
+    seconds_per_1000_in: float = Field(0.2, ge=0.0)
+    seconds_per_1000_out: float = Field(20.0, ge=0.0)
+    jitter: float = Field(0.15, ge=0.0, le=2.0)
+    price_in: float | None = Field(None, ge=0.0)
+    price_out: float | None = Field(None, ge=0.0)
+
+
+class SimulatedModel:
+    """Answers each request with the reference outputs of the subtasks that it is for."""
+
+    virtual = True
+    concurrency = 1
+
+    def __init__(self, name: str, settings: SimulatedSettings, scenarios: Mapping[str, Scenario]):
+        self.name, self._settings = name, settings
+        self.endpoint = f"simulated:{name}"
+        self._scenarios = scenarios
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return {"kind": "simulated", **self._settings.model_dump()}
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        purpose, settings = request.purpose, self._settings
+        draw = draw_for("simulated", request.seed, purpose.scenario, *purpose.subtasks)
+        text = self._text(request, draw)
+        tokens_in, tokens_out = sum(count_tokens(message.content) for message in request.messages), count_tokens(text)
+        seconds = settings.seconds_per_call
+        seconds += (tokens_in * settings.seconds_per_1000_in + tokens_out * settings.seconds_per_1000_out) / 1000
+        await sleep(seconds * draw.lognormvariate(0.0, settings.jitter))
+        return Reply(text, usage=Usage(tokens_in, tokens_out))
+
+    def _text(self, request: Request, draw: Random) -> str:
+        scenario = self._scenarios[request.purpose.scenario]
+        outputs = {name: self._output(scenario, name, draw) for name in request.purpose.subtasks}
+        value = outputs if len(outputs) > 1 else next(iter(outputs.values()))
+        return _wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)
+
+    def _output(self, scenario: Scenario, name: str, draw: Random) -> Json:
+        value = scenario.reference[name]
+        if draw.random() >= self._settings.failure_rate:
+            return value
+        fields = scenario.task.subtask(name).output.model_fields
+        forgotten = draw.choice([field for field, info in fields.items() if info.is_required() and field in value])
+        return {field: one for field, one in value.items() if field != forgotten}
+
+    async def prepare(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+def _wrapped(value: Json, draw: Random) -> str:
+    """The JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
+    text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
+    return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)

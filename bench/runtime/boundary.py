@@ -1,0 +1,164 @@
+"""The boundary: how a reply becomes an output, and why it may not.
+
+**One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read in it. Text around
+it, code fences among it, is passed over; an opening brace that begins no JSON object (a placeholder in prose) is skipped. An
+object that the reply breaks off in the middle of is `cut_off`: nothing after it, and nothing inside it, is taken in its place.
+Line breaks inside strings are read as they stand. `NaN` and `Infinity` are no JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+from pydantic import ValidationError
+
+from bench.scenario import Context, Json, Output, Subtask
+
+Reason = Literal["empty", "refusal", "not_json", "cut_off", "schema", "check", "insufficient", "found_wrong"]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Why a subtask's output is not accepted. `detail` is one line that a repair prompt may show to the model."""
+
+    subtask: str
+    reason: Reason
+    detail: str
+    reply: str = ""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The JSON object found in a reply, and where in the text it stands: text[start:end]."""
+
+    value: dict[str, Json]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """No JSON object could be read."""
+
+    reason: Literal["empty", "refusal", "not_json", "cut_off"]
+    detail: str
+
+
+Verdict = Output | Rejected
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+_refusal = re.compile(r"^\W*(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
+
+
+def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
+    """Find the reply's JSON object by the rule above. Never raises."""
+    if finish == "content_filter":
+        return Unreadable("refusal", "the provider refused to answer")
+    if not text.strip():
+        return Unreadable("empty", "the reply is empty")
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, end = _decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            if _ran_out(text, error):
+                return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
+            start = text.find("{", max(error.pos, start + 1))
+        except (ValueError, RecursionError):
+            start = text.find("{", start + 1)
+        else:
+            return Extracted(value, start, end)
+    if _refusal.match(text):
+        return Unreadable("refusal", "the reply is a refusal")
+    return Unreadable("not_json", "the reply holds no JSON object")
+
+
+def _ran_out(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether the decoder stopped because the text ended, not because of a character in it."""
+    rest = text[error.pos :].strip().strip("`").strip()
+    return error.msg.startswith("Unterminated string") or any(whole.startswith(rest) for whole in ("true", "false", "null"))
+
+
+def judge(
+    subtasks: Sequence[Subtask],
+    values: Mapping[str, Json | Unreadable],
+    documents: Mapping[str, str],
+    earlier: Mapping[str, Output],
+) -> dict[str, Verdict]:
+    """The verdict on each subtask's value: its output where it is accepted.
+
+    values    what was proposed; a subtask may be absent
+    earlier   valid outputs, from outside, of what these subtasks read
+    A validating subtask's finding rejects the output it is about, where that is among those judged.
+    """
+    verdicts: dict[str, Verdict] = {}
+    outputs = dict(earlier)
+    for subtask in subtasks:
+        verdict = validate(subtask, values[subtask.name]) if subtask.name in values else _absent(subtask)
+        if not isinstance(verdict, Rejected):
+            outputs[subtask.name] = verdict
+            verdict = check(subtask, verdict, documents, outputs) or verdict
+        verdicts[subtask.name] = verdict
+    for subtask in subtasks:
+        verdict = verdicts[subtask.name]
+        found = None if isinstance(verdict, Rejected) else finding(subtask, verdict)
+        if found and isinstance(verdicts.get(found.subtask), Output):
+            verdicts[found.subtask] = found
+    return verdicts
+
+
+def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
+    """Hold a value against the subtask's schema."""
+    if isinstance(value, Unreadable):
+        return Rejected(subtask.name, value.reason, value.detail)
+    try:
+        return subtask.output.model_validate(value)
+    except ValidationError as error:
+        return Rejected(subtask.name, "schema", _first_violations(error))
+
+
+def _absent(subtask: Subtask) -> Rejected:
+    return Rejected(subtask.name, "schema", f"{subtask.name}: Field required")
+
+
+def _first_violations(error: ValidationError, most: int = 3) -> str:
+    """The first few schema violations, each with its place."""
+    said = [f"{'.'.join(map(str, one['loc'])) or 'the output'}: {one['msg']}" for one in error.errors()[:most]]
+    left = error.error_count() - len(said)
+    return "; ".join(said) + (f"; and {left} more" if left > 0 else "")
+
+
+def check(subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output]) -> Rejected | None:
+    """Run the subtask's checks, in order, up to the first that objects.
+
+    Where something that the subtask reads has no valid output they are not run: it would have to be made again anyway.
+    """
+    if any(name not in documents and name not in outputs for name in subtask.reads):
+        return None
+    context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
+    for one in subtask.checks:
+        objection = one(output, context)
+        if objection is not None:
+            return Rejected(subtask.name, "check", " ".join(objection.split()))
+    return None
+
+
+def insufficient(subtask: Subtask, output: Output) -> Rejected | None:
+    """Whether a valid output is too weak to build on: the second signal of runtime branching."""
+    why = subtask.sufficient(output) if subtask.sufficient else None
+    return Rejected(subtask.name, "insufficient", why) if why is not None else None
+
+
+def finding(subtask: Subtask, output: Output) -> Rejected | None:
+    """What a validating subtask's output says against an earlier subtask."""
+    found = subtask.finds(output) if subtask.finds else None
+    return Rejected(found.subtask, "found_wrong", found.reason) if found else None

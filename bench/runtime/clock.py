@@ -1,0 +1,149 @@
+"""A trial's clock: where its seconds went.
+
+    API time        the union of the intervals in which a call was in flight
+    waiting         for a slot or a back-off, where no call was in flight
+    framework time  the time in which the trial's own code ran and no call was in flight: measured step by step, so that
+                    another trial's work on the same event loop is never counted here
+
+A live trial's seconds are real. A virtual trial (simulated or recorded model) does not sleep: `sleep` moves its clock on,
+and calls that are in flight together overlap as they would; its framework time is real all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import itertools
+from collections.abc import Awaitable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, Literal, TypeVar
+
+Result = TypeVar("Result")
+Interval = tuple[float, float]
+_current: contextvars.ContextVar[TrialClock | None] = contextvars.ContextVar("trial_clock", default=None)
+
+
+class TrialClock:
+    def __init__(self, virtual: bool):
+        self.virtual = virtual
+        self.framework_seconds = 0.0
+        self._epoch = perf_counter()
+        self._virtual_now = 0.0
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+        self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
+        self._standing = 0
+        self._mark = 0.0
+
+    def now(self) -> float:
+        """Seconds since the trial began."""
+        return self._virtual_now if self.virtual else perf_counter() - self._epoch
+
+    async def sleep(self, seconds: float) -> None:
+        if not self.virtual:
+            await asyncio.sleep(seconds)
+            return
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[None] = loop.create_future()
+        heapq.heappush(self._sleepers, (self._virtual_now + seconds, next(self._numbers), woken))
+        # Two turns of the loop let the trial's other tasks begin their own sleeps before time moves on.
+        loop.call_soon(loop.call_soon, self._wake_next)
+        await woken
+
+    def _wake_next(self) -> None:
+        due, _, woken = heapq.heappop(self._sleepers)
+        self._virtual_now = max(self._virtual_now, due)
+        if not woken.done():
+            woken.set_result(None)
+
+    @contextmanager
+    def standing(self, what: Literal["call", "wait"]) -> Iterator[None]:
+        """While inside, a call is in flight or the trial waits: nothing of it is framework time."""
+        self._accrue()
+        self._standing += 1
+        started = self.now()
+        try:
+            yield
+        finally:
+            self._intervals[what].append((started, self.now()))
+            self._accrue()
+            self._standing -= 1
+
+    @property
+    def api_seconds(self) -> float:
+        return total(union(self._intervals["call"]))
+
+    @property
+    def waiting_seconds(self) -> float:
+        together = total(union(self._intervals["call"] + self._intervals["wait"]))
+        return together - self.api_seconds
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
+        """Await `work`, counting the time in which it, or a task that it started, really ran."""
+        _current.set(self)
+        return _Metered(self, work)
+
+    def _accrue(self) -> None:
+        now = perf_counter()
+        if not self._standing:
+            self.framework_seconds += now - self._mark
+        self._mark = now
+
+    def _enter(self) -> None:
+        self._mark = perf_counter()
+
+
+class _Metered:
+    """Passes every step of a coroutine through, with the clock running only during the steps."""
+
+    def __init__(self, clock: TrialClock, work: Coroutine[Any, Any, Any]):
+        self._clock, self._work = clock, work
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        clock, work = self._clock, self._work
+        step, value = work.send, None
+        while True:
+            clock._enter()
+            try:
+                awaited = step(value)
+            except StopIteration as done:
+                return done.value
+            finally:
+                clock._accrue()
+            try:
+                value = yield awaited
+                step = work.send
+            except BaseException as error:  # a cancellation belongs to the work: it is thrown in there
+                value, step = error, work.throw
+
+
+async def _metered(clock: TrialClock, work: Coroutine[Any, Any, Result]) -> Result:
+    return await _Metered(clock, work)  # type: ignore[no-any-return]
+
+
+def meter_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Let tasks that a trial starts on this loop count for its clock, too."""
+
+    def factory(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
+        clock = _current.get()
+        metered = _metered(clock, work) if clock and asyncio.iscoroutine(work) else work
+        return asyncio.Task(metered, loop=loop, **options)
+
+    loop.set_task_factory(factory)
+
+
+def union(intervals: list[Interval]) -> list[Interval]:
+    """The same points in time as disjoint intervals, in order."""
+    merged: list[Interval] = []
+    for start, end in sorted(intervals):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def total(intervals: list[Interval]) -> float:
+    return sum(end - start for start, end in intervals)

@@ -1,0 +1,91 @@
+"""How subtasks become a prompt. One renderer for all architectures: they differ in which subtasks share a call, not in words.
+
+system   the pack's role, and that the answer is one JSON object
+user     per subtask: its instructions; then each thing read, under its name; then the form of the output
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from bench.models.base import Message
+from bench.runtime.boundary import Rejected
+from bench.scenario import Json, Output, Subtask, Task
+
+Repair = Literal["none", "reason", "reason+reply"]
+ANSWER_RULE = "Answer with one JSON object of the given form and nothing else."
+
+
+def render(
+    task: Task, subtasks: Sequence[Subtask], inputs: Mapping[str, str], rejected: Rejected | None, repair: Repair
+) -> tuple[Message, Message]:
+    """The messages that ask for the outputs of `subtasks`, given the texts of all that they read from outside the call."""
+    parts = [_instructions(subtask, step, len(subtasks)) for step, subtask in enumerate(subtasks, 1)]
+    parts += [f"# Input: {name}\n{text}" for name, text in inputs.items()]
+    parts.append(f"# Form of the answer\n{form(subtasks)}")
+    if rejected and repair != "none":
+        parts.append(_repair(rejected, repair))
+    return Message("system", f"{task.role}\n{ANSWER_RULE}"), Message("user", "\n\n".join(parts))
+
+
+def _instructions(subtask: Subtask, step: int, of: int) -> str:
+    heading = f"# Step {step}: {subtask.name}" if of > 1 else f"# Task: {subtask.name}"
+    return f"{heading}\n{subtask.instructions}"
+
+
+def _repair(rejected: Rejected, repair: Repair) -> str:
+    shown = f"\nIt was:\n{rejected.reply}" if repair == "reason+reply" and rejected.reply else ""
+    return f"# Your last answer was rejected\nReason: {rejected.detail}{shown}\nGive the whole answer again, corrected."
+
+
+def form(subtasks: Sequence[Subtask]) -> str:
+    """The output's form: one subtask's own, or an object with one field for each of several subtasks."""
+    if len(subtasks) == 1:
+        return form_of(subtasks[0].output)
+    fields = [f'"{subtask.name}": {_indent(form_of(subtask.output))}' for subtask in subtasks]
+    return "{\n" + _indent(",\n".join(fields), first=True) + "\n}"
+
+
+@lru_cache(maxsize=256)
+def form_of(output: type[Output]) -> str:
+    """A JSON schema as a person would write it down: {"name": string, "kind": "a" | "b"}, with descriptions behind //."""
+    schema = output.model_json_schema()
+    return _form(schema, schema.get("$defs", {}))
+
+
+def _form(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
+    if "$ref" in schema:
+        return _form(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
+    if "properties" in schema:
+        return _object(schema, defs)
+    if "const" in schema or "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
+    if "anyOf" in schema:
+        return " | ".join(_form(one, defs) for one in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"[{_form(schema.get('items', {}), defs)}, ...]"
+    return _scalar(schema)
+
+
+def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
+    lines = []
+    fields = list(schema["properties"].items())
+    for number, (name, field) in enumerate(fields, 1):
+        comma = "," if number < len(fields) else ""
+        said = f"  // {field['description']}" if "description" in field else ""
+        lines.append(f'"{name}": {_indent(_form(field, defs))}{comma}{said}')
+    return "{\n" + _indent("\n".join(lines), first=True) + "\n}"
+
+
+def _scalar(schema: Mapping[str, Json]) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    bounds = f" from {low} to {high}" if low is not None and high is not None else ""
+    return f"{schema.get('type', 'any value')}{bounds}"
+
+
+def _indent(text: str, first: bool = False) -> str:
+    indented = text.replace("\n", "\n  ")
+    return f"  {indented}" if first else indented

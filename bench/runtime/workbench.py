@@ -1,0 +1,251 @@
+"""The workbench: all that an architecture can do. It renders, asks, injects, verifies, commits and logs.
+
+    propose      ask a model for the outputs of one or more subtasks, in one call
+    verify       hold a proposal against schemas and checks: the first Rejected, or None
+    commit       write a verified proposal to the state
+    hand_on      write a proposal to the state unverified; `checkpoint` verifies later what was handed on
+    skip, reopen commit without a model what is not needed; take back what a validating subtask found wrong
+
+An architecture decides only when a failure is detected and what is run again; that is why it is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bench.draws import seed_of
+from bench.errors import GaveUp
+from bench.models.base import Message, Purpose, Reply
+from bench.runtime import boundary
+from bench.runtime.boundary import Rejected, Unreadable, Verdict
+from bench.runtime.caller import Ask, Caller, Received
+from bench.runtime.effects import dump
+from bench.runtime.events import Answered, Cause, Committed, Event, Judged
+from bench.runtime.exposure import Exposure
+from bench.runtime.faults import Receipt, Weather
+from bench.runtime.prompt import Repair, render
+from bench.runtime.proposal import Part, Proposal, parts_of, reread
+from bench.runtime.state import Source, State, Version
+from bench.scenario import Answer, Json, Output, Subtask, Task
+
+Line = Callable[[Sequence[Message]], Awaitable[Reply]]
+"""The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
+
+Agent = Callable[[Sequence[Message], Line], Awaitable[str]]
+"""Who conducts a call: given the rendered messages and the line, it returns the text to be read."""
+
+UNREADABLE = ("empty", "refusal", "not_json", "cut_off")
+"""Reasons that concern a whole reply: whatever fault it carried has been seen."""
+
+
+async def direct(messages: Sequence[Message], line: Line) -> str:
+    """The agent that sends the messages as they are, once."""
+    return (await line(messages)).text
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an experiment decides for all its trials. `max_attempts` bounds the proposals for one subtask in one trial."""
+
+    max_attempts: int = 3
+    repair: Repair = "reason"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the experiment a trial stands: all that its draws and its models' seeds depend on."""
+
+    seed: int
+    scenario: str
+    repetition: int
+
+
+class Workbench:
+    def __init__(
+        self,
+        task: Task,
+        place: Place,
+        settings: Settings,
+        caller: Caller,
+        weather: Weather,
+        decoys: Mapping[str, Sequence[Json]],
+        emit: Callable[[Event], None],
+        keep: Callable[[str], str],
+    ):
+        self._task, self._place, self._settings = task, place, settings
+        self._caller, self._weather, self._emit, self._keep = caller, weather, emit, keep
+        self._state = State(task.documents)
+        self._exposure = Exposure(task, self._state, weather, decoys)
+        self._attempts: dict[str, int] = {}
+        self._failed: set[str] = set()
+        self._carried: dict[str, tuple[Receipt, ...]] = {}
+
+    def done(self, subtask: Subtask) -> bool:
+        """Whether the state holds an output of this subtask: the completion signal."""
+        return subtask.name in self._state
+
+    async def propose(self, *subtasks: Subtask, repair: Rejected | None = None, by: Agent = direct) -> Proposal:
+        """Ask a model for these subtasks' outputs, in one call. `repair` is told to it as the repair setting says.
+
+        Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used.
+        """
+        names = [subtask.name for subtask in subtasks]
+        ask = self._next_attempt(names)
+        attempt = ask.purpose.attempt
+        sources = self._sources(subtasks)
+        inputs = {source.name: self._text_of(source) for source in sources}
+        inputs, receipts = self._exposure.read(subtasks, inputs, attempt, self._caller.calls + 1)
+        received: list[Received] = []
+
+        async def line(messages: Sequence[Message]) -> Reply:
+            spoil = lambda reply, call: self._exposure.spoil(reply, subtasks, attempt, call)  # noqa: E731
+            received.append(await self._caller.call(messages, ask, spoil))
+            return Reply(received[-1].text, received[-1].finish)
+
+        text = await by(render(self._task, subtasks, inputs, repair, self._settings.repair), line)
+        last = received[-1]
+        parts = parts_of(text, last.finish, subtasks)
+        carried = (*receipts, *(receipt for one in received for receipt in one.receipts))
+        return Proposal(subtasks, attempt, last.call, text, parts, sources, carried)
+
+    def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
+        """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
+        it is strong enough to build on. Leaves a verdict for each part; returns the first rejection, with the reply."""
+        values = {name: part.value for name, part in proposal.parts.items()}
+        verdicts = self._judge(proposal.subtasks, values)
+        if sufficiency:
+            verdicts = {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()}
+        for name, verdict in verdicts.items():
+            self._leave_verdict(name, proposal.call, verdict, proposal.receipts)
+        rejected = _first_rejected(verdicts)
+        return replace(rejected, reply=proposal.text) if rejected else None
+
+    def commit(self, proposal: Proposal) -> None:
+        """Write a verified proposal to the state."""
+        self._write(proposal, verified=True)
+
+    def hand_on(self, proposal: Proposal) -> None:
+        """Write a proposal to the state as it came: later subtasks read it unverified."""
+        self._write(proposal, verified=False)
+        self._failed -= {subtask.name for subtask in proposal.subtasks}
+
+    def checkpoint(self, stage: Sequence[Subtask]) -> Rejected | None:
+        """Verify what the state holds for these subtasks; where nothing is rejected, it is all committed."""
+        versions = {subtask.name: self._version(subtask.name) for subtask in stage}
+        verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
+        for name, verdict in verdicts.items():
+            self._leave_verdict(name, versions[name].call, verdict, self._carried.get(name, ()))
+        rejected = _first_rejected(verdicts)
+        if rejected is None:
+            for version in versions.values():
+                self._log_commit(version, verified=True)
+        return rejected
+
+    def skip(self, subtask: Subtask) -> bool:
+        """Commit, without a model, the output of a subtask that the outputs so far make needless; whether it was so."""
+        outputs = self._outputs(subtask.reads)
+        read = [name for name in subtask.reads if name not in self._task.documents]
+        needless = subtask.skip(outputs) if subtask.skip and len(outputs) == len(read) else None
+        if needless is None:
+            return False
+        value = needless.model_dump(mode="json")
+        self._log_commit(self._state.put(subtask.name, dump(value), value, None, self._sources([subtask])), verified=True)
+        return True
+
+    def finding(self, subtask: Subtask) -> Rejected | None:
+        """What this subtask's committed output says against an earlier subtask's."""
+        output = self._outputs([subtask.name]).get(subtask.name)
+        return boundary.finding(subtask, output) if output else None
+
+    def reopen(self, found: Rejected) -> None:
+        """Take back an output that was found wrong, and all that was made from it."""
+        version = self._version(found.subtask)
+        self._leave_verdict(found.subtask, version.call, found, self._carried.get(found.subtask, ()))
+        self._state.withdraw(found.subtask)
+
+    def answer(self) -> Answer | None:
+        """The final answer; None where an output in the state does not fit its schema. Raises RuntimeError where one lacks."""
+        names = [subtask.name for subtask in self._task.subtasks]
+        versions = [self._version(name) for name in names]
+        self._emit(Answered(tuple((version.subtask, version.number) for version in versions)))
+        outputs = self._outputs(names)
+        return outputs if len(outputs) == len(names) else None
+
+    def close(self, answered: bool) -> None:
+        """Say how each delivered fault ended."""
+        calls = self._state.lineage() if answered else set()
+        self._weather.close(answered, lambda receipt: receipt.call in calls)
+
+    def _next_attempt(self, names: Sequence[str]) -> Ask:
+        attempt = max(self._attempts.get(name, 0) for name in names) + 1
+        if attempt > self._settings.max_attempts:
+            raise GaveUp(names[0], f"no accepted output in {self._settings.max_attempts} attempts")
+        cause: Cause = "first" if attempt == 1 else "retry" if self._failed & set(names) else "rerun"
+        self._attempts.update(dict.fromkeys(names, attempt))
+        place = self._place
+        seed = seed_of(place.seed, place.scenario, place.repetition, attempt) % 2**31
+        return Ask(Purpose(place.scenario, tuple(names), place.repetition, attempt), cause, seed)
+
+    def _sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
+        """What these subtasks read from outside the call, each once, in the order in which it is read."""
+        together = {subtask.name for subtask in subtasks}
+        names = dict.fromkeys(name for subtask in subtasks for name in subtask.reads if name not in together)
+        return tuple(source for name in names if (source := self._state.source(name)))
+
+    def _text_of(self, source: Source) -> str:
+        return self._version(source.name).text if source.version else self._task.documents[source.name]
+
+    def _version(self, name: str) -> Version:
+        version = self._state.current(name)
+        if version is None:
+            raise RuntimeError(f"the architecture left '{name}' without an output")
+        return version
+
+    def _outputs(self, names: Sequence[str]) -> dict[str, Output]:
+        """Those of these outputs in the state that fit their schemas."""
+        found = {}
+        for name in names:
+            version = self._state.current(name)
+            output = boundary.validate(self._task.subtask(name), version.value) if version else None
+            if isinstance(output, Output):
+                found[name] = output
+        return found
+
+    def _judge(self, subtasks: Sequence[Subtask], values: Mapping[str, Json | Unreadable]) -> dict[str, Verdict]:
+        outside = [name for subtask in subtasks for name in subtask.reads if name not in values]
+        return boundary.judge(subtasks, values, self._task.documents, self._outputs(outside))
+
+    def _sufficient(self, name: str, verdict: Verdict) -> Verdict:
+        if isinstance(verdict, Rejected):
+            return verdict
+        return boundary.insufficient(self._task.subtask(name), verdict) or verdict
+
+    def _leave_verdict(self, name: str, call: int | None, verdict: Verdict, receipts: Sequence[Receipt]) -> None:
+        if not isinstance(verdict, Rejected):
+            self._failed.discard(name)
+            self._emit(Judged(call, name, accepted=True))
+            return
+        self._failed.add(name)
+        self._emit(Judged(call, name, accepted=False, reason=verdict.reason, detail=verdict.detail))
+        for receipt in receipts:
+            if receipt.due.subtask == name or verdict.reason in UNREADABLE:
+                receipt.saw()
+
+    def _write(self, proposal: Proposal, verified: bool) -> None:
+        for subtask in proposal.subtasks:
+            part = proposal.parts.get(subtask.name, Part("", Unreadable("empty", "the reply says nothing of it")))
+            text, receipts = self._exposure.write(subtask, part, proposal.attempt, proposal.call)
+            written = reread(text) if text != part.text else part
+            version = self._state.put(subtask.name, written.text, written.value, proposal.call, proposal.made_from)
+            self._carried[subtask.name] = (*proposal.receipts, *receipts)
+            self._log_commit(version, verified)
+
+    def _log_commit(self, version: Version, verified: bool) -> None:
+        made_from = tuple((source.name, source.version, source.digest) for source in version.made_from)
+        self._keep(version.text)
+        self._emit(Committed(version.subtask, version.number, version.call, verified, version.digest, made_from))
+
+
+def _first_rejected(verdicts: Mapping[str, Verdict]) -> Rejected | None:
+    return next((verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)), None)
