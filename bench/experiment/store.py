@@ -20,6 +20,8 @@ from bench.errors import ResultsError
 from bench.experiment.record import SESSION, TRIAL, SessionRecord, TrialRecord
 
 FORMAT = 1
+"""Of the files in a run's folder. A reader refuses every other one."""
+
 MANIFEST, TRIALS, TEXTS = "manifest.json", "trials.jsonl", "texts.jsonl"
 
 

@@ -45,8 +45,8 @@ def form(subtasks: Sequence[Subtask]) -> str:
     """The output's form: one subtask's own, or an object with one field for each of several subtasks."""
     if len(subtasks) == 1:
         return form_of(subtasks[0].output)
-    fields = [f'"{subtask.name}": {_indent(form_of(subtask.output))}' for subtask in subtasks]
-    return "{\n" + _indent(",\n".join(fields), first=True) + "\n}"
+    fields = [f'"{subtask.name}": {form_of(subtask.output)}' for subtask in subtasks]
+    return _braced(",\n".join(fields))
 
 
 @lru_cache(maxsize=256)
@@ -76,8 +76,8 @@ def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
     for number, (name, field) in enumerate(fields, 1):
         comma = "," if number < len(fields) else ""
         said = f"  // {field['description']}" if "description" in field else ""
-        lines.append(f'"{name}": {_indent(_form(field, defs))}{comma}{said}')
-    return "{\n" + _indent("\n".join(lines), first=True) + "\n}"
+        lines.append(f'"{name}": {_form(field, defs)}{comma}{said}')
+    return _braced("\n".join(lines))
 
 
 def _scalar(schema: Mapping[str, Json]) -> str:
@@ -86,6 +86,5 @@ def _scalar(schema: Mapping[str, Json]) -> str:
     return f"{schema.get('type', 'any value')}{bounds}"
 
 
-def _indent(text: str, first: bool = False) -> str:
-    indented = text.replace("\n", "\n  ")
-    return f"  {indented}" if first else indented
+def _braced(fields: str) -> str:
+    return "{\n  " + fields.replace("\n", "\n  ") + "\n}"

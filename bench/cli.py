@@ -1,0 +1,177 @@
+"""The command `bench`: what a person types. Thin: each command calls one function of the package and prints what it returns."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bench.architectures.registry import ARCHITECTURES
+from bench.check import check_pack
+from bench.errors import BenchError
+from bench.experiment.config import Config, load_config
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.preview import preview
+from bench.experiment.provenance import code_digest
+from bench.experiment.runner import missing, run_matrix
+from bench.experiment.store import RunWriter, set_aside
+from bench.new import new_scenario
+from bench.packs import find_packs, sizes_of
+from bench.runtime.effects import EFFECTS
+from bench.terminal import RunProgress
+
+app = typer.Typer(
+    help="Measures what a failure costs an LLM-agent architecture.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+new_app = typer.Typer(help="Begin something new.", no_args_is_help=True)
+app.add_typer(new_app, name="new")
+out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+
+RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
+Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
+PACKS = [Path("scenarios")]
+INTERRUPTED = 130
+
+
+@app.command("list")
+def list_(scenarios: Packs = PACKS) -> None:
+    """Show the scenarios, architectures, models and fault effects there are."""
+    out.print("scenarios")
+    for name, folder in find_packs(scenarios).items():
+        out.print(f"  {name}  (sizes: {', '.join(sizes_of(folder))})")
+    out.print("architectures\n  " + "\n  ".join(ARCHITECTURES))
+    out.print("models (by config)")
+    for path in sorted(CONFIGS.glob("*.toml")):
+        if path.name != "published.toml":
+            out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
+    out.print("fault effects (and the points at which each can strike)")
+    for effect, row in EFFECTS.items():
+        out.print(f"  {effect}: {', '.join(sorted(row.points))}")
+
+
+@app.command()
+def check(packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK ...]")] = None, scenarios: Packs = PACKS) -> None:
+    """Is each pack sound? Exits with 1 where one is not."""
+    failed = 0
+    for pack in packs or list(find_packs(scenarios)):
+        for scenario, verdict in check_pack(pack, scenarios):
+            failed += verdict.problem is not None
+            out.print(f"{scenario}: {'ok' if verdict.problem is None else 'FAILED'}: {verdict.what}")
+            if verdict.problem:
+                out.print(f"    {verdict.problem}", markup=False)
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
+    model: Annotated[list[str] | None, typer.Option(help="Use this model of the config; may be given more than once.")] = None,
+    scenario: Annotated[list[str] | None, typer.Option(help="Run this scenario; may be given more than once.")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1)] = None,
+    name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    scenarios: Packs = PACKS,
+) -> None:
+    """Run what is missing of an experiment, and say where the results are."""
+    settings = load_config(config, {"models": model, "scenarios": scenario, "repetitions": repetitions})
+    matrix = build_matrix(settings, scenarios, code_digest())
+    if dry_run:
+        _show_preview(matrix)
+        return
+    _say_what_is_simulated(matrix)
+    folder = RESULTS / (name or "-".join((settings.name, *settings.models)))
+    _run(matrix, _open(folder, matrix, aside), settings)
+
+
+def _open(folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
+    manifest = manifest_of(matrix, folder.name)
+    try:
+        return RunWriter(folder, manifest)
+    except BenchError:
+        if not aside:
+            raise
+        out.print(f"{folder} holds another experiment's trials, or another code's: it is now {set_aside(folder)}")
+        return RunWriter(folder, manifest)
+
+
+def _run(matrix: Matrix, writer: RunWriter, settings: Config) -> None:
+    for name in writer.repaired:
+        out.print(f"{writer.folder / name}: its last line was cut short and has been removed; its trial is run again")
+    todo = missing(matrix.specs, writer.recorded)
+    out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
+    try:
+        with RunProgress(out, len(todo), settings.model) as progress:
+            asyncio.run(run_matrix(matrix, writer, progress.saw))
+    except KeyboardInterrupt:
+        err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        writer.close()
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(progress.outcomes.items()))
+    out.print(f"done: {outcomes or 'nothing was missing'}; {progress.account}; next: bench report {writer.folder.name}")
+    if progress.outcomes["error"]:
+        err.print(f"{progress.outcomes['error']} trials ended in an error, the first: {progress.first_error}", markup=False)
+        err.print("the same command runs them again")
+        raise typer.Exit(1)
+
+
+def _say_what_is_simulated(matrix: Matrix) -> None:
+    for name, model in matrix.models.items():
+        if model.virtual:
+            out.print(f"'{name}' is SIMULATED: it answers from the packs' references; its tokens and seconds are no model's.")
+
+
+def _show_preview(matrix: Matrix) -> None:
+    table = Table("scenario", "architecture", "model", "plan", "trials", "calls", "tokens", "cost", box=None)
+    for row in preview(matrix):
+        cost = "unknown" if row.cost is None else f"{row.cost:.2f}"
+        arm = (row.scenario, row.architecture, row.model, row.plan)
+        table.add_row(*arm, str(row.trials), f"{row.calls:,}", f"{row.tokens:,}", cost)
+    out.print(table)
+    out.print("Ahead of time, as if every reply but the faulted ones were right at once: a model's own failures come on top.")
+
+
+@app.command()
+def report(
+    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN if not given.")] = None,
+) -> None:
+    """Write tables, figures and a page from a run's results alone."""
+    # Here, because these import pandas and matplotlib, for which no other command should wait.
+    from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.report.report import write_report  # noqa: PLC0415
+
+    folder = Path(run) if Path(run).is_dir() else RESULTS / run
+    target = to or REPORTS / folder.name
+    written = write_report(load_run(folder), target)
+    out.print(f"{len(written)} files in {target}; begin with {target / 'report.md'}")
+
+
+@new_app.command("scenario")
+def scenario_(name: str, into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0]) -> None:
+    """Begin a scenario pack that passes `bench check` as it is."""
+    folder = new_scenario(name, into)
+    out.print(f"{folder} is a small pack that works; make it yours, and see: bench check {name}")
+
+
+def main() -> None:
+    """Run the command; a user's mistake is one line on standard error and exit code 2."""
+    try:
+        app()
+    except BenchError as error:
+        err.print(f"bench: {error}", markup=False)
+        sys.exit(2)
+    except OSError as error:
+        err.print(f"bench: {error.filename or 'a file'}: {error.strerror or error}", markup=False)
+        sys.exit(2)

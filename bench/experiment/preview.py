@@ -1,0 +1,52 @@
+"""What an experiment will take, before it is run: each arm is run once with the reference's answers in the model's place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+from bench.experiment.config import ModelEntry
+from bench.experiment.cost import cost_of
+from bench.experiment.matrix import Matrix
+from bench.experiment.record import TrialRecord
+from bench.experiment.trial import Graders, run_trial
+from bench.models.simulated import SimulatedModel, SimulatedSettings
+from bench.runtime.events import Called
+
+
+@dataclass(frozen=True)
+class ArmPreview:
+    """What all repetitions of one arm will take, by our ruler; `cost` is None where the model has no prices."""
+
+    scenario: str
+    architecture: str
+    model: str
+    plan: str
+    trials: int
+    calls: int
+    tokens: int
+    cost: float | None
+
+
+def preview(matrix: Matrix) -> Iterator[ArmPreview]:
+    """One row an arm. No model is asked."""
+    stand_in = {name: SimulatedModel(name, SimulatedSettings(wrapping=False), matrix.scenarios) for name in matrix.models}
+    rehearsal = replace(matrix, models=stand_in)
+    for record in asyncio.run(_first_repetition(rehearsal)):
+        yield _arm(record, matrix.config.repetitions, matrix.config.model[record.model])
+
+
+async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
+    graders = Graders()
+    specs = [spec for spec in matrix.specs if spec.repetition == 1]
+    records = [(await run_trial(spec, matrix, nullcontext, graders)).record for spec in specs]
+    return sorted(records, key=lambda record: (record.scenario, record.plan, record.model, record.architecture))
+
+
+def _arm(record: TrialRecord, trials: int, model: ModelEntry) -> ArmPreview:
+    calls = sum(isinstance(event, Called) for event in record.events)
+    cost = cost_of(record, model.price_in, model.price_out)
+    arm = (record.scenario, record.architecture, record.model, record.plan)
+    return ArmPreview(*arm, trials, calls * trials, record.tokens * trials, None if cost is None else cost * trials)
