@@ -81,6 +81,7 @@ def run(
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
     scenarios: Packs = PACKS,
 ) -> None:
     """Run what is missing of an experiment, and say where the results are."""
@@ -92,6 +93,8 @@ def run(
     _say_what_is_simulated(matrix)
     folder = RESULTS / (name or "-".join((settings.name, *settings.models)))
     _run(matrix, _open(folder, matrix, aside), settings)
+    if then_report:
+        _report(folder, REPORTS / folder.name)
 
 
 def _open(folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
@@ -148,14 +151,17 @@ def report(
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN if not given.")] = None,
 ) -> None:
     """Write tables, figures and a page from a run's results alone."""
+    folder = Path(run) if Path(run).is_dir() else RESULTS / run
+    _report(folder, to or REPORTS / folder.name)
+
+
+def _report(folder: Path, target: Path) -> None:
     # Here, because these import pandas and matplotlib, for which no other command should wait.
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.report.report import write_report  # noqa: PLC0415
 
-    folder = Path(run) if Path(run).is_dir() else RESULTS / run
-    target = to or REPORTS / folder.name
     written = write_report(load_run(folder), target)
-    out.print(f"{len(written)} files in {target}; begin with {target / 'report.md'}")
+    out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 
 
 @new_app.command("scenario")

@@ -118,8 +118,10 @@ def load_config(path: Path, overrides: Mapping[str, Any]) -> Config:
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, in one line, an unknown key with the nearest known one."""
-    first = error.errors()[0]
+    """The first thing that is wrong, in one line. An unknown key comes first, with the nearest known one: where a key is
+    misspelt, the right one is missing as well."""
+    errors = error.errors()
+    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
     place = ".".join(str(step) for step in first["loc"])
     if first["type"] == "extra_forbidden":
         key = str(first["loc"][-1])

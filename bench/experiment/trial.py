@@ -35,11 +35,11 @@ UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its sc
 class Graders:
     """Grades answers in a thread of their own, equal answers once: a grade is a function of the answer alone."""
 
-    _known: dict[tuple[str, str], Grade] = field(default_factory=dict)
+    _known: dict[tuple[str, str, str], Grade] = field(default_factory=dict)
 
     async def grade(self, scenario: Scenario, answer: Answer) -> Grade:
         said = "\0".join(f"{name}\0{output.model_dump_json()}" for name, output in answer.items())
-        key = (scenario.digest, digest_of(said))
+        key = (scenario.name, scenario.digest, digest_of(said))
         if key not in self._known:
             self._known[key] = await asyncio.to_thread(scenario.grade, answer, scenario.truth)
         return self._known[key]

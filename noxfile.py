@@ -1,0 +1,51 @@
+"""What can be done with a checkout: `nox -s bench`, `nox -s tests`, `nox -s lint`, `nox -s perf`."""
+
+from __future__ import annotations
+
+import nox
+
+nox.needs_version = ">=2025.2"
+nox.options.sessions = ["lint", "tests"]
+nox.options.reuse_venv = "yes"
+nox.options.default_venv_backend = "virtualenv"
+
+CONSTRAINTS = ("-c", "constraints.txt")
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+
+
+def install(session: nox.Session, *groups: str) -> None:
+    """Install the checkout itself, and what these dependency groups name, in the versions that the constraints pin."""
+    packages = [package for group in groups for package in nox.project.dependency_groups(PYPROJECT, group)]
+    session.install(*CONSTRAINTS, "-e", ".", *packages)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """The main job: the paper's experiment and its report. Another model: nox -s bench -- --model gpt-4"""
+    install(session)
+    session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests, in parallel, without network or key."""
+    install(session, "tests")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Format, lint, types; and are the packs sound?"""
+    install(session, "lint")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("mypy")
+    session.run("bench", "check")
+
+
+@nox.session
+def perf(session: nox.Session) -> None:
+    """Our own time per model call, beside Inspect AI's in the same run; peak memory by number of trials."""
+    install(session, "perf")
+    session.run("python", "tests/perf/overhead.py", *session.posargs)
+    session.run("python", "tests/perf/memory.py", *session.posargs)

@@ -1,0 +1,160 @@
+"""What a user sees: results where all is well, and one clear line and an exit code other than zero where it is not."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import bench, start, workplace
+from scripted_server import ScriptedServer, completion, hang, html, status
+
+from bench.experiment.store import TRIALS, read_sessions, read_trials
+
+OPENAI_TABLE = '[model.{name}]\nkind = "openai"\nbase_url = "{url}"\ntimeout_seconds = 1\n'
+
+
+def refused(result: tuple[int, str, str]) -> str:
+    """The one line of a command that refused its input."""
+    code, _, err = result
+    assert code == 2, result
+    assert err.startswith("bench: ") and err.count("\n") == 1, err
+    return err
+
+
+def test_a_run_and_its_report_begin_with_nothing_but_a_pack_and_a_config(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    code, out, err = bench(tmp_path, "run", "configs/small.toml", "--report")
+    assert (code, err) == (0, "")
+    assert "SIMULATED" in out.splitlines()[0]
+    assert len(list(read_trials(tmp_path / "results" / "small-simulated"))) == 8
+    assert (tmp_path / "reports" / "small-simulated" / "report.html").stat().st_size > 1000
+
+
+def test_a_second_run_does_only_what_is_missing(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    bench(tmp_path, "run", "configs/small.toml")
+    code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--repetitions", "3")
+    assert code == 0 and "12 trials, 8 of them recorded already" in out
+    trials = list(read_trials(tmp_path / "results" / "small-simulated"))
+    assert len(trials) == len({trial.id for trial in trials}) == 12
+
+
+def test_a_dry_run_shows_every_arm_and_writes_nothing(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--dry-run")
+    assert code == 0 and len(re.findall(r"^ demo ", out, re.MULTILINE)) == 4
+    assert not (tmp_path / "results").exists()
+
+
+def test_ctrl_c_keeps_what_is_recorded_and_says_how_to_go_on(tmp_path: Path) -> None:
+    workplace(tmp_path, repetitions=2000)
+    folder = tmp_path / "results" / "small-simulated"
+    with start(tmp_path, "run", "configs/small.toml") as process:
+        while not (folder / TRIALS).exists() or (folder / TRIALS).stat().st_size < 100_000:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in err and "Traceback" not in err
+    assert 10 < len(list(read_trials(folder))) < 8000
+    assert [session.detail for session in read_sessions(folder)][-1] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('["demo"]', '["demmo"]', "unknown scenario 'demmo'; did you mean 'demo'?"),
+        ('"static"', '"statics"', "unknown architecture 'statics'; did you mean 'static'?"),
+        ('["simulated"]', '["simulatd"]', "unknown model 'simulatd'; did you mean 'simulated'?"),
+        ('"missing_field"', '"missing_fields"', "unknown effect 'missing_fields'; did you mean 'missing_field'?"),
+        ("repetitions = 2", "repetition = 2", "unknown key 'repetition'; did you mean 'repetitions'?"),
+        ("failure_rate", "failure_rat", "did you mean 'failure_rate'?"),
+        ('"first_reply"]', '"first_replies"]', "unknown fault plan 'first_replies'; did you mean 'first_reply'?"),
+        ('point = "output"', 'point = "call"', "effect 'missing_field' cannot strike at 'call'"),
+        ("attempts = [1]", "attempts = [1], probability = 0.5", "a fault has one trigger"),
+        ("seed = 1", "seed = ", "is no TOML"),
+        ('effect = "missing_field"', 'effect = "empty", subtask = "decid"', "no subtask 'decid'; did you mean 'decide'?"),
+    ],
+)
+def test_a_config_that_cannot_be_run_is_one_line_that_says_why(tmp_path: Path, old: str, new: str, said: str) -> None:
+    config = workplace(tmp_path)
+    text = config.read_text()
+    assert old in text
+    config.write_text(text.replace(old, new))
+    assert said in refused(bench(tmp_path, "run", "configs/small.toml"))
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_config_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    assert "configs/none.toml: cannot be read" in refused(bench(tmp_path, "run", "configs/none.toml"))
+
+
+def test_a_report_of_no_run_is_one_line(tmp_path: Path) -> None:
+    assert "holds no run" in refused(bench(tmp_path, "report", "nothing"))
+
+
+def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> None:
+    workplace(tmp_path, model="gpt", tables='[model.gpt]\nkind = "openai"\n')
+    assert "OPENAI_API_KEY" in refused(bench(tmp_path, "run", "configs/small.toml"))
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (lambda: html(), "/v1"),
+        (lambda: hang(30), "time"),
+        (lambda: completion("OK", usage=None), 'usage = "optional"'),
+        (lambda: status(401), "OPENAI_API_KEY"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_used_is_one_line_before_any_trial(
+    tmp_path: Path, step: Callable[[], object], said: str
+) -> None:
+    with ScriptedServer([step()]) as server:  # type: ignore[list-item]
+        workplace(tmp_path, model="local", tables=OPENAI_TABLE.format(name="local", url=server.base_url))
+        assert said in refused(bench(tmp_path, "run", "configs/small.toml"))
+    assert list(read_trials(tmp_path / "results" / "small-local")) == []
+
+
+def test_an_endpoint_that_refuses_connections_is_one_line(tmp_path: Path) -> None:
+    workplace(tmp_path, model="local", tables=OPENAI_TABLE.format(name="local", url="http://127.0.0.1:9/v1"))
+    assert "127.0.0.1:9" in refused(bench(tmp_path, "run", "configs/small.toml"))
+
+
+def test_a_line_cut_short_is_removed_aloud_and_its_trial_run_again(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    bench(tmp_path, "run", "configs/small.toml")
+    path = tmp_path / "results" / "small-simulated" / TRIALS
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]) + lines[-2][:50])
+    code, out, _ = bench(tmp_path, "run", "configs/small.toml")
+    assert code == 0 and "its last line was cut short and has been removed" in out
+    assert len(list(read_trials(path.parent))) == 8
+
+
+def test_results_of_another_config_are_set_aside_only_when_asked(tmp_path: Path) -> None:
+    config = workplace(tmp_path)
+    bench(tmp_path, "run", "configs/small.toml")
+    config.write_text(config.read_text().replace("seed = 1", "seed = 2"))
+    assert "another config" in refused(bench(tmp_path, "run", "configs/small.toml"))
+    code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--set-aside")
+    assert code == 0 and "small-simulated.1" in out
+    assert len(list(read_trials(tmp_path / "results" / "small-simulated.1"))) == 8
+
+
+def test_new_check_and_list_work_on_a_pack_that_nobody_edited(tmp_path: Path) -> None:
+    assert bench(tmp_path, "new", "scenario", "mine")[0] == 0
+    code, out, _ = bench(tmp_path, "check", "mine")
+    assert code == 0 and "FAILED" not in out
+    assert "mine" in bench(tmp_path, "list")[1]
+
+
+def test_a_pack_that_is_not_sound_makes_check_exit_with_one(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    (tmp_path / "scenarios" / "demo" / "reference" / "truth" / "truth.json").write_text('{"volume": "root", "days_left": 1}')
+    code, out, _ = bench(tmp_path, "check", "demo")
+    assert code == 1 and "FAILED" in out

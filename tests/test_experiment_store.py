@@ -1,0 +1,199 @@
+"""A run on disk survives kills, full disks and damage, and refuses to mix what was measured differently."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.errors import ResultsError
+from bench.experiment.record import SessionRecord, TrialRecord
+from bench.experiment.store import (
+    MANIFEST,
+    TEXTS,
+    TRIALS,
+    RunWriter,
+    latest,
+    read_manifest,
+    read_sessions,
+    read_texts,
+    read_trials,
+    set_aside,
+)
+from bench.runtime.events import Judged
+
+MANIFEST_OF_TEST: dict[str, Any] = {
+    "format": 1,
+    "config": {"repetitions": 3, "seed": 1},
+    "code": {"digest": "c0de"},
+    "scenarios": {"tiny": {"digest": "5ce"}},
+    "models": {"simulated": {"kind": "simulated"}},
+}
+
+
+def record(number: int, outcome: Any = "solved") -> TrialRecord:
+    events = (Judged(1, "measure", accepted=True),)
+    return TrialRecord(
+        f"id{number}", "tiny", "static", "simulated", "none", number, outcome, "", None, 12, 1.0, 0.0, 0.001, True, events
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "run"
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    for number in range(3):
+        writer.add(record(number), {f"d{number}": f"text {number}", "shared": "once"})
+    writer.close()
+    yield folder
+
+
+def reopened(folder: Path, manifest: dict[str, Any] = MANIFEST_OF_TEST) -> RunWriter:
+    writer = RunWriter(folder, manifest)
+    writer.close()
+    return writer
+
+
+def test_what_was_added_is_read_back_as_it_was(folder: Path) -> None:
+    assert list(read_trials(folder)) == [record(0), record(1), record(2)]
+    assert read_manifest(folder) == MANIFEST_OF_TEST
+
+
+def test_each_text_is_stored_once(folder: Path) -> None:
+    assert (folder / TEXTS).read_text().count("once") == 1
+    assert read_texts(folder) == {"d0": "text 0", "d1": "text 1", "d2": "text 2", "shared": "once"}
+
+
+def test_a_resumed_writer_knows_which_trials_and_texts_are_there(folder: Path) -> None:
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    writer.add(record(3), {"shared": "once"})
+    writer.close()
+    assert writer.recorded == {"id0": "solved", "id1": "solved", "id2": "solved"}
+    assert (folder / TEXTS).read_text().count("once") == 1
+
+
+def test_sessions_are_kept_beside_the_trials(folder: Path) -> None:
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    writer.note(SessionRecord("2026-01-01T00:00:00+00:00", "began", "1 of 3 trials to run"))
+    writer.close()
+    assert [session.what for session in read_sessions(folder)] == ["began"]
+    assert len(list(read_trials(folder))) == 3
+
+
+@given(st.data())
+def test_a_trials_file_cut_at_any_byte_loses_only_the_trial_that_was_cut(tmp_path_factory: Any, data: Any) -> None:
+    folder = tmp_path_factory.mktemp("cut") / "run"
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    for number in range(3):
+        writer.add(record(number), {})
+    writer.close()
+    content = (folder / TRIALS).read_bytes()
+    cut = data.draw(st.integers(0, len(content)))
+    (folder / TRIALS).write_bytes(content[:cut])
+    whole = content[:cut].count(b"\n")
+    assert list(read_trials(folder)) == [record(number) for number in range(whole)]
+    writer = reopened(folder)
+    assert len(writer.recorded) == whole
+    assert writer.repaired == ([] if content[:cut].endswith(b"\n") or not cut else [TRIALS])
+    assert (folder / TRIALS).read_bytes() == b"".join(content.splitlines(keepends=True)[:whole])
+
+
+@pytest.mark.parametrize("name", [TRIALS, TEXTS])
+def test_a_damaged_line_in_the_middle_is_refused_by_its_number(folder: Path, name: str) -> None:
+    lines = (folder / name).read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1][:10] + b"\n"
+    (folder / name).write_bytes(b"".join(lines))
+    with pytest.raises(ResultsError, match="line 2 is damaged") as error:
+        reopened(folder)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_of_another_format_version_is_refused(folder: Path) -> None:
+    (folder / MANIFEST).write_text(json.dumps({**MANIFEST_OF_TEST, "format": 99}))
+    with pytest.raises(ResultsError, match="is of format 99, this version reads format 1"):
+        reopened(folder)
+
+
+def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="holds no run"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"code": {"digest": "other"}}, "code digest"),
+        ({"scenarios": {"tiny": {"digest": "other"}}}, "scenarios"),
+        ({"models": {"simulated": {"failure_rate": 0.5}}}, "models"),
+        ({"config": {"repetitions": 3, "seed": 2}}, "config"),
+    ],
+)
+def test_trials_of_another_experiment_are_never_mixed_in(folder: Path, change: dict[str, Any], named: str) -> None:
+    with pytest.raises(ResultsError, match=f"another {named}"):
+        reopened(folder, {**MANIFEST_OF_TEST, **change})
+
+
+def test_more_repetitions_go_on_in_the_same_folder(folder: Path) -> None:
+    assert len(reopened(folder, {**MANIFEST_OF_TEST, "config": {"repetitions": 10, "seed": 1}}).recorded) == 3
+
+
+def test_trials_without_their_manifest_are_refused(folder: Path) -> None:
+    (folder / MANIFEST).unlink()
+    with pytest.raises(ResultsError, match="is missing beside recorded trials"):
+        reopened(folder)
+
+
+def test_two_runs_never_write_to_one_folder_at_once(folder: Path) -> None:
+    first = RunWriter(folder, MANIFEST_OF_TEST)
+    with pytest.raises(ResultsError, match="another bench run is writing here"):
+        RunWriter(folder, MANIFEST_OF_TEST)
+    first.close()
+
+
+def test_a_full_disk_leaves_whole_lines_only_and_is_one_clear_line(folder: Path) -> None:
+    before = (folder / TRIALS).read_bytes()
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 40, hard))
+    try:
+        with pytest.raises(ResultsError, match="cannot be written: File too large; what was recorded before is kept"):
+            writer.add(record(3), {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+        writer.close()
+    assert (folder / TRIALS).read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(ResultsError, match="cannot be written: Not a directory"):
+        RunWriter(blocked / "run", MANIFEST_OF_TEST)
+
+
+def test_setting_aside_frees_the_name_and_loses_nothing(folder: Path) -> None:
+    first = set_aside(folder)
+    folder.mkdir()
+    second = set_aside(folder)
+    assert (first.name, second.name) == ("run.1", "run.2")
+    assert len(list(read_trials(first))) == 3
+
+
+def test_of_a_trial_that_was_run_again_the_last_record_counts() -> None:
+    assert latest([record(1, "error"), record(2), record(1)]) == [record(1), record(2)]
+
+
+def test_a_closed_writer_leaves_no_lock_behind(folder: Path) -> None:
+    reopened(folder)
+    reopened(folder)
+    assert not [name for name in os.listdir(folder) if name.endswith(".half")]
