@@ -105,7 +105,7 @@ def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (lambda: html(), "/v1"),
+        (html, "/v1"),
         (lambda: hang(30), "time"),
         (lambda: completion("OK", usage=None), 'usage = "optional"'),
         (lambda: status(401), "OPENAI_API_KEY"),

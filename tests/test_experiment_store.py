@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 from collections.abc import Iterator
@@ -193,7 +192,7 @@ def test_of_a_trial_that_was_run_again_the_last_record_counts() -> None:
     assert latest([record(1, "error"), record(2), record(1)]) == [record(1), record(2)]
 
 
-def test_a_closed_writer_leaves_no_lock_behind(folder: Path) -> None:
+def test_a_closed_writer_leaves_no_lock_and_no_half_file_behind(folder: Path) -> None:
     reopened(folder)
     reopened(folder)
-    assert not [name for name in os.listdir(folder) if name.endswith(".half")]
+    assert {path.name for path in folder.iterdir()} == {MANIFEST, TRIALS, TEXTS}

@@ -1,9 +1,10 @@
 """The boundary: how a reply becomes an output, and why it may not.
 
 **One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read in it. Text around
-it, code fences among it, is passed over; an opening brace that begins no JSON object (a placeholder in prose) is skipped. An
-object that the reply breaks off in the middle of is `cut_off`: nothing after it, and nothing inside it, is taken in its place.
-Line breaks inside strings are read as they stand. `NaN` and `Infinity` are no JSON.
+it, code fences among it, is passed over; an opening brace that begins no JSON object (a placeholder in prose) is skipped. A
+malformed object is passed over as a whole: nothing inside it is taken in its place. An object that the reply breaks off in the
+middle of is `cut_off`: nothing after it, and nothing inside it, is taken in its place.
+Line breaks inside strings are read as they stand. `NaN`, `Infinity` and half a surrogate pair are no JSON.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+_begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
+_begun_value = re.compile(r"-|\.|[eE][+-]?|\\|u[0-9a-fA-F]{0,4}")
+_brace_or_string = re.compile(r'[{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _refusal = re.compile(r"^\W*(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
 
@@ -65,27 +69,50 @@ def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
         return Unreadable("refusal", "the provider refused to answer")
     if not text.strip():
         return Unreadable("empty", "the reply is empty")
+    malformed = ""
     start = text.find("{")
     while start >= 0:
         try:
             value, end = _decoder.raw_decode(text, start)
-        except json.JSONDecodeError as error:
+            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent on
+        except (ValueError, RecursionError) as error:
             if _ran_out(text, error):
                 return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
-            start = text.find("{", max(error.pos, start + 1))
-        except (ValueError, RecursionError):
-            start = text.find("{", start + 1)
+            if begun := _begun.match(text, start):
+                malformed = malformed or _said(error)
+            start = text.find("{", _object_end(text, start) if begun else start + 1)
         else:
             return Extracted(value, start, end)
+    if malformed:
+        return Unreadable("not_json", f"the JSON object is malformed: {malformed}")
     if _refusal.match(text):
         return Unreadable("refusal", "the reply is a refusal")
     return Unreadable("not_json", "the reply holds no JSON object")
 
 
-def _ran_out(text: str, error: json.JSONDecodeError) -> bool:
+def _ran_out(text: str, error: Exception) -> bool:
     """Whether the decoder stopped because the text ended, not because of a character in it."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
     rest = text[error.pos :].strip().strip("`").strip()
-    return error.msg.startswith("Unterminated string") or any(whole.startswith(rest) for whole in ("true", "false", "null"))
+    begun = _begun_value.fullmatch(rest) or any(whole.startswith(rest) for whole in ("true", "false", "null"))
+    return bool(begun) or error.msg.startswith("Unterminated string")
+
+
+def _object_end(text: str, start: int) -> int:
+    """Where the malformed object that begins at `start` ends: behind the brace that closes it, else with the text."""
+    depth = 0
+    for token in _brace_or_string.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.end()
+    return len(text)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def judge(
@@ -148,17 +175,21 @@ def check(subtask: Subtask, output: Output, documents: Mapping[str, str], output
     for one in subtask.checks:
         objection = one(output, context)
         if objection is not None:
-            return Rejected(subtask.name, "check", " ".join(objection.split()))
+            return Rejected(subtask.name, "check", _one_line(objection))
     return None
 
 
 def insufficient(subtask: Subtask, output: Output) -> Rejected | None:
     """Whether a valid output is too weak to build on: the second signal of runtime branching."""
     why = subtask.sufficient(output) if subtask.sufficient else None
-    return Rejected(subtask.name, "insufficient", why) if why is not None else None
+    return Rejected(subtask.name, "insufficient", _one_line(why)) if why is not None else None
 
 
 def finding(subtask: Subtask, output: Output) -> Rejected | None:
     """What a validating subtask's output says against an earlier subtask."""
     found = subtask.finds(output) if subtask.finds else None
-    return Rejected(found.subtask, "found_wrong", found.reason) if found else None
+    return Rejected(found.subtask, "found_wrong", _one_line(found.reason)) if found else None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

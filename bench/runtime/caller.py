@@ -88,7 +88,7 @@ class Caller:
         self._model, self._clock, self._weather, self._slot = model, clock, weather, slot
         self._back_off, self._emit, self._keep = back_off, emit, keep
         self.calls = 0
-        self.tokens = 0
+        self.tokens = count_tokens("")  # none; but loading the ruler's table now keeps it out of framework time
 
     async def call(self, messages: Sequence[Message], ask: Ask, spoil: Spoil) -> Received:
         """Ask until a reply comes; `spoil` strikes it. Raises GaveUp where injected failures used up the tries, else
@@ -96,12 +96,13 @@ class Caller:
         request = Request(tuple(messages), ask.seed, ask.purpose)
         faults = self._weather.due("call", ask.purpose.subtasks, ask.purpose.attempt)
         faults.sort(key=lambda due: due.fault.effect == "refusal")  # a refusal is a reply: it comes after all failures
+        cause = ask.cause
         for try_ in itertools.count(1):
-            cause: Cause = ask.cause if try_ == 1 else "retry"
             received = await self._try(request, faults, try_, cause, spoil)
             if isinstance(received, Received):
                 return received
             self._give_up(ask, received, try_)
+            cause = "retry" if received.paid else cause  # what was refused unpaid costs no tokens twice
             await self._back_off_for(self._back_off.seconds(try_, received.retry_after))
         raise AssertionError("unreachable")
 

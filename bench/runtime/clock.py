@@ -22,6 +22,9 @@ from typing import Any, Literal, TypeVar
 
 Result = TypeVar("Result")
 Interval = tuple[float, float]
+SETTLING_TURNS = 8
+"""Turns of the event loop before virtual time moves on: a woken task needs a few to reach its next sleep."""
+
 _current: contextvars.ContextVar[TrialClock | None] = contextvars.ContextVar("trial_clock", default=None)
 
 
@@ -33,6 +36,7 @@ class TrialClock:
         self._virtual_now = 0.0
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
+        self._waking = False
         self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
         self._standing = 0
         self._mark = 0.0
@@ -45,18 +49,25 @@ class TrialClock:
         if not self.virtual:
             await asyncio.sleep(seconds)
             return
-        loop = asyncio.get_running_loop()
-        woken: asyncio.Future[None] = loop.create_future()
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._virtual_now + seconds, next(self._numbers), woken))
-        # Two turns of the loop let the trial's other tasks begin their own sleeps before time moves on.
-        loop.call_soon(loop.call_soon, self._wake_next)
+        if not self._waking:
+            self._waking = True
+            self._wake_after(SETTLING_TURNS)
         await woken
 
-    def _wake_next(self) -> None:
+    def _wake_after(self, turns: int) -> None:
+        """Wake one sleeper once the trial's other tasks had so many turns of the loop to begin sleeps of their own."""
+        if turns:
+            asyncio.get_running_loop().call_soon(self._wake_after, turns - 1)
+            return
         due, _, woken = heapq.heappop(self._sleepers)
-        self._virtual_now = max(self._virtual_now, due)
-        if not woken.done():
+        if not woken.done():  # a cancelled sleep takes no time
+            self._virtual_now = max(self._virtual_now, due)
             woken.set_result(None)
+        self._waking = bool(self._sleepers)
+        if self._waking:
+            self._wake_after(SETTLING_TURNS)
 
     @contextmanager
     def standing(self, what: Literal["call", "wait"]) -> Iterator[None]:

@@ -21,16 +21,25 @@ class Exposure:
         self._task, self._state, self._weather, self._decoys = task, state, weather, decoys
 
     def read(
-        self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int, call: int
+        self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int
     ) -> tuple[dict[str, str], tuple[Receipt, ...]]:
-        """The inputs as the faults at point `input` leave them. An input that is made within the call itself is not exposed."""
-        receipts = []
+        """The inputs as the faults at point `input` leave them. An input that is made within the call itself is not exposed.
+
+        Where subtasks share a call they share its inputs: an effect strikes an input once, for all whose fault it is. The call
+        that carries the receipts is not known yet: it is that one of the tries to which a reply comes.
+        """
+        receipts, struck = list[Receipt](), set[tuple[str, str]]()
         for due in self._weather.due("input", _names(subtasks), attempt):
-            name = self._struck_input(due)
-            if name in inputs:
-                receipt = self._weather.plan(due, call)
+            name, effect = self._struck_input(due), due.fault.effect
+            if name not in inputs:
+                continue
+            receipt = self._weather.plan(due, None)
+            receipts.append(receipt)
+            if (name, effect) in struck:
+                receipt.enter("delivered", f"input {name}")
+            else:
                 inputs = {**inputs, name: self._strike(receipt, self._input_target(name, inputs[name]), f"input {name}")}
-                receipts.append(receipt)
+                struck |= {(name, effect)} if "delivered" in receipt.stages else set()
         return inputs, tuple(receipts)
 
     def spoil(self, reply: Reply, subtasks: Sequence[Subtask], attempt: int, call: int) -> Spoiled:

@@ -2,6 +2,8 @@
 
 **Same weather.** A draw depends on (seed, scenario, repetition, subtask, attempt, fault) and on nothing else: not on the
 architecture, not on call order, not on concurrency. A call that does several subtasks' work is exposed to each one's faults.
+One text carries one fault: where the draws make several due for the same part, input or output, the plan's first strikes, and
+the others are not planned, since two on one text would overwrite each other. A call may fail more than once.
 
 **Receipts.** A fault is *planned* when the call or commit that it belongs to is about to be made; then *delivered*, or *moot*
 where the text could not carry it; then perhaps *seen* by the verifier; and at the trial's end *recovered*, *gave_up* or
@@ -85,6 +87,10 @@ class Weather:
 
     def due(self, point: Point, subtasks: Iterable[str], attempt: int) -> list[Due]:
         """The faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order."""
+        drawn = self._drawn(point, subtasks, attempt)
+        return drawn if point == "call" else list({due.subtask: due for due in reversed(drawn)}.values())[::-1]
+
+    def _drawn(self, point: Point, subtasks: Iterable[str], attempt: int) -> list[Due]:
         return [
             Due(fault, subtask, attempt, draw)
             for subtask in subtasks

@@ -77,6 +77,8 @@ class Pieces:
     def put(self, name: str, text: str, ends_reply: bool) -> None:
         self._changed = True
         self._texts[name] = text
+        if self._single and not text.startswith("{"):  # nothing, or words, in place of the JSON: that is the whole reply
+            self._before = self._after = ""
         if ends_reply:
             names = list(self._texts)
             self._texts = {kept: self._texts[kept] for kept in names[: names.index(name) + 1]}

@@ -95,7 +95,7 @@ class Workbench:
         attempt = ask.purpose.attempt
         sources = self._sources(subtasks)
         inputs = {source.name: self._text_of(source) for source in sources}
-        inputs, receipts = self._exposure.read(subtasks, inputs, attempt, self._caller.calls + 1)
+        inputs, receipts = self._exposure.read(subtasks, inputs, attempt)
         received: list[Received] = []
 
         async def line(messages: Sequence[Message]) -> Reply:
@@ -105,6 +105,8 @@ class Workbench:
 
         text = await by(render(self._task, subtasks, inputs, repair, self._settings.repair), line)
         last = received[-1]
+        for receipt in receipts:
+            receipt.call = last.call
         parts = parts_of(text, last.finish, subtasks)
         carried = (*receipts, *(receipt for one in received for receipt in one.receipts))
         return Proposal(subtasks, attempt, last.call, text, parts, sources, carried)
@@ -156,7 +158,8 @@ class Workbench:
     def finding(self, subtask: Subtask) -> Rejected | None:
         """What this subtask's committed output says against an earlier subtask's."""
         output = self._outputs([subtask.name]).get(subtask.name)
-        return boundary.finding(subtask, output) if output else None
+        found = boundary.finding(subtask, output) if output else None
+        return replace(found, reply=self._version(found.subtask).text) if found else None
 
     def reopen(self, found: Rejected) -> None:
         """Take back an output that was found wrong, and all that was made from it."""

@@ -1,0 +1,162 @@
+"""Our own time per model call, and Inspect AI's for the same five calls with its mock model, measured in turns in one run.
+
+Ours is everything but the model: render, inject, parse, verify, count, log, store. Both are timed twice over: each trial (or
+sample) by itself, and the whole by the wall's slope between two sizes, which takes start-up out and log writing in.
+
+    python tests/perf/overhead.py [ROUNDS]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+from inspect_ai import Task, eval  # noqa: A004
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import includes
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from bench.experiment.config import Config, PlanEntry, SimulatedEntry
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.store import RunWriter
+from bench.experiment.trial import Graders, run_trial
+from bench.models.base import Message, Reply, Request, Sleep
+from bench.models.simulated import SimulatedModel
+from bench.tokens import count_tokens
+
+PACKS = [Path(__file__).parents[2] / "scenarios"]
+SMALL, LARGE, CALLS = 20, 120, 5
+
+
+class Timed(SimulatedModel):
+    """A simulated model that knows how long it took itself, and what it was asked and said."""
+
+    spent = 0.0
+    exchanges: tuple[tuple[tuple[Message, ...], str], ...] = ()
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        began = perf_counter()
+        reply = await super().reply(request, sleep)
+        self.spent += perf_counter() - began
+        self.exchanges = (*self.exchanges[-4:], (request.messages, reply.text))
+        return reply
+
+
+def our_matrix(trials: int) -> tuple[Matrix, Timed]:
+    entry = SimulatedEntry(kind="simulated", wrapping=False)
+    config = Config(
+        name="perf",
+        scenarios=("k8s_oomkill",),
+        architectures=("runtime_structured",),
+        models=("simulated",),
+        repetitions=trials,
+        seed=1,
+        model={"simulated": entry},
+        plan={"none": PlanEntry()},
+    )
+    matrix = build_matrix(config, PACKS, code_digest="")
+    model = Timed("simulated", entry, matrix.scenarios)
+    return replace(matrix, models={"simulated": model}), model
+
+
+async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
+    """Seconds per call of each trial, the model's own taken off. `cold` empties the token count's cache before each trial."""
+    matrix, model = our_matrix(trials)
+    writer, graders, seconds = RunWriter(folder, manifest_of(matrix, "perf")), Graders(), []
+    for spec in matrix.specs:
+        if cold:
+            count_tokens.cache_clear()
+        began, before = perf_counter(), model.spent
+        result = await run_trial(spec, matrix, nullcontext, graders)
+        writer.add(result.record, result.texts)
+        seconds.append((perf_counter() - began - (model.spent - before)) / CALLS)
+    writer.close()
+    return seconds
+
+
+def exchanges() -> Sequence[tuple[tuple[Message, ...], str]]:
+    """The five prompts of a trial of ours, and the replies."""
+    matrix, model = our_matrix(1)
+    asyncio.run(run_trial(matrix.specs[0], matrix, nullcontext, Graders()))
+    return model.exchanges
+
+
+def _output(text: str) -> ModelOutput:
+    """With a usage of its own: without one the mock model counts tokens by a table that it fetches from the web."""
+    output = ModelOutput.from_content("mockllm", text)
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return output
+
+
+@solver
+def five_calls() -> Solver:
+    """The same prompts, one after another."""
+    replies = [text for _, text in EXCHANGES] * LARGE
+    model = get_model("mockllm/model", custom_outputs=[_output(text) for text in replies])
+
+    async def solve(state: TaskState, _: Generate) -> TaskState:
+        for (system, user), _ in EXCHANGES:
+            state.output = await model.generate(
+                [ChatMessageSystem(content=system.content), ChatMessageUser(content=user.content)]
+            )
+        return state
+
+    return solve
+
+
+EXCHANGES = exchanges()
+
+
+def inspect_samples(samples: int, folder: Path) -> list[float]:
+    """Seconds per call of each sample."""
+    dataset = MemoryDataset([Sample(input="perf", target="{", id=number) for number in range(1, samples + 1)])
+    task = Task(dataset=dataset, solver=five_calls(), scorer=includes())
+    (log,) = eval(task, model="mockllm/model", display="none", log_dir=str(folder), max_samples=1)
+    if log.status != "success" or not log.samples:
+        raise RuntimeError(f"Inspect ended with {log.status}")
+    return [(sample.total_time or 0.0) / CALLS for sample in log.samples]
+
+
+def said(name: str, seconds: list[float], slopes: list[float]) -> str:
+    cut = statistics.quantiles(seconds, n=20)[-1]
+    each = f"{statistics.median(seconds) * 1000:8.3f} {cut * 1000:8.3f}"
+    return f"{name:44} {each} {statistics.median(slopes) * 1000:10.3f}   {len(seconds)} x {CALLS} calls"
+
+
+def main(rounds: int) -> None:
+    kinds = {
+        "bench": lambda count, folder: asyncio.run(our_trials(count, folder, cold=False)),
+        "bench, no prompt counted before": lambda count, folder: asyncio.run(our_trials(count, folder, cold=True)),
+        "Inspect AI, mock model": inspect_samples,
+    }
+    each: dict[str, list[float]] = {name: [] for name in kinds}
+    slopes: dict[str, list[float]] = {name: [] for name in kinds}
+    for number in range(rounds + 1):
+        for name, kind in kinds.items():
+            walls = []
+            for count in (SMALL, LARGE):
+                with tempfile.TemporaryDirectory() as folder:
+                    began = perf_counter()
+                    seconds = kind(count, Path(folder) / "run")
+                    walls.append(perf_counter() - began)
+            if number:  # the first round warms up
+                each[name] += seconds
+                slopes[name].append((walls[1] - walls[0]) / ((LARGE - SMALL) * CALLS))
+    print(f"{'milliseconds per model call':44} {'median':>8} {'95th %':>8} {'wall slope':>10}")
+    for name in kinds:
+        print(said(name, each[name], slopes[name]))
+    ratio = statistics.median(each["bench"]) / statistics.median(each["Inspect AI, mock model"])
+    print(f"bench / Inspect AI, medians: {ratio:.2f}. The wall slope of bench holds the simulated model's own time as well.")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
