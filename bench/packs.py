@@ -131,7 +131,12 @@ def load_pack(name: str, roots: Iterable[Path]) -> Scenario:
     build = getattr(module, "scenario", None)
     if build is None:
         raise PackError(f"{folder.path / 'scenario.py'}: defines no function scenario(folder)")
-    loaded = build(folder)
+    try:
+        loaded = build(folder)
+    except PackError:
+        raise
+    except Exception as error:
+        raise PackError(f"{folder.path / 'scenario.py'}: scenario(folder) fails: {_one_line(error)}") from error
     if not isinstance(loaded, Scenario):
         raise PackError(f"{folder.path / 'scenario.py'}: scenario(folder) must return a bench.scenario.Scenario")
     refuse(loaded)
@@ -160,8 +165,12 @@ def _load_module(folder: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise PackError(f"{folder / 'scenario.py'}: does not load: {type(error).__name__}: {error}") from error
+        raise PackError(f"{folder / 'scenario.py'}: does not load: {_one_line(error)}") from error
     return module
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def refuse(scenario: Scenario) -> None:

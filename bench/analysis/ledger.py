@@ -80,7 +80,11 @@ def lineage(events: Iterable[Event]) -> set[int]:
     answer = [version for event in events if isinstance(event, Answered) for version in event.versions]
     made_from = {output: _outputs_read(commit) for output, commit in written.items()}
     return {
-        call for output in reachable(answer, made_from) if output in written for call in [written[output].call] if call is not None
+        call
+        for output in reachable(answer, made_from)
+        if output in written
+        for call in [written[output].call]
+        if call is not None
     }
 
 

@@ -103,7 +103,7 @@ def five_calls() -> Solver:
     replies = [text for _, text in EXCHANGES] * LARGE
     model = get_model("mockllm/model", custom_outputs=[_output(text) for text in replies])
 
-    async def solve(state: TaskState, _: Generate) -> TaskState:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         for (system, user), _ in EXCHANGES:
             state.output = await model.generate(
                 [ChatMessageSystem(content=system.content), ChatMessageUser(content=user.content)]

@@ -1,0 +1,93 @@
+"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a judged output, a wait.
+
+The file is read once, line by line, and only the rows are kept. Rows stand in the order of the experiment's config, whatever
+the order in which the trials ended.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, TRIALS, WAITS, Row, TrialRows, rows_of
+from bench.errors import ResultsError
+from bench.experiment.record import SessionRecord
+from bench.experiment.store import read_manifest, read_sessions, read_trials
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run, read. Column `fault` is the name of the fault plan; tokens are by our ruler; seconds are seconds.
+
+    trials    `correct` and `score` are missing for errors; for a trial that gave up they are False
+              and 0, as it has no answer
+    calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came
+    faults    one row a planned fault: which stages it went through, and how it `ended`
+    outputs   one row an output that was judged: was it `exposed` to a fault, `malformed`, `objected` to for another reason
+    waits     one row a wait
+    errors_rerun   records of errors that a later record of the same trial took the place of
+    """
+
+    manifest: Mapping[str, Any]
+    sessions: tuple[SessionRecord, ...]
+    trials: pd.DataFrame
+    calls: pd.DataFrame
+    faults: pd.DataFrame
+    outputs: pd.DataFrame
+    waits: pd.DataFrame
+    errors_rerun: int
+
+    def names(self, column: str) -> list[str]:
+        """The scenarios, architectures, models or fault plans that have trials, in the config's order."""
+        rank = _rank(self.manifest, column)
+        return sorted(set(self.trials[column].tolist()), key=lambda name: (rank.get(name, len(rank)), name))
+
+
+def load_run(path: str | Path) -> Run:
+    """Read a run's folder. Raises ResultsError where it holds none, where it is damaged, or where no trial is recorded yet."""
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    latest: dict[str, TrialRows] = {}
+    records = 0
+    for record in read_trials(folder):
+        latest[record.id] = rows_of(record)
+        records += 1
+    if not latest:
+        raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
+    ranks = [_rank(manifest, column) for column in ("scenario", "model", "fault", "architecture")]
+    rows = sorted(latest.values(), key=lambda one: _position(one.trial, ranks))
+    return Run(
+        manifest=manifest,
+        sessions=tuple(read_sessions(folder)),
+        trials=_frame([one.trial for one in rows], TRIALS),
+        calls=_frame(itertools.chain.from_iterable(one.calls for one in rows), CALLS),
+        faults=_frame(itertools.chain.from_iterable(one.faults for one in rows), FAULTS),
+        outputs=_frame(itertools.chain.from_iterable(one.outputs for one in rows), OUTPUTS),
+        waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), WAITS),
+        errors_rerun=records - len(latest),
+    )
+
+
+def _rank(manifest: Mapping[str, Any], column: str) -> dict[str, int]:
+    """Name -> its place in the config."""
+    key = "plans" if column == "fault" else f"{column}s"
+    return {name: place for place, name in enumerate(manifest.get("config", {}).get(key, ()))}
+
+
+def _position(trial: Row, ranks: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
+    _, scenario, architecture, model, fault, repetition, *_ = trial
+    names = (scenario, model, fault, architecture)
+    placed = [(rank.get(name, len(rank)), name) for name, rank in zip(names, ranks, strict=True)]
+    return (*placed[:3], repetition, placed[3])
+
+
+def _frame(rows: Iterable[Row], columns: Mapping[str, str]) -> pd.DataFrame:
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    return pd.DataFrame(
+        {name: pd.Series(list(column), dtype=kind) for (name, kind), column in zip(columns.items(), values, strict=True)}
+    )

@@ -1,0 +1,121 @@
+"""The paper's own figures, read from `configs/published.toml`, each with the place where it stands."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bench.errors import ConfigError
+
+FILE = Path(__file__).resolve().parents[2] / "configs" / "published.toml"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Value(_Strict):
+    """A published mean; `sd` is None where none was published."""
+
+    mean: float
+    sd: float | None = Field(None, ge=0.0)
+
+
+class Cells(BaseModel):
+    """One row of a published table: its name there, and a value by architecture."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Value] = Field(init=False)
+
+    row: str
+
+    @property
+    def values(self) -> dict[str, Value]:
+        return self.__pydantic_extra__
+
+
+class Table(_Strict):
+    number: int
+    scenario: str
+    plan: str
+    failure: str
+    note: str = ""
+    cells: dict[str, Cells]
+
+
+class NaturalFailures(_Strict):
+    """How many of a scenario's subtask executions failed their schema of themselves."""
+
+    scenario: str
+    place: str
+    failures: int = Field(ge=0)
+    executions: int = Field(ge=1)
+    note: str = ""
+
+
+class Paper(_Strict):
+    title: str
+    source: str
+    model: str
+    runs: int = Field(ge=1)
+
+
+class Published(_Strict):
+    paper: Paper
+    columns: dict[str, str]
+    table: tuple[Table, ...] = ()
+    natural_failures: tuple[NaturalFailures, ...] = ()
+
+    @model_validator(mode="after")
+    def _every_column_is_named(self) -> Published:
+        for table in self.table:
+            for measure, cells in table.cells.items():
+                for architecture in cells.values:
+                    if architecture not in self.columns:
+                        raise ValueError(f"table {table.number}, {measure}: '{architecture}' stands not in [columns]")
+        return self
+
+    def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedValue | None:
+        """What the paper says, where it says something; `measure` is a column of a run's trials."""
+        for table in self.table:
+            cells = table.cells.get(measure)
+            if (table.scenario, table.plan) == (scenario, plan) and cells and architecture in cells.values:
+                found = cells.values[architecture]
+                place = f"Table {table.number}, row '{cells.row}', column '{self.columns[architecture]}'"
+                return PublishedValue(found.mean, found.sd, f"{self.paper.source}, {place}")
+        return None
+
+    def table_of(self, scenario: str, plan: str) -> Table | None:
+        """The published table to stand beside this scenario under this fault plan."""
+        return next((table for table in self.table if (table.scenario, table.plan) == (scenario, plan)), None)
+
+    def natural(self, scenario: str) -> NaturalFailures | None:
+        return next((one for one in self.natural_failures if one.scenario == scenario), None)
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """`source`: paper, table, row and column."""
+
+    mean: float
+    sd: float | None
+    source: str
+
+
+def load_published(path: Path = FILE) -> Published:
+    """Raises ConfigError: no such file, no TOML, or not of this form."""
+    try:
+        written: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Published.model_validate(written)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is no TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise ConfigError(f"{path}: {place or 'the file'}: {first['msg'].removeprefix('Value error, ')}") from error

@@ -1,0 +1,126 @@
+"""How figures are drawn: colours that everybody can tell apart, hatched for print; the same bytes each time."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+# Okabe and Ito's colours.
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
+    *("#000000", "#E69F00", "#56B4E9", "#009E73"),
+    *("#F0E442", "#0072B2", "#D55E00", "#CC79A7"),
+)
+GREY, PALE = "#AAAAAA", "#DDDDDD"
+WIDEST = 12.0
+"""Inches of a figure."""
+
+
+@dataclass(frozen=True)
+class Look:
+    colour: str
+    hatch: str = ""
+
+
+ACCOUNT_LOOKS: Mapping[str, Look] = {
+    "useful": Look(GREEN),
+    "rejected": Look(VERMILION, "////"),
+    "superseded": Look(ORANGE, "...."),
+    "lost": Look(PURPLE, "xxxx"),
+    "judging": Look(SKY, "----"),
+}
+LATENCY_LOOKS: Mapping[str, Look] = {
+    "api_seconds": Look(BLUE),
+    "waiting_seconds": Look(GREY, "////"),
+    "framework_seconds": Look(YELLOW, "xxxx"),
+}
+RC: Mapping[Any, Any] = {
+    "font.size": 8.5,
+    "axes.titlesize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "text.parse_math": False,
+    "svg.hashsalt": "bench",
+    "svg.fonttype": "path",
+    "savefig.dpi": 200,
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A finished figure: `name` names its files, `caption` says in words what it shows."""
+
+    name: str
+    caption: str
+    png: bytes
+    svg: bytes
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Our settings for matplotlib, on top of its own defaults whatever the user's are; all put back afterwards."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RC)
+        yield
+
+
+def blank(width: float, height: float) -> Figure:
+    """A figure that belongs to no window; inches."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def panels(count: int, across: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` axes, `across` in a row or as many as have room; inches by panel."""
+    across = max(1, min(across, count, int(WIDEST // width)))
+    down = -(-count // across)
+    figure = blank(max(width * across, 4.6), height * down + 0.9)
+    axes = figure.subplots(down, across, squeeze=False).flatten().tolist()
+    for unused in axes[count:]:
+        unused.set_axis_off()
+    return figure, axes[:count]
+
+
+def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
+    """Title, and both forms. Nothing of the day or the machine goes into the files."""
+    figure.suptitle("\n".join(textwrap.wrap(title, max(40, int(figure.get_figwidth() * 13)))), fontsize=10)
+    png, svg = io.BytesIO(), io.BytesIO()
+    figure.savefig(png, format="png", metadata={"Software": None})
+    figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return Picture(name, caption, png.getvalue(), svg.getvalue())
+
+
+def tick_labels(names: Sequence[str]) -> list[str]:
+    """Architectures' names, broken so that they stand beside each other."""
+    return ["\n".join(textwrap.wrap(name.replace("_", " "), 12)) for name in names]
+
+
+def panel_title(ax: Axes, *lines: str) -> None:
+    """These lines, broken where they would reach into the next panel."""
+    ax.set_title("\n".join(part for line in lines for part in textwrap.wrap(line, 34)))
+
+
+def legend_of(figure: Figure, looks: Mapping[str, Look]) -> None:
+    """A legend of filled areas below everything."""
+    handles = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
+    figure.legend(handles, list(looks), loc="outside lower center", ncols=len(looks))
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+    """The legend of one of its axes, below everything."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)

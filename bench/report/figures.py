@@ -1,0 +1,197 @@
+"""Which figures a report has, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import FAULT_FREE, Arm, Arms
+from bench.analysis.frames import Run
+from bench.analysis.published import Published
+from bench.analysis.statistics import Mean
+from bench.report.drawing import (
+    ACCOUNT_LOOKS,
+    BLACK,
+    BLUE,
+    LATENCY_LOOKS,
+    PALE,
+    VERMILION,
+    Look,
+    Picture,
+    finish,
+    legend_below,
+    legend_of,
+    panel_title,
+    panels,
+    style,
+    tick_labels,
+)
+from bench.report.labels import model_label, slug
+from bench.report.timeline import struck_trials, timeline
+
+LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
+
+
+def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
+    """Those for which there are trials that did not end in an error."""
+    pictures: list[Picture] = []
+    with style():
+        for model in run.names("model"):
+            drawn = _drawable(arms, model)
+            plans = [plan for plan in run.names("fault") if any(one.plan == plan for one in drawn)]
+            faulted = [plan for plan in plans if plan != FAULT_FREE] or plans
+            for plan in faulted:
+                chosen = {one: found for one, found in drawn.items() if one.plan == plan}
+                pictures += [retry_tokens(run, chosen, published), latency(run, chosen)]
+            pictures += [accounts(run, drawn)] if drawn else []
+            pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
+    return pictures
+
+
+def _drawable(arms: Arms, model: str) -> Arms:
+    """The conditions of this model, with the arms that have a trial to show."""
+    kept = {
+        condition: {name: arm for name, arm in found.items() if len(arm.usable)}
+        for condition, found in arms.items()
+        if condition.model == model
+    }
+    return {condition: found for condition, found in kept.items() if found}
+
+
+def retry_tokens(run: Run, arms: Arms, published: Published) -> Picture:
+    """Single trials, their mean with its interval, and the paper's mean with its sd; one panel a scenario."""
+    figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
+    for (condition, found), ax in zip(arms.items(), axes, strict=True):
+        for place, arm in enumerate(found.values()):
+            _points(ax, place, arm)
+            _published_point(ax, place, arm, published)
+        _architectures_below(ax, found)
+        panel_title(ax, condition.scenario, _trials_in(found))
+        ax.set_ylabel("retry tokens a trial")
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+    legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 3)
+    model, plan = _model_and_plan(arms)
+    caption = f"Retry tokens by architecture, {model_label(run, model)}, fault plan {plan}."
+    return finish(figure, slug("retry_tokens", model, plan), caption.removesuffix("."), caption)
+
+
+def _points(ax: Axes, place: int, arm: Arm) -> None:
+    values = arm.usable["retry_tokens"].tolist()
+    spread = [place - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(values))]
+    first = place == 0
+    ax.plot(spread, values, "o", ms=3.5, mfc="none", mec="#777777", mew=0.9, label="a trial" if first else None)
+    mean = arm.mean("retry_tokens")
+    _with_interval(ax, place, mean, "s", BLUE, "ours, mean and 95% interval" if first else None)
+
+
+def _with_interval(ax: Axes, x: float, mean: Mean, marker: str, colour: str, label: str | None) -> None:
+    if mean.mean is None:
+        return
+    ax.errorbar([x], [mean.mean], yerr=_errors(mean), fmt=marker, ms=5, color=colour, capsize=4, label=label)
+
+
+def _errors(mean: Mean) -> list[list[float]] | None:
+    if mean.mean is None or mean.low is None or mean.high is None:
+        return None
+    return [[mean.mean - mean.low], [mean.high - mean.mean]]
+
+
+def _published_point(ax: Axes, place: int, arm: Arm, published: Published) -> None:
+    value = published.value(arm.condition.scenario, arm.condition.plan, "retry_tokens", arm.architecture)
+    if value is None:
+        return
+    label = "the paper's, mean and sd"
+    new = label not in ax.get_legend_handles_labels()[1]
+    spread = [[value.sd], [value.sd]] if value.sd is not None else None
+    look: dict[str, Any] = {"color": VERMILION, "mfc": "white", "ms": 5, "capsize": 4}
+    ax.errorbar([place + 0.22], [value.mean], yerr=spread, fmt="D", label=label if new else None, **look)
+
+
+def accounts(run: Run, arms: Arms) -> Picture:
+    """Mean tokens of a trial by account, stacked, with the interval of the whole; one panel a scenario and fault plan."""
+    plans = len({condition.plan for condition in arms})
+    figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
+    for (condition, found), ax in zip(arms.items(), axes, strict=True):
+        _stack(ax, found, ACCOUNT_LOOKS, "tokens")
+        panel_title(ax, condition.scenario, f"{condition.plan}, {_trials_in(found)}")
+        ax.set_ylabel("tokens a trial")
+    legend_of(figure, ACCOUNT_LOOKS)
+    _one_scale_by_scenario(arms, axes)
+    model = next(iter(arms)).model
+    title = f"Tokens by ledger account, {model_label(run, model)}"
+    caption = f"{title}, by scenario and fault plan. Bars are means, the whisker is the 95% interval of the total."
+    return finish(figure, slug("ledger", model), title, caption)
+
+
+def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
+    """A scenario's panels can be compared by eye."""
+    for scenario in {condition.scenario for condition in arms}:
+        own = [ax for condition, ax in zip(arms, axes, strict=True) if condition.scenario == scenario]
+        top = max(ax.get_ylim()[1] for ax in own)
+        for ax in own:
+            ax.set_ylim(0, 1.03 * top)
+
+
+def latency(run: Run, arms: Arms) -> Picture:
+    """Mean latency of a trial by where it went, stacked; the framework's part, often too small to be seen, in figures."""
+    figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
+    for (condition, found), ax in zip(arms.items(), axes, strict=True):
+        tops = _stack(ax, found, LATENCY_LOOKS, "latency_seconds")
+        for place, (arm, top) in enumerate(zip(found.values(), tops, strict=True)):
+            ours = arm.mean("framework_seconds").mean or 0.0
+            ax.annotate(_duration(ours), (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
+        ax.margins(y=0.12)
+        panel_title(ax, condition.scenario, _trials_in(found))
+        ax.set_ylabel("seconds a trial")
+    looks = {LATENCY_TITLES[column]: look for column, look in LATENCY_LOOKS.items()}
+    legend_of(figure, looks)
+    model, plan = _model_and_plan(arms)
+    title = f"Latency, {model_label(run, model)}, fault plan {plan}; above each bar: the framework's part"
+    caption = f"{title}. Bars are means, the whisker is the 95% interval of the total."
+    return finish(figure, slug("latency", model, plan), title, caption)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look], total: str) -> list[float]:
+    """Bars of the means of these columns, one upon another, and the whisker of `total`; how high each then reaches."""
+    places = list(range(len(arms)))
+    bottoms = [0.0] * len(arms)
+    for column, look in looks.items():
+        heights = [arm.mean(column).mean or 0.0 for arm in arms.values()]
+        ax.bar(places, heights, 0.6, bottoms, color=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4)
+        bottoms = [bottom + height for bottom, height in zip(bottoms, heights, strict=True)]
+    tops = []
+    for place, arm in enumerate(arms.values()):
+        mean = arm.mean(total)
+        ax.errorbar([place], [mean.mean or 0.0], yerr=_errors(mean), fmt="none", ecolor=BLACK, capsize=4, lw=1)
+        tops.append(max(bottoms[place], mean.high or 0.0))
+    _architectures_below(ax, arms)
+    return tops
+
+
+def _architectures_below(ax: Axes, arms: Mapping[str, Arm]) -> None:
+    ax.set_xticks(range(len(arms)), tick_labels(list(arms)))
+    ax.set_xlim(-0.6, len(arms) - 0.4)
+    ax.grid(axis="y", color=PALE, lw=0.6)
+
+
+def _width(arms: Arms, least: float) -> float:
+    """Inches for a panel in which every architecture's name has room."""
+    return max(least, 0.85 * max(len(found) for found in arms.values()))
+
+
+def _trials_in(arms: Mapping[str, Arm]) -> str:
+    """How many trials each mean is of."""
+    numbers = sorted({len(arm.usable) for arm in arms.values()})
+    shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
+    return shown.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _model_and_plan(arms: Arms) -> tuple[str, str]:
+    condition = next(iter(arms))
+    return condition.model, condition.plan

@@ -1,0 +1,180 @@
+"""The report in words: what this run is, then its tables and figures, as Markdown and as one self-contained page."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from bench.analysis.arms import missing_trials
+from bench.analysis.frames import Run
+from bench.report.drawing import Picture
+from bench.report.labels import is_simulated, model_label
+from bench.report.table import Table, markdown
+
+TEMPLATE = Path(__file__).with_name("page.html.j2")
+
+SCOPE = (
+    "Intervals speak of repetitions of these packs, with these models: how the mean would vary if this very experiment were "
+    "made again. A few packs are a few clusters, and nothing is said about tasks beyond them."
+)
+SIMULATED = (
+    "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
+    "declared in the config, not measured. Only framework seconds are real there. Nothing of it says how good a real model is."
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """`name` is its anchor on the page."""
+
+    name: str
+    title: str
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """`facts`: what this run is, line by line; `warnings`: what a reader must know before any number."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+def page_of(run: Run, tables: Sequence[Table], pictures: Sequence[Picture]) -> Page:
+    return Page(
+        title=f"Report of run {run.manifest.get('name', 'without a name')}",
+        facts=tuple(_facts(run)),
+        warnings=tuple(_warnings(run)),
+        sections=_sections(tables, pictures),
+    )
+
+
+def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:
+    """The sections in reading order, each with its tables and figures by the beginnings of their names."""
+    contents = (
+        ("comparison", "Every measure, and the paper's", ("comparison",), ("retry_tokens", "latency")),
+        ("outcomes", "Outcomes", ("outcomes",), ()),
+        ("differences", "Paired differences", ("differences", "model_differences"), ()),
+        ("ledger", "Where the tokens went", ("ledger",), ("ledger", "timeline")),
+        ("faults", "Faults", ("exposure", "natural_failures"), ()),
+        ("ruler", "The ruler", ("usage",), ()),
+    )
+    return tuple(
+        Section(
+            name,
+            title,
+            tuple(table for table in tables if table.name.startswith(own_tables)),
+            tuple(picture for picture in pictures if own_pictures and picture.name.startswith(own_pictures)),
+        )
+        for name, title, own_tables, own_pictures in contents
+    )
+
+
+def _warnings(run: Run) -> list[str]:
+    found = [SIMULATED] if any(is_simulated(run, model) for model in run.names("model")) else []
+    missing = missing_trials(run)
+    if missing:
+        found.append(
+            f"This run is not complete: {missing} trials are not recorded. The same bench run command goes on with it."
+        )
+    errors = int((run.trials["outcome"] == "error").sum())
+    if errors:
+        first = run.trials.loc[run.trials["outcome"] == "error", "reason"].iloc[0]
+        found.append(f"{errors} trials ended in an error and are left out of every mean; the first: {first}")
+    return [*found, SCOPE]
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    trials, manifest = run.trials, run.manifest
+    repetitions = trials.groupby(["scenario", "model", "fault", "architecture"])["repetition"].nunique()
+    least, most = int(repetitions.min()), int(repetitions.max())
+    each = str(most) if least == most else f"{least} to {most}"
+    return [
+        ("Run", str(manifest.get("name", "–"))),
+        ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
+        ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
+        ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
+        ("Packs", "; ".join(_pack(manifest, scenario) for scenario in run.names("scenario"))),
+        ("Architectures", ", ".join(run.names("architecture"))),
+        ("Fault plans", "; ".join(_plan(manifest, plan) for plan in run.names("fault"))),
+        ("Code", _code(manifest.get("code", {}))),
+        ("Packages", _listed(manifest.get("packages", {}))),
+        ("Machine", _listed(manifest.get("machine", {}))),
+        ("Dates", _dates(run)),
+    ]
+
+
+def _model(run: Run, model: str) -> str:
+    parameters = run.manifest.get("models", {}).get(model, {})
+    return f"{model_label(run, model)}: {_listed(parameters)}" if parameters else model_label(run, model)
+
+
+def _pack(manifest: Mapping[str, Any], scenario: str) -> str:
+    pack = manifest.get("scenarios", {}).get(scenario, {})
+    return f"{scenario} (size {pack.get('size', '–')}, digest {str(pack.get('digest', '–'))[:12]})"
+
+
+def _plan(manifest: Mapping[str, Any], plan: str) -> str:
+    faults = manifest.get("config", {}).get("plan", {}).get(plan, {}).get("faults", [])
+    return f"{plan}: {' + '.join(_fault(fault) for fault in faults) or 'no fault'}"
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    """One fault of a plan, as the config has it."""
+    subtask = fault.get("subtask", "*")
+    where = " or ".join(dict.fromkeys(subtask.values())) if isinstance(subtask, Mapping) else subtask
+    attempts = ", ".join(str(number) for number in fault.get("attempts", ()))
+    when = f"attempt {attempts}" if attempts else f"probability {fault.get('probability')}"
+    return f"{fault.get('effect')} at {fault.get('point')} of {'every subtask' if where == '*' else where}, {when}"
+
+
+def _code(code: Mapping[str, Any]) -> str:
+    changed = "dirty: files differ from it" if code.get("dirty") else "clean"
+    commit = f"commit {str(code['commit'])[:12]} ({changed})" if code.get("commit") else "no commit known"
+    return f"version {code.get('version', '–')}, {commit}, digest {code.get('digest', '–')}"
+
+
+def _dates(run: Run) -> str:
+    began = [session.at for session in run.sessions if session.what == "began"]
+    ended = [session for session in run.sessions if session.what == "ended"]
+    if not began:
+        return "not recorded"
+    last = f"last ended {ended[-1].at} ({ended[-1].detail})" if ended else "no end recorded"
+    return f"first began {began[0]}, {last}; {len(began)} session{'s' if len(began) > 1 else ''}"
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    shown = {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items() if value is not None
+    }
+    return ", ".join(f"{name} {value}" for name, value in shown.items()) or "–"
+
+
+def as_markdown(page: Page) -> str:
+    parts = [f"# {page.title}\n", *(f"**{warning}**\n" for warning in page.warnings)]
+    parts.append("\n".join(f"- {name}: {text}" for name, text in page.facts) + "\n")
+    for section in page.sections:
+        parts.append(f"## {section.title}\n")
+        parts += [markdown(table) for table in section.tables]
+        parts += [f"![{picture.caption}](figures/{picture.name}.png)\n" for picture in section.pictures]
+    return "\n".join(parts)
+
+
+def as_html(page: Page) -> str:
+    """One page that needs nothing beside it: styles and figures are in it."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(page=page, data_uri=_data_uri) + "\n"
+
+
+def _data_uri(picture: Picture) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(picture.svg).decode("ascii")

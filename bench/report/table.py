@@ -1,0 +1,201 @@
+"""One representation of a table, and its three forms: Markdown, LaTeX (booktabs) and CSV.
+
+A cell knows its numbers, so that CSV has each in a column of its own, where the others show one text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.analysis.statistics import Mean, Share
+
+NOTHING = "n/a"
+
+
+@dataclass(frozen=True)
+class Number:
+    """`digits` stand behind the point."""
+
+    value: float | None
+    digits: int = 0
+    percent: bool = False
+
+    def text(self) -> str:
+        return _shown(self.value, self.digits, self.percent)
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.value}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean of ours; `with_n` where the number of values is not that of the column."""
+
+    mean: Mean
+    digits: int = 0
+    with_n: bool = False
+
+    def text(self) -> str:
+        mean = self.mean
+        if mean.mean is None:
+            return NOTHING
+        value, sd = _shown(mean.mean, self.digits), _shown(mean.sd, self.digits)
+        interval = f"[{_shown(mean.low, self.digits)}, {_shown(mean.high, self.digits)}]" if mean.low is not None else NOTHING
+        shown = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
+        return f"{shown}, N={mean.n}" if self.with_n else shown
+
+    def numbers(self) -> dict[str, object]:
+        mean = self.mean
+        return {"": mean.mean, " sd": mean.sd, " low": mean.low, " high": mean.high, " n": mean.n}
+
+
+@dataclass(frozen=True)
+class Rate:
+    """k of n with its interval; percentages with one digit, so that 2/100 and 3/1000 can be told apart."""
+
+    share: Share
+
+    def text(self) -> str:
+        share = self.share
+        if share.rate is None:
+            return f"{NOTHING} (0/0)"
+        low, high = _shown(share.low, 1, percent=True), _shown(share.high, 1, percent=True)
+        return f"{share.k}/{share.n} = {_shown(share.rate, 1, percent=True)} [{low}, {high}]"
+
+    def numbers(self) -> dict[str, object]:
+        share = self.share
+        return {"": share.rate, " low": share.low, " high": share.high, " k": share.k, " n": share.n}
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What somebody else published: a mean, and an sd where one was given."""
+
+    mean: float | None
+    sd: float | None = None
+    digits: int = 0
+    percent: bool = False
+
+    def text(self) -> str:
+        if self.mean is None:
+            return "–"
+        value = _shown(self.mean, self.digits, self.percent)
+        return value if self.sd is None else f"{value} ± {_shown(self.sd, self.digits, self.percent)}"
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.mean, " sd": self.sd}
+
+
+Cell = str | int | Number | Estimate | Rate | Reported
+
+
+@dataclass(frozen=True)
+class Table:
+    """`name` names its files. Each row has as many cells as there are columns; `notes` stand below."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def texts(self) -> list[list[str]]:
+        return [[text_of(cell) for cell in row] for row in self.rows]
+
+
+def text_of(cell: Cell) -> str:
+    return str(cell) if isinstance(cell, str | int) else cell.text()
+
+
+def _shown(value: float | None, digits: int, percent: bool = False) -> str:
+    if value is None:
+        return NOTHING
+    shown = f"{100 * value:.{digits}f}%" if percent else f"{value:.{digits}f}"
+    return shown.removeprefix("-") if not re.search("[1-9]", shown) else shown
+
+
+# Markdown
+
+
+def markdown(table: Table) -> str:
+    lines = [f"### {_markdown(table.title)}", ""]
+    lines.append("| " + " | ".join(map(_markdown, table.columns)) + " |")
+    lines.append("|" + "|".join(" --- " for _ in table.columns) + "|")
+    lines += ["| " + " | ".join(map(_markdown, row)) + " |" for row in table.texts()]
+    lines += ["", *(f"- {_markdown(note)}" for note in table.notes)] if table.notes else []
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\|`*<])", r"\\\1", " ".join(text.split()))
+
+
+# LaTeX
+
+WIDE = 4
+"""Columns that fit into a text's width as they are."""
+
+_LATEX: Mapping[str, str] = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "−": r"$-$",
+    "×": r"$\times$",
+    "–": "--",
+}
+
+
+def latex(table: Table) -> str:
+    """A table environment for a document that loads booktabs, and graphicx: a wide table is shrunk to the text's width."""
+    wide = len(table.columns) > WIDE
+    before, after = (r"\resizebox{\linewidth}{!}{%", "}") if wide else ("", "")
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(table.title)}}}", rf"\label{{tab:{table.name}}}"]
+    lines += [before] if wide else []
+    lines += [rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}", r"\toprule", _latex_row(table.columns), r"\midrule"]
+    lines += [_latex_row(row) for row in table.texts()]
+    lines += [r"\bottomrule", r"\end{tabular}" + after]
+    lines += [rf"\par\footnotesize {escape_latex(note)}" for note in table.notes]
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def _latex_row(texts: tuple[str, ...] | list[str]) -> str:
+    # Braces keep a cell that begins with a bracket or a star from being read as an argument of the line break before it.
+    cells = [f"{{{cell}}}" if cell[:1] in ("[", "*") else cell for cell in map(escape_latex, texts)]
+    return " & ".join(cells) + r" \\"
+
+
+# CSV
+
+
+def comma_separated(table: Table) -> str:
+    """A column with numbers becomes one for each kind of number in it; a number that does not exist is an empty field."""
+    rows = [[_fields(cell) for cell in row] for row in table.rows]
+    kinds = [list(dict.fromkeys(kind for row in rows for kind in row[place])) or [""] for place in range(len(table.columns))]
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow([name + kind for name, own in zip(table.columns, kinds, strict=True) for kind in own])
+    for row in rows:
+        writer.writerow([fields.get(kind, "") for fields, own in zip(row, kinds, strict=True) for kind in own])
+    return written.getvalue()
+
+
+def _fields(cell: Cell) -> dict[str, object]:
+    return {"": cell} if isinstance(cell, str | int) else cell.numbers()

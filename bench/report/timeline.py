@@ -1,0 +1,100 @@
+"""The timeline of one faulted trial by architecture: what ran when, and which of it was thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import FAULT_FREE, Arm, Arms, Condition
+from bench.analysis.frames import Run
+from bench.report.drawing import ACCOUNT_LOOKS, PALE, Look, Picture, blank, finish, legend_of
+from bench.report.labels import model_label, slug
+
+Row = Mapping[str, Any]
+"""One row of a frame."""
+
+THINNEST = 0.006
+"""Of the time axis: a call refused at once is still to be seen."""
+
+
+def struck_trials(arms: Arms) -> Iterator[list[Row]]:
+    """For each scenario the trials to show: of the first plan that struck, one by architecture, if possible of one repetition,
+    so that they ran under the same faults."""
+    shown: set[str] = set()
+    for condition, found in arms.items():
+        if condition.plan == FAULT_FREE or condition.scenario in shown:
+            continue
+        repetition = _common_repetition(found.values())
+        trials = [trial for arm in found.values() for trial in _first_struck(arm, repetition)]
+        if trials:
+            shown.add(condition.scenario)
+            yield trials
+
+
+def _struck(arm: Arm) -> pd.DataFrame:
+    return arm.usable[arm.usable["faults_delivered"] > 0]
+
+
+def _common_repetition(arms: Iterable[Arm]) -> int | None:
+    """The first repetition in which a fault struck every architecture."""
+    common = set.intersection(*(set(_struck(arm)["repetition"].tolist()) for arm in arms))
+    return min(common, default=None)
+
+
+def _first_struck(arm: Arm, repetition: int | None) -> list[Row]:
+    found = _struck(arm)
+    if repetition is not None:
+        found = found[found["repetition"] == repetition]
+    return _rows(found.sort_values("repetition").head(1))
+
+
+def _rows(frame: pd.DataFrame) -> list[Row]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def timeline(run: Run, trials: Sequence[Row]) -> Picture:
+    """Each call a bar from its start to its end, coloured by the account in which its tokens stand; waits are grey."""
+    calls = [_rows(run.calls[run.calls["trial"] == trial["trial"]]) for trial in trials]
+    heights = [0.55 + 0.19 * len(own) for own in calls]
+    figure = blank(7.2, sum(heights) + 0.9)
+    axes = figure.subplots(len(trials), 1, squeeze=False, sharex=True, height_ratios=heights).flatten().tolist()
+    longest = max(call["started"] + call["seconds"] for own in calls for call in own)
+    for ax, trial, own in zip(axes, trials, calls, strict=True):
+        _draw(ax, trial, own, _rows(run.waits[run.waits["trial"] == trial["trial"]]), longest)
+    axes[-1].set_xlabel("seconds since the trial began")
+    legend_of(figure, {**ACCOUNT_LOOKS, "waiting": Look(PALE)})
+    condition = Condition(trials[0]["scenario"], trials[0]["model"], trials[0]["fault"])
+    title = f"{condition.scenario}: one trial by architecture, {model_label(run, condition.model)}, fault plan {condition.plan}"
+    caption = f"{title}. A bar is a call, coloured by the account in which its tokens stand."
+    return finish(figure, slug("timeline", condition.scenario, condition.model), title, caption)
+
+
+def _draw(ax: Axes, trial: Row, calls: Sequence[Row], waits: Sequence[Row], longest: float) -> None:
+    for wait in waits:
+        ax.axvspan(wait["started"], wait["started"] + wait["seconds"], color=PALE, lw=0, zorder=0)
+    for place, call in enumerate(calls):
+        _draw_call(ax, place, call, THINNEST * longest)
+    ax.set_yticks(range(len(calls)), [_call_label(call["subtask"], call["cause"]) for call in calls], fontsize=7.5)
+    ax.invert_yaxis()
+    ax.set_xlim(0, longest * 1.02 or 1.0)
+    ax.tick_params(labelbottom=True)
+    ax.grid(axis="x", color=PALE, lw=0.6)
+    named = f"{trial['architecture']}, repetition {trial['repetition']}"
+    ax.set_title(f"{named}: {trial['outcome']}, {trial['tokens']} tokens", loc="left", fontsize=8.5)
+
+
+def _draw_call(ax: Axes, place: int, call: Row, thinnest: float) -> None:
+    look = ACCOUNT_LOOKS[call["account"]]
+    if call["seconds"] <= thinnest:
+        ax.barh(place, thinnest, 0.72, call["started"], color=look.colour)
+    else:
+        edge: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
+        ax.barh(place, call["seconds"], 0.72, call["started"], color=look.colour, hatch=look.hatch, **edge)
+
+
+def _call_label(subtask: str, cause: str, most: int = 30) -> str:
+    short = subtask if len(subtask) <= most else subtask[: most - 1] + "…"
+    return short if cause == "first" else f"{short}, {cause}"

@@ -1,0 +1,173 @@
+"""Records of trials, made by hand, for the tests of what is read out of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import bench
+from bench.analysis.frames import Run
+from bench.experiment.record import Outcome, SessionRecord, TrialRecord
+from bench.experiment.store import RunWriter
+from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage
+from bench.scenario import Grade
+
+FAULTS = {"none": [], "paper": [{"point": "output", "effect": "missing_field", "subtask": "b", "attempts": [1]}]}
+
+
+def called(
+    number: int,
+    *subtasks: str,
+    cause: Cause = "first",
+    tokens: tuple[int, int] = (100, 20),
+    failure: str | None = None,
+    attempt: int = 1,
+    usage: tuple[int, int] | None = None,
+) -> Called:
+    return Called(
+        call=number,
+        subtasks=subtasks or ("a",),
+        attempt=attempt,
+        try_=1,
+        cause=cause,
+        started=float(number - 1),
+        seconds=1.0,
+        seed=1,
+        messages=(("user", "d1"),),
+        reply=None if failure else "d2",
+        delivered=None,
+        tokens_in=tokens[0],
+        tokens_out=tokens[1],
+        usage_in=usage[0] if usage else None,
+        usage_out=usage[1] if usage else None,
+        finish=None if failure else "stop",
+        failure=failure,
+    )
+
+
+def accepted(call: int, subtask: str) -> Judged:
+    return Judged(call, subtask, accepted=True)
+
+
+def rejected(call: int, subtask: str, reason: str = "schema") -> Judged:
+    return Judged(call, subtask, accepted=False, reason=reason)
+
+
+def committed(call: int | None, subtask: str, version: int = 1, made_from: Sequence[tuple[str, int]] = ()) -> Committed:
+    return Committed(subtask, version, call, True, "d", tuple((name, number, "d") for name, number in made_from))
+
+
+def fault(*stages: Stage, number: int = 1, call: int = 2, subtask: str = "b", point: str = "output") -> list[Event]:
+    return [Faulted(number, point, "missing_field", subtask, 1, stage, call) for stage in stages]
+
+
+def smooth() -> list[Event]:
+    """Two subtasks, b made from a, nothing goes wrong."""
+    return [
+        *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
+        *(called(2, "b"), accepted(2, "b"), committed(2, "b", made_from=[("a", 1)])),
+        Answered((("a", 1), ("b", 1))),
+    ]
+
+
+def recovered(retry: int = 130) -> list[Event]:
+    """As before, but b is struck, rejected and asked for again."""
+    return [
+        *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
+        *(*fault("planned", "delivered"), called(2, "b"), rejected(2, "b"), *fault("seen")),
+        *(called(3, "b", cause="retry", tokens=(retry, 20), attempt=2), accepted(3, "b")),
+        committed(3, "b", made_from=[("a", 1)]),
+        Answered((("a", 1), ("b", 1))),
+        *fault("recovered"),
+    ]
+
+
+def trial(
+    architecture: str = "static",
+    plan: str = "none",
+    repetition: int = 1,
+    outcome: Outcome = "solved",
+    events: Sequence[Event] | None = None,
+    **values: Any,
+) -> TrialRecord:
+    """A record whose tokens are those of its calls, where no others are given."""
+    if events is None:
+        events = smooth() if plan == "none" else recovered(100 + 10 * repetition)
+    spent = sum(event.tokens_in + event.tokens_out for event in events if isinstance(event, Called))
+    given: dict[str, Any] = {
+        "id": "-".join([architecture, plan, str(repetition), values.get("scenario", "demo"), values.get("model", "m")]),
+        "scenario": "demo",
+        "model": "m",
+        "reason": "",
+        "grade": Grade(outcome == "solved", float(outcome == "solved"), {}) if outcome in ("solved", "wrong") else None,
+        "tokens": spent,
+        "api_seconds": 2.0 + 0.1 * repetition,
+        "waiting_seconds": 0.5,
+        "framework_seconds": 0.001,
+        "virtual": True,
+    }
+    return TrialRecord(
+        architecture=architecture,
+        plan=plan,
+        repetition=repetition,
+        outcome=outcome,
+        events=tuple(events),
+        **{**given, **values},
+    )
+
+
+def experiment(
+    architectures: Iterable[str] = ("monolithic", "static"), plans: Iterable[str] = ("none", "paper"), repetitions: int = 3
+) -> list[TrialRecord]:
+    return [
+        trial(architecture, plan, repetition)
+        for repetition in range(1, repetitions + 1)
+        for plan in plans
+        for architecture in architectures
+    ]
+
+
+def manifest_of(records: Sequence[TrialRecord]) -> dict[str, Any]:
+    names = {
+        key: list(dict.fromkeys(getattr(record, field) for record in records))
+        for key, field in (
+            *(("scenarios", "scenario"), ("architectures", "architecture")),
+            *(("models", "model"), ("plans", "plan")),
+        )
+    }
+    return {
+        "format": 1,
+        "name": "by-hand",
+        "config": {
+            **names,
+            "repetitions": max((record.repetition for record in records), default=1),
+            "plan": {plan: {"faults": FAULTS.get(plan, [])} for plan in names["plans"]},
+        },
+        "code": {"version": "0.1.0", "commit": "0123456789abcdef", "dirty": False, "digest": "c0de"},
+        "packages": {"python": "3.11"},
+        "machine": {"system": "Linux"},
+        "models": {model: {"kind": "simulated"} for model in names["models"]},
+        "scenarios": {scenario: {"digest": "5cede5cede5c", "size": "small"} for scenario in names["scenarios"]},
+    }
+
+
+def write_run(folder: Path, records: Sequence[TrialRecord]) -> Path:
+    """A run's folder with these records, in this order."""
+    writer = RunWriter(folder, manifest_of(records))
+    writer.note(SessionRecord("2026-01-02T03:04:05+00:00", "began", "some trials"))
+    for record in records:
+        writer.add(record, {})
+    writer.note(SessionRecord("2026-01-02T04:04:05+00:00", "ended", "complete"))
+    writer.close()
+    return folder
+
+
+def run_of(folder: Path, records: Sequence[TrialRecord]) -> Run:
+    return bench.load_run(write_run(folder, records))
+
+
+def edit_manifest(folder: Path, **changes: Any) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))

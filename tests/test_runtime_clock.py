@@ -1,0 +1,177 @@
+"""Where a trial's seconds went: measured for this trial alone, and simulated seconds overlap as real ones would."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Coroutine
+from time import perf_counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.runtime.clock import TrialClock, meter_tasks, total, union
+
+INTERVALS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)).map(lambda one: (float(one[0]), float(sum(one)))))
+
+
+def run(clock: TrialClock, work: Coroutine[Any, Any, None]) -> None:
+    async def start() -> None:
+        meter_tasks(asyncio.get_running_loop())
+        await clock.run(work)
+
+    asyncio.run(start())
+
+
+def busy(seconds: float) -> None:
+    end = perf_counter() + seconds
+    while perf_counter() < end:
+        pass
+
+
+@given(INTERVALS)
+def test_a_union_is_the_same_points_in_time_disjoint_and_in_order(intervals: list[tuple[float, float]]) -> None:
+    merged = union(intervals)
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(merged))
+    for point in range(80):
+        inside = any(start < point + 0.5 < end for start, end in intervals)
+        assert inside is any(start < point + 0.5 < end for start, end in merged)
+    assert total(merged) <= sum(end - start for start, end in intervals)
+
+
+def test_simulated_calls_one_after_another_take_the_sum_and_no_real_time() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        for seconds in (100.0, 50.0):
+            with clock.standing("call"):
+                await clock.sleep(seconds)
+
+    began = perf_counter()
+    run(clock, work())
+    assert perf_counter() - began < 5
+    assert (clock.api_seconds, clock.waiting_seconds, clock.now()) == (150.0, 0.0, 150.0)
+
+
+def test_simulated_calls_side_by_side_overlap_and_each_ends_in_its_own_time() -> None:
+    clock = TrialClock(virtual=True)
+    ended: list[tuple[str, float]] = []
+
+    async def call(name: str, *lengths: float) -> None:
+        for seconds in lengths:
+            with clock.standing("call"):
+                await clock.sleep(seconds)
+            ended.append((name, clock.now()))
+
+    async def work() -> None:
+        await asyncio.gather(call("long", 5), call("short", 1, 2), call("third", 4))
+
+    run(clock, work())
+    assert ended == [("short", 1.0), ("short", 3.0), ("third", 4.0), ("long", 5.0)]
+    assert clock.api_seconds == 5.0
+
+
+def test_a_simulated_sleep_that_is_cancelled_takes_no_time() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        late = asyncio.create_task(clock.sleep(1000))
+        await asyncio.sleep(0)
+        late.cancel()
+        await clock.sleep(1)
+        with pytest.raises(asyncio.CancelledError):
+            await late
+        await clock.sleep(1)
+
+    run(clock, work())
+    assert clock.now() == 2.0
+
+
+def test_waiting_counts_only_where_no_call_is_in_flight() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def stand(what: Any, seconds: float) -> None:
+        with clock.standing(what):
+            await clock.sleep(seconds)
+
+    async def work() -> None:
+        await asyncio.gather(stand("call", 3), stand("wait", 5))
+
+    run(clock, work())
+    assert (clock.api_seconds, clock.waiting_seconds) == (3.0, 2.0)
+
+
+def test_framework_time_is_the_trials_own_work_outside_of_calls() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        busy(0.02)
+        with clock.standing("call"):
+            busy(0.2)
+            await clock.sleep(1)
+        busy(0.02)
+
+    run(clock, work())
+    assert 0.04 <= clock.framework_seconds < 0.2
+
+
+def test_another_trials_work_on_the_same_loop_is_not_counted() -> None:
+    mine, other = TrialClock(virtual=False), TrialClock(virtual=False)
+
+    async def idle() -> None:
+        for _ in range(5):
+            await asyncio.sleep(0.001)
+
+    async def greedy() -> None:
+        for _ in range(5):
+            busy(0.03)
+            await asyncio.sleep(0)
+
+    async def trial(clock: TrialClock, work: Coroutine[Any, Any, None]) -> None:
+        await clock.run(work)
+
+    async def both() -> None:
+        meter_tasks(asyncio.get_running_loop())
+        await asyncio.gather(trial(mine, idle()), trial(other, greedy()))
+
+    asyncio.run(both())
+    assert other.framework_seconds >= 0.15
+    assert mine.framework_seconds < 0.05
+
+
+def test_work_in_a_task_that_the_trial_starts_is_its_own() -> None:
+    clock = TrialClock(virtual=False)
+
+    async def part() -> None:
+        busy(0.03)
+
+    async def work() -> None:
+        await asyncio.gather(asyncio.create_task(part()), asyncio.create_task(part()))
+
+    run(clock, work())
+    assert clock.framework_seconds >= 0.06
+
+
+def test_a_cancellation_reaches_the_work() -> None:
+    cleaned: list[bool] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cleaned.append(True)
+
+    async def start() -> None:
+        trial = asyncio.ensure_future(wrap(TrialClock(virtual=False)))
+        await asyncio.sleep(0.01)
+        trial.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await trial
+
+    async def wrap(clock: TrialClock) -> None:
+        await clock.run(work())
+
+    asyncio.run(start())
+    assert cleaned == [True]
