@@ -4,7 +4,7 @@ model can see gives the answer away, keyword rules do not solve it, and every ar
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from bench.runtime.boundary import Rejected, judge
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
 from bench.runtime.proposal import parts_of
-from bench.scenario import Json, Output, Scenario, Subtask
+from bench.scenario import Json, Scenario, Subtask
 
 STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
 """Effects on a reply that every verifier must catch, whatever the pack."""
@@ -63,7 +63,7 @@ def _reference_is_accepted(scenario: Scenario) -> Verdict:
 
 
 def _reference_is_right(scenario: Scenario) -> Verdict:
-    grade = scenario.grade(_answer(scenario, scenario.reference), scenario.truth)
+    grade = scenario.grade_outputs(scenario.reference)
     return Verdict("the reference answer is graded correct", None if grade.correct else grade.note or "it is not")
 
 
@@ -72,7 +72,7 @@ def _wrong_are_wrong(scenario: Scenario) -> Verdict:
     if not scenario.wrong:
         return Verdict(what, "there is none in reference/wrong; a grader is only known to be careful by what it refuses")
     for wrong in scenario.wrong:
-        if scenario.grade(_answer(scenario, {**scenario.reference, **wrong.outputs}), scenario.truth).correct:
+        if scenario.grade_outputs({**scenario.reference, **wrong.outputs}).correct:
             return Verdict(what, f"'{wrong.name}' is graded correct, though {wrong.why}")
     return Verdict(what)
 
@@ -122,10 +122,9 @@ def _texts_in(value: Json) -> Iterator[str]:
 def _baseline_fails(scenario: Scenario) -> Verdict:
     what = "keyword rules alone do not solve it"
     try:
-        answer = _answer(scenario, scenario.baseline(scenario.task.documents))
+        grade = scenario.grade_outputs(scenario.baseline(scenario.task.documents))
     except (ValidationError, KeyError) as error:
         return Verdict(what, f"the baseline's answer does not fit the schemas: {str(error).splitlines()[0]}")
-    grade = scenario.grade(answer, scenario.truth)
     if grade.correct:
         return Verdict(what, "the baseline is graded correct: the pack is too easy to tell anything")
     return Verdict(f"{what} (they score {grade.score:.2f})")
@@ -155,10 +154,6 @@ async def _with_reference(scenario: Scenario, packs: Sequence[Path]) -> list[Tri
     )
     matrix, graders = build_matrix(config, packs, code_digest=""), Graders()
     return [(await run_trial(spec, matrix, nullcontext, graders)).record for spec in matrix.specs]
-
-
-def _answer(scenario: Scenario, outputs: Mapping[str, Json]) -> dict[str, Output]:
-    return {one.name: one.output.model_validate(outputs[one.name]) for one in scenario.task.subtasks}
 
 
 CHECKS: tuple[Callable[[Scenario], Verdict], ...] = (

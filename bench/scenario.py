@@ -145,6 +145,11 @@ class Scenario:
     secrets: tuple[str, ...] = ()
     digest: str = ""
 
+    def grade_outputs(self, outputs: Mapping[str, Json]) -> Grade:
+        """Grade an answer that is given as JSON by subtask. Raises ValidationError or KeyError where it is no answer."""
+        answer = {one.name: one.output.model_validate(outputs[one.name]) for one in self.task.subtasks}
+        return self.grade(answer, self.truth)
+
     @property
     def decoys(self) -> Mapping[str, tuple[Json, ...]]:
         """Plausible wrong outputs by subtask, from the wrong answers."""

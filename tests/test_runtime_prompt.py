@@ -35,7 +35,7 @@ def test_a_prompt_holds_the_role_the_instructions_what_is_read_and_the_form() ->
     assert system.content.startswith(TASK.role)
     assert asked.content == (
         "# Task: total\nAdd up the deliveries in `gather`.\n\n# Input: gather\nGATHERED\n\n"
-        '# Form of the answer\n{\n  "total": integer,\n  "unit": "apples" | "crates"\n}'
+        '# Form of the answer\n{\n  "total": integer,\n  "unit": string  // one of "apples", "crates"\n}'
     )
 
 
@@ -89,7 +89,8 @@ def test_a_form_tells_bounds_choices_and_descriptions() -> None:
         note: str | None
 
     assert form_of(Judged) == (
-        '{\n  "grade": "good" | "bad",  // of the whole\n  "sure": number from 0 to 1,\n  "note": string | null\n}'
+        '{\n  "grade": string,  // of the whole; one of "good", "bad"\n'
+        '  "sure": number from 0 to 1,\n  "note": string or null\n}'
     )
 
 

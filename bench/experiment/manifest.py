@@ -8,6 +8,7 @@ from typing import Any
 from bench.experiment.matrix import Matrix
 from bench.experiment.provenance import code_version, machine, package_versions
 from bench.experiment.store import FORMAT
+from bench.scenario import Scenario
 from bench.tokens import RULER
 
 
@@ -19,16 +20,20 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "config": matrix.config.model_dump(mode="json", exclude={"model"}),
         "models": {name: model.parameters for name, model in matrix.models.items()},
-        "scenarios": {
-            scenario.name: {
-                "size": scenario.size,
-                "digest": scenario.digest,
-                "subtasks": [one.name for one in scenario.task.subtasks],
-            }
-            for scenario in matrix.scenarios.values()
-        },
+        "scenarios": {scenario.name: _scenario(scenario) for scenario in matrix.scenarios.values()},
         "ruler": RULER,
         "code": code_version(),
         "packages": package_versions(),
         "machine": machine(),
+    }
+
+
+def _scenario(scenario: Scenario) -> dict[str, Any]:
+    """`baseline`: the grade of keyword rules without any model, the floor under every score in the run."""
+    baseline = scenario.grade_outputs(scenario.baseline(scenario.task.documents))
+    return {
+        "size": scenario.size,
+        "digest": scenario.digest,
+        "subtasks": [subtask.name for subtask in scenario.task.subtasks],
+        "baseline": {"correct": baseline.correct, "score": baseline.score},
     }

@@ -51,7 +51,10 @@ def form(subtasks: Sequence[Subtask]) -> str:
 
 @lru_cache(maxsize=256)
 def form_of(output: type[Output]) -> str:
-    """A JSON schema as a person would write it down: {"name": string, "kind": "a" | "b"}, with descriptions behind //."""
+    """A JSON schema as a person would write it down, descriptions and choices behind //.
+
+    Choices do not stand in the value's place: small models copy "a" | "b" into their answer, where it is no JSON.
+    """
     schema = output.model_json_schema()
     return _form(schema, schema.get("$defs", {}))
 
@@ -61,10 +64,8 @@ def _form(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
         return _form(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
     if "properties" in schema:
         return _object(schema, defs)
-    if "const" in schema or "enum" in schema:
-        return " | ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
     if "anyOf" in schema:
-        return " | ".join(_form(one, defs) for one in schema["anyOf"])
+        return " or ".join(_form(one, defs) for one in schema["anyOf"])
     if schema.get("type") == "array":
         return f"[{_form(schema.get('items', {}), defs)}, ...]"
     return _scalar(schema)
@@ -75,9 +76,21 @@ def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
     fields = list(schema["properties"].items())
     for number, (name, field) in enumerate(fields, 1):
         comma = "," if number < len(fields) else ""
-        said = f"  // {field['description']}" if "description" in field else ""
-        lines.append(f'"{name}": {_form(field, defs)}{comma}{said}')
+        said = "; ".join(filter(None, (field.get("description", ""), _choices(field, defs))))
+        lines.append(f'"{name}": {_form(field, defs)}{comma}{f"  // {said}" if said else ""}')
     return _braced("\n".join(lines))
+
+
+def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
+    """Which values are allowed, where they are listed: in the field itself, or for each item of a list."""
+    if "$ref" in schema:
+        return _choices(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
+    if "const" in schema or "enum" in schema:
+        return "one of " + ", ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
+    if schema.get("type") == "array":
+        inner = _choices(schema.get("items", {}), defs)
+        return f"each {inner}" if inner else ""
+    return "; ".join(filter(None, (_choices(one, defs) for one in schema.get("anyOf", ()))))
 
 
 def _scalar(schema: Mapping[str, Json]) -> str:
