@@ -149,7 +149,10 @@ def manifest_of(records: Sequence[TrialRecord]) -> dict[str, Any]:
         "packages": {"python": "3.11"},
         "machine": {"system": "Linux"},
         "models": {model: {"kind": "simulated"} for model in names["models"]},
-        "scenarios": {scenario: {"digest": "5cede5cede5c", "size": "small"} for scenario in names["scenarios"]},
+        "scenarios": {
+            scenario: {"digest": "5cede5cede5c", "size": "small", "baseline": {"correct": False, "score": 0.125}}
+            for scenario in names["scenarios"]
+        },
     }
 
 

@@ -237,6 +237,12 @@ def test_a_run_in_which_every_trial_failed_is_reported_without_numbers(tmp_path:
     assert pictures_of(run) == []
 
 
+def test_each_comparison_tells_the_score_of_keyword_rules_without_a_model(plain: dict[str, bytes]) -> None:
+    tables = [text for name, text in plain.items() if name.startswith("tables/comparison") and name.endswith(".md")]
+    assert tables
+    assert all(b"keyword rules without any model score 0.125 and are not correct" in text for text in tables)
+
+
 def test_a_single_repetition_has_means_but_no_intervals(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment(repetitions=1))
     table = table_of(run, "comparison-demo-m-paper")

@@ -41,6 +41,7 @@ class _Columns:
     def __init__(self, run: Run, arms: Arms, condition: Condition, published: Published):
         self._arms, self._all, self._condition, self._published = arms[condition], arms, condition, published
         self._table = published.table_of(condition.scenario, condition.plan)
+        self._baseline = run.manifest.get("scenarios", {}).get(condition.scenario, {}).get("baseline")
         ours = "ours, SIMULATED" if is_simulated(run, condition.model) else "ours"
         self._names = [(f"{name}, {ours}", f"{name}, paper" if self._has_paper(name) else "") for name in self._arms]
 
@@ -51,6 +52,9 @@ class _Columns:
     @property
     def notes(self) -> tuple[str, ...]:
         notes = ["ours: mean ± sd [95% interval of the mean, Student's t]; solved: k/N with Wilson's 95% interval"]
+        if self._baseline:
+            said = "correct" if self._baseline["correct"] else "not correct"
+            notes.append(f"the floor: keyword rules without any model score {self._baseline['score']:.3f} and are {said}")
         if any(twin(self._all, arm) for arm in self._arms.values()):
             notes.append("paired excess tokens: of a trial less those of its twin without faults, by repetition")
         if self._table:
