@@ -22,7 +22,7 @@ Expected *rejections* are data (`bench.runtime.boundary.Rejected`), never except
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class BenchError(Exception):
@@ -92,12 +92,10 @@ class BadAnswer(CallFailed):
 
 
 class GaveUp(Exception):
-    """The attempts for a subtask, or the tries for a call, are used up."""
+    """The attempts for these subtasks, or the tries for their call, are used up."""
 
-    def __init__(self, subtask: str, reason: str):
-        super().__init__(f"{subtask}: {reason}")
-        self.subtask = subtask
-        self.reason = reason
+    def __init__(self, subtasks: Sequence[str], reason: str):
+        super().__init__(f"{' + '.join(subtasks)}: {reason}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,10 +49,15 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def start(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
-    """Begin `bench` in this folder."""
-    command = [sys.executable, "-m", "bench", *words]
+    """Begin `bench` in this folder, listening to Ctrl-C even where these tests run in the background and do not."""
     return subprocess.Popen(
-        command, cwd=folder, env=environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "bench", *words],
+        cwd=folder,
+        env=environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # no thread runs here
     )
 
 

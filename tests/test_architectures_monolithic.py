@@ -55,4 +55,4 @@ def test_weakness_is_not_asked_about() -> None:
 def test_it_gives_up_after_the_attempts_are_used_up() -> None:
     result, _ = scripted("monolithic", {ALL: ["no", "no", "no", "no"]})
     assert (result.record.outcome, len(calls(result))) == ("gave_up", 3)
-    assert result.record.reason == "gather: no accepted output in 3 attempts"
+    assert result.record.reason == "gather + total + review: no accepted output in 3 attempts"

@@ -21,7 +21,7 @@ from bench.models.simulated import SimulatedModel
 from bench.new import new_scenario
 from bench.runtime.events import Waited
 
-REAL_SECONDS = 0.004
+REAL_SECONDS = 0.02
 
 
 class Live(SimulatedModel):

@@ -180,6 +180,15 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> Non
         RunWriter(blocked / "run", MANIFEST_OF_TEST)
 
 
+def test_a_refused_folder_is_left_closed_and_unlocked(folder: Path) -> None:
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        with pytest.raises(ResultsError, match="another code digest"):
+            RunWriter(folder, {**MANIFEST_OF_TEST, "code": {"digest": "other"}})
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
+    reopened(folder)
+
+
 def test_setting_aside_frees_the_name_and_loses_nothing(folder: Path) -> None:
     first = set_aside(folder)
     folder.mkdir()

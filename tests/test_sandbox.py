@@ -207,7 +207,7 @@ def test_untrusted_code_cannot_make_it_look_like_our_failure() -> None:
 
 
 def test_the_code_holds_no_open_file_but_its_own_three_and_the_result() -> None:
-    counting = "import os\nopen_files = 0\nfor channel in range(32):\n    try:\n        os.fstat(channel)\n"
+    counting = "import os\nopen_files = 0\nfor channel in range(1024):\n    try:\n        os.fstat(channel)\n"
     assert attempt(f"{counting}        open_files += 1\n    except OSError:\n        pass\nreturn open_files").value == 4
 
 

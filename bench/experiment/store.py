@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +36,25 @@ class RunWriter:
     def __init__(self, folder: Path, manifest: Mapping[str, Any]):
         self.folder = folder
         self.repaired: list[str] = []
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._trials = os.open(folder / TRIALS, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-            self._texts = os.open(folder / TEXTS, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-            self._lock()
-            self._write_manifest(manifest)
-        except OSError as error:
-            raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
-        self._repair(self._trials, TRIALS)
-        self._repair(self._texts, TEXTS)
-        self.recorded = {record.id: record.outcome for record in read_trials(folder)}
-        self._known = {line["digest"] for line in _texts(folder)}
+        with ExitStack() as opened:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._trials = self._open(TRIALS, opened)
+                self._texts = self._open(TEXTS, opened)
+                self._lock()
+                self._write_manifest(manifest)
+            except OSError as error:
+                raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
+            self._repair(self._trials, TRIALS)
+            self._repair(self._texts, TEXTS)
+            self.recorded = {record.id: record.outcome for record in read_trials(folder)}
+            self._known = {line["digest"] for line in _texts(folder)}
+            self._opened = opened.pop_all()
+
+    def _open(self, name: str, opened: ExitStack) -> int:
+        file = os.open(self.folder / name, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        opened.callback(os.close, file)
+        return file
 
     def _lock(self) -> None:
         try:
@@ -104,8 +112,7 @@ class RunWriter:
             raise ResultsError(f"{said}; what was recorded before is kept, run the same command again to go on") from error
 
     def close(self) -> None:
-        os.close(self._trials)
-        os.close(self._texts)
+        self._opened.close()
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class Caller:
         if failure.passing and tries < self._back_off.tries:
             return
         if failure.injected:
-            raise GaveUp(ask.purpose.subtasks[0], f"no reply after {tries} tries: {failure.detail}") from failure
+            raise GaveUp(ask.purpose.subtasks, f"no reply after {tries} tries: {failure.detail}") from failure
         raise failure
 
     async def _try(self, request: Request, faults: list[Due], try_: int, cause: Cause, spoil: Spoil) -> Received | CallFailed:

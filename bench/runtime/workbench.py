@@ -183,7 +183,7 @@ class Workbench:
     def _next_attempt(self, names: Sequence[str]) -> Ask:
         attempt = max(self._attempts.get(name, 0) for name in names) + 1
         if attempt > self._settings.max_attempts:
-            raise GaveUp(names[0], f"no accepted output in {self._settings.max_attempts} attempts")
+            raise GaveUp(names, f"no accepted output in {self._settings.max_attempts} attempts")
         cause: Cause = "first" if attempt == 1 else "retry" if self._failed & set(names) else "rerun"
         self._attempts.update(dict.fromkeys(names, attempt))
         place = self._place
