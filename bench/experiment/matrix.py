@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.architectures.registry import load_architecture
 from bench.draws import draw_for
+from bench.errors import ConfigError
 from bench.experiment.config import Config, OpenAIEntry, resolve_plan
 from bench.models.base import Model
 from bench.models.openai import OpenAIModel
@@ -53,6 +54,8 @@ def build_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> Mat
     """
     loaded = [load_pack(name, packs) for name in config.scenarios]
     scenarios = {scenario.name: scenario for scenario in loaded}
+    if len(scenarios) < len(loaded):
+        raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack in the same size; name each once")
     for architecture in config.architectures:
         load_architecture(architecture)
     models = {name: _model(name, config, scenarios) for name in config.models}
