@@ -22,7 +22,8 @@ from bench.analysis.ledger import book, imbalance, totals
 from bench.experiment.matrix import Matrix
 from bench.experiment.record import TRIAL, TrialRecord
 from bench.experiment.trial import Graders, TrialResult, run_trial
-from bench.models.openai import OpenAIModel, OpenAISettings
+from bench.models.openai import OpenAIModel
+from bench.models.openai_settings import OpenAISettings
 from bench.runtime.clock import meter_tasks
 from bench.runtime.events import Called, Faulted, Waited
 from bench.scenario import Answer, Grade

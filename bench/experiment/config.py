@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bench.errors import ConfigError, nearest
-from bench.models.openai import OpenAISettings
+from bench.models.openai_settings import OpenAISettings
 from bench.models.simulated import SimulatedSettings
 from bench.runtime.effects import EFFECTS, Point
 from bench.runtime.faults import EVERY, Fault, FaultPlan

@@ -1,0 +1,172 @@
+"""What an OpenAI-compatible endpoint answers: a body becomes a `Reply`, an exception becomes one `CallFailed`, here and nowhere
+else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx2
+import openai
+from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
+
+from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.models.base import Reply, Usage
+
+EXCERPT_CHARACTERS = 120
+
+
+class UnreadableBody(Exception):
+    """A 200 answer whose body is no chat completion; `broke_off` where it is the beginning of a JSON document."""
+
+    def __init__(self, body: str, *, broke_off: bool = False):
+        super().__init__("the body is no chat completion")
+        self.body = body
+        self.broke_off = broke_off
+
+
+class _Message(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: Any = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: NonNegativeInt
+    completion_tokens: NonNegativeInt
+
+
+def reply_of(body: str) -> Reply:
+    """Read a chat completion; raises UnreadableBody."""
+    try:
+        completion = _Completion.model_validate_json(body)
+    except ValidationError as error:
+        raise UnreadableBody(body, broke_off=_broke_off(error)) from None
+    choice, usage = completion.choices[0], usage_of(completion.usage)
+    message, finish = choice.message, choice.finish_reason or "stop"
+    if message.refusal or finish == "content_filter":
+        return Reply(message.refusal or message.content or "", "content_filter", usage)
+    if message.content is None and finish != "length":  # all tokens may go into unseen reasoning: an empty reply
+        raise UnreadableBody(body)
+    return Reply(message.content or "", finish, usage)
+
+
+def usage_of(counted: object) -> Usage | None:
+    """What the provider counted, or None where it says nothing usable: a good reply is not lost for that."""
+    try:
+        usage = _Usage.model_validate(counted)
+    except ValidationError:
+        return None
+    return Usage(usage.prompt_tokens, usage.completion_tokens)
+
+
+def _broke_off(error: ValidationError) -> bool:
+    first = error.errors(include_url=False)[0]
+    return first["type"] == "json_invalid" and "EOF" in first["ctx"]["error"]
+
+
+EXPECTED = (openai.APIError, TimeoutError, UnreadableBody)
+"""What may come out of a call. Anything else is a bug, or a cancellation, and passes through."""
+
+NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+NEVER_USABLE = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol, httpx2.DecodingError, httpx2.TooManyRedirects)
+
+
+def failure_of(error: Exception, key: str = "") -> CallFailed:
+    """The one place where an exception of EXPECTED becomes what the trial records; `key` is blotted out of its text."""
+    if isinstance(error, openai.APIStatusError):
+        return _status_failure(error, key)
+    if isinstance(error, openai.APIConnectionError):
+        return _connection_failure(error)
+    if isinstance(error, TimeoutError):
+        return TimedOut("no whole reply in time")
+    if isinstance(error, UnreadableBody):
+        return _body_failure(error, key)
+    return BadAnswer(f"{type(error).__name__}: {excerpt(str(error), key)}")
+
+
+def _status_failure(error: openai.APIStatusError, key: str) -> CallFailed:
+    status, headers = error.status_code, error.response.headers
+    detail = f"HTTP {status}: {excerpt(_said(error), key)}"
+    if status == 429 and error.code != "insufficient_quota":  # an empty account does not fill up by waiting
+        return RateLimited(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
+    if status >= 500 or status == 408:  # 408: the server did not get the whole request, so did no work
+        return ServerFailed(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
+    return BadAnswer(detail)
+
+
+def _said(error: openai.APIStatusError) -> str:
+    message = error.body.get("message") if isinstance(error.body, dict) else None
+    return message if isinstance(message, str) else error.response.text
+
+
+def _connection_failure(error: openai.APIConnectionError) -> CallFailed:
+    cause = error.__cause__
+    reason = type(cause or error).__name__  # the cause's text may quote a header, and so the key
+    if isinstance(cause, NEVER_SENT):
+        return Unreachable(f"no connection ({reason})")
+    if isinstance(error, openai.APITimeoutError):
+        return TimedOut(f"no reply in time ({reason})")
+    if isinstance(cause, NEVER_USABLE):
+        return BadAnswer(f"no usable exchange ({reason})")
+    if cause is None:
+        return Unreachable("no connection")
+    return CutOff(f"the connection broke ({reason})")
+
+
+def _body_failure(error: UnreadableBody, key: str) -> CallFailed:
+    if error.broke_off:
+        return CutOff(f"the reply's JSON breaks off after {len(error.body)} characters")
+    kind = "an HTML page" if error.body.lstrip()[:1] == "<" else "no chat completion"
+    return BadAnswer(f"{kind}: {excerpt(error.body, key)}")
+
+
+def excerpt(text: str, key: str = "") -> str:
+    """One short line of a server's words, without the key (blotted out first: a cut must not leave half of it)."""
+    blotted = text.replace(key, "***") if key else text
+    line = " ".join(blotted.split())
+    return line if len(line) <= EXCERPT_CHARACTERS else f"{line[: EXCERPT_CHARACTERS - 1]}…"
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
+    """How long the server asks to wait, >= 0 and finite, or None where it does not say so in a way that can be read.
+
+    Understood are `retry-after-ms` and `retry-after` in seconds or as an HTTP date, which is compared with `now`.
+    `headers` must look names up without regard to case, or hold them in lower case.
+    """
+    milliseconds = _seconds(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    said = headers.get("retry-after", "")
+    seconds = _seconds(said)
+    return seconds if seconds is not None else _seconds_until(said, now)
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return max(0.0, number) if math.isfinite(number) else None
+
+
+def _seconds_until(text: str, now: datetime) -> float | None:
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+    if date.tzinfo is None:  # an HTTP date is in UTC, whether it says so or not
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - now).total_seconds())

@@ -1,0 +1,86 @@
+"""The lines of a config that describe a model behind an OpenAI-compatible endpoint, and where its key comes from."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from bench.errors import EndpointError
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+SETTING_FIELDS = frozenset({"model", "temperature", "max_tokens", "top_p", "response_format"})
+OWN_FIELDS = SETTING_FIELDS | {"messages", "seed", "stream", "n"}
+"""What `extra_body` may not say: it has a setting of its own, or a reply could no longer be read."""
+
+
+def normal_url(url: str) -> str:
+    """One spelling for one endpoint, since calls are bounded per endpoint; ValueError where it cannot be one."""
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("base_url must be an http:// or https:// address")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("base_url may hold no user, key, query or fragment; keys come from the environment")
+    path = parts.path.rstrip("/")
+    if path.endswith("/chat/completions"):
+        raise ValueError("base_url must end before /chat/completions")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{host}{port}{path}"
+
+
+def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+    """ValueError where `extra` sets what has a setting of its own."""
+    if taken := sorted(OWN_FIELDS & set(extra or {})):
+        raise ValueError(f"extra_body may not set {', '.join(taken)}")
+    return extra
+
+
+class OpenAISettings(BaseModel):
+    """The lines of a config that describe one endpoint's model. Prices are per million tokens.
+
+    model             its name at the provider; by default its name in the config
+    api_key_env       the environment variable that holds the key; a loopback endpoint may do without
+    timeout_seconds   for the whole reply, from connecting to its last byte
+    usage             whether an endpoint that counts no tokens is refused before a run
+    extra_body        further fields of the request, as the provider names them
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str | None = None
+    base_url: Annotated[str, AfterValidator(normal_url)] = OPENAI_URL
+    api_key_env: str = "OPENAI_API_KEY"
+    temperature: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=1)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    response_format: Literal["none", "json_object"] = "none"
+    connect_timeout_seconds: float = Field(default=10.0, gt=0)
+    timeout_seconds: float = Field(default=120.0, gt=0)
+    concurrency: int = Field(default=1, ge=1)
+    usage: Literal["required", "optional"] = "required"
+    price_in: float | None = Field(default=None, ge=0)
+    price_out: float | None = Field(default=None, ge=0)
+    extra_body: Annotated[dict[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
+
+
+def is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def key_of(settings: OpenAISettings) -> str:
+    """The key, or "" where a loopback endpoint needs none; EndpointError names the variable, never its value."""
+    key = os.environ.get(settings.api_key_env, "").strip()
+    if not key and not is_loopback(settings.base_url):
+        raise EndpointError(f"no key for {settings.base_url}: set the environment variable {settings.api_key_env}")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise EndpointError(f"the key in {settings.api_key_env} holds characters that no key has: copy it again")
+    return key
