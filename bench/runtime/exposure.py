@@ -39,7 +39,8 @@ class Exposure:
                 receipt.enter("delivered", f"input {name}")
             else:
                 inputs = {**inputs, name: self._strike(receipt, self._input_target(name, inputs[name]), f"input {name}")}
-                struck |= {(name, effect)} if "delivered" in receipt.stages else set()
+                if "delivered" in receipt.stages:
+                    struck.add((name, effect))
         return inputs, tuple(receipts)
 
     def spoil(self, reply: Reply, subtasks: Sequence[Subtask], attempt: int, call: int) -> Spoiled:

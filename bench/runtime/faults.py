@@ -86,9 +86,17 @@ class Weather:
         self.receipts: list[Receipt] = []
 
     def due(self, point: Point, subtasks: Iterable[str], attempt: int) -> list[Due]:
-        """The faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order."""
+        """The faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order.
+
+        A text carries one fault: where several are drawn for a subtask's content, the plan's first is due.
+        """
         drawn = self._drawn(point, subtasks, attempt)
-        return drawn if point == "call" else list({due.subtask: due for due in reversed(drawn)}.values())[::-1]
+        if point == "call":
+            return drawn
+        first: dict[str, Due] = {}
+        for due in drawn:
+            first.setdefault(due.subtask, due)
+        return list(first.values())
 
     def _drawn(self, point: Point, subtasks: Iterable[str], attempt: int) -> list[Due]:
         return [
