@@ -20,7 +20,7 @@ from trials import GRADERS, TINY, events, matrix_of, run_all, scripted, with_mod
 
 from bench.analysis.ledger import book, imbalance, totals
 from bench.experiment.matrix import Matrix
-from bench.experiment.record import TRIAL, TrialRecord
+from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.openai import OpenAIModel
 from bench.models.openai_settings import OpenAISettings
@@ -107,7 +107,7 @@ def test_the_same_attempt_has_the_same_seed_in_every_architecture() -> None:
 
 def test_a_record_survives_being_written_and_read() -> None:
     for result in run_all(matrix_of(plans={"storm": STORM}, repetitions=3)):
-        assert TRIAL.validate_json(TRIAL.dump_json(result.record)) == result.record
+        assert RECORD.validate_json(RECORD.dump_json(result.record)) == result.record
 
 
 # -- outcomes ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import pandas as pd
 from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, TRIALS, WAITS, Row, TrialRows, rows_of
 from bench.errors import ResultsError
 from bench.experiment.record import SessionRecord
-from bench.experiment.store import read_manifest, read_sessions, read_trials
+from bench.experiment.store import read_manifest, read_records
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +53,21 @@ def load_run(path: str | Path) -> Run:
     folder = Path(path)
     manifest = read_manifest(folder)
     latest: dict[str, TrialRows] = {}
+    sessions: list[SessionRecord] = []
     records = 0
-    for record in read_trials(folder):
-        latest[record.id] = rows_of(record)
-        records += 1
+    for record in read_records(folder):
+        if isinstance(record, SessionRecord):
+            sessions.append(record)
+        else:
+            latest[record.id] = rows_of(record)
+            records += 1
     if not latest:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     ranks = [_rank(manifest, column) for column in ("scenario", "model", "fault", "architecture")]
     rows = sorted(latest.values(), key=lambda one: _position(one.trial, ranks))
     return Run(
         manifest=manifest,
-        sessions=tuple(read_sessions(folder)),
+        sessions=tuple(sessions),
         trials=_frame([one.trial for one in rows], TRIALS),
         calls=_frame(itertools.chain.from_iterable(one.calls for one in rows), CALLS),
         faults=_frame(itertools.chain.from_iterable(one.faults for one in rows), FAULTS),

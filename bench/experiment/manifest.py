@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from bench.experiment.matrix import Matrix
-from bench.experiment.provenance import code_version, machine, package_versions
+from bench.experiment.provenance import code_version, machine, now, package_versions
 from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
 from bench.tokens import RULER
@@ -17,7 +16,7 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "name": name,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "started": now(),
         "config": matrix.config.model_dump(mode="json", exclude={"model"}),
         "models": {name: model.parameters for name, model in matrix.models.items()},
         "scenarios": {scenario.name: _scenario(scenario) for scenario in matrix.scenarios.values()},

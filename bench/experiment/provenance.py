@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -55,6 +56,11 @@ def machine() -> dict[str, object]:
         "machine": platform.machine(),
         "processors": os.cpu_count(),
     }
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _git(*words: str) -> str | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from bench.runtime.events import Event
 from bench.scenario import Grade
@@ -50,5 +50,6 @@ class SessionRecord:
     kind: Literal["session"] = "session"
 
 
-TRIAL = TypeAdapter(TrialRecord)
-SESSION = TypeAdapter(SessionRecord)
+RECORD: TypeAdapter[TrialRecord | SessionRecord] = TypeAdapter(
+    Annotated[TrialRecord | SessionRecord, Field(discriminator="kind")]
+)

@@ -6,10 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from datetime import UTC, datetime
 
 from bench.errors import BadAnswer, EndpointError, Unreachable
 from bench.experiment.matrix import Matrix, TrialSpec
+from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, TrialResult, run_trial
@@ -34,7 +34,7 @@ async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRe
     todo = missing(matrix.specs, writer.recorded)
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
     meter_tasks(asyncio.get_running_loop())
-    writer.note(SessionRecord(_now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
+    writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
     how = "stopped"
     try:
         for model in used.values():
@@ -42,7 +42,7 @@ async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRe
         await _run_all(todo, used, matrix, writer, watch)
         how = "complete"
     finally:
-        writer.note(SessionRecord(_now(), "ended", how))
+        writer.note(SessionRecord(now(), "ended", how))
         for model in used.values():
             await model.close()
 
@@ -104,7 +104,3 @@ class _Health:
         if self._lost >= ENDPOINT_LOST_AFTER:
             said = f"model '{self._model.name}' failed {self._lost} trials in a row: {result.failure.detail}"
             raise EndpointError(f"{said}; see to {self._model.endpoint} and run the same command again to go on")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

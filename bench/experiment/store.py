@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bench.errors import ResultsError
-from bench.experiment.record import SESSION, TRIAL, SessionRecord, TrialRecord
+from bench.experiment.record import RECORD, SessionRecord, TrialRecord
 
 FORMAT = 1
 """Of the files in a run's folder. A reader refuses every other one."""
@@ -94,10 +94,10 @@ class RunWriter:
         lines = [json.dumps({"digest": digest, "text": text}).encode() + b"\n" for digest, text in new.items()]
         self._append(self._texts, b"".join(lines))
         self._known |= new.keys()
-        self._append(self._trials, TRIAL.dump_json(record) + b"\n")
+        self._append(self._trials, RECORD.dump_json(record) + b"\n")
 
     def note(self, session: SessionRecord) -> None:
-        self._append(self._trials, SESSION.dump_json(session) + b"\n")
+        self._append(self._trials, RECORD.dump_json(session) + b"\n")
 
     def _append(self, file: int, content: bytes) -> None:
         """Write all of it, or leave the file as it was."""
@@ -132,29 +132,27 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def read_trials(folder: Path) -> Iterator[TrialRecord]:
-    """The trials in the order in which they were recorded. A trial that was run again after an error stands there again.
+def read_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
+    """Trials and sessions in the order in which they were recorded; a trial that was run again after an error stands twice.
 
     A truncated last line is passed over: its trial is as good as not run. Raises ResultsError, naming the line, for any other
     damage.
     """
     for number, line in _lines(folder / TRIALS):
-        if line.startswith(b'{"at"'):
-            continue
         try:
-            yield TRIAL.validate_json(line)
+            yield RECORD.validate_json(line)
         except ValidationError as error:
             raise _damaged(folder / TRIALS, number) from error
 
 
+def read_trials(folder: Path) -> Iterator[TrialRecord]:
+    """The trials among the records."""
+    return (record for record in read_records(folder) if isinstance(record, TrialRecord))
+
+
 def read_sessions(folder: Path) -> Iterator[SessionRecord]:
     """When `bench run` began and ended on this folder, and how."""
-    for number, line in _lines(folder / TRIALS):
-        if line.startswith(b'{"at"'):
-            try:
-                yield SESSION.validate_json(line)
-            except ValidationError as error:
-                raise _damaged(folder / TRIALS, number) from error
+    return (record for record in read_records(folder) if isinstance(record, SessionRecord))
 
 
 def read_texts(folder: Path) -> dict[str, str]:

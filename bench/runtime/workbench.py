@@ -19,7 +19,7 @@ from bench.errors import GaveUp
 from bench.models.base import Message, Purpose, Reply
 from bench.runtime import boundary
 from bench.runtime.boundary import Rejected, Unreadable, Verdict
-from bench.runtime.caller import Ask, Caller, Received
+from bench.runtime.caller import Ask, Caller, Received, Spoiled
 from bench.runtime.effects import dump
 from bench.runtime.events import Answered, Cause, Committed, Event, Judged
 from bench.runtime.exposure import Exposure
@@ -98,8 +98,10 @@ class Workbench:
         inputs, receipts = self._exposure.read(subtasks, inputs, attempt)
         received: list[Received] = []
 
+        def spoil(reply: Reply, call: int) -> Spoiled:
+            return self._exposure.spoil(reply, subtasks, attempt, call)
+
         async def line(messages: Sequence[Message]) -> Reply:
-            spoil = lambda reply, call: self._exposure.spoil(reply, subtasks, attempt, call)  # noqa: E731
             received.append(await self._caller.call(messages, ask, spoil))
             return Reply(received[-1].text, received[-1].finish)
 
