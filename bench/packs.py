@@ -22,7 +22,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +30,7 @@ from types import ModuleType
 from pydantic import ValidationError
 
 from bench.errors import PackError, nearest
-from bench.scenario import Json, Scenario, Subtask, Task, WrongAnswer
+from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, WrongAnswer
 
 DEFAULT_SIZES = ("paper",)
 
@@ -78,6 +78,20 @@ class PackFolder:
     @property
     def truth(self) -> Path:
         return self.part("reference") / "truth"
+
+    def scenario(self, subtasks: Sequence[Subtask], *, grade: Grader, baseline: Baseline, secrets: Sequence[str]) -> Scenario:
+        """The pack as a whole: what `scenario.py` defines in code, and beside it all that lies in the folder."""
+        return Scenario(
+            name=self.name,
+            size=self.size,
+            task=Task(self.name, self.prompt("role"), self.documents(), tuple(subtasks)),
+            grade=grade,
+            truth=self.truth,
+            reference=self.reference(),
+            wrong=self.wrong(),
+            baseline=baseline,
+            secrets=tuple(secrets),
+        )
 
     def digest(self) -> str:
         """Of the names and bytes of all the pack's files, caches left out."""

@@ -113,6 +113,13 @@ Answer = Mapping[str, Any]
 """The graded answer, of one type for all architectures: a valid output for every subtask, keyed by its name."""
 
 
+Grader = Callable[[Answer, Path], Grade]
+"""(answer, the pack's truth folder) -> its grade: the only code that reads the truth."""
+
+Baseline = Callable[[Mapping[str, str]], Mapping[str, Json]]
+"""Documents -> subtask -> JSON: an answer made by keyword rules alone, without a model."""
+
+
 @dataclass(frozen=True)
 class WrongAnswer:
     """A plausible wrong answer: the reference with some outputs exchanged, which the grader must refuse."""
@@ -126,10 +133,8 @@ class WrongAnswer:
 class Scenario:
     """A pack, loaded in one size; `name` is the pack's, followed by `:size` where that is not its first.
 
-    grade       (answer, the pack's truth folder) -> Grade; the only code that reads the truth
     reference   subtask -> the JSON of an output that solves it
     wrong       answers that a careless grader would let pass
-    baseline    documents -> subtask -> JSON: an answer made by keyword rules alone, without a model
     secrets     texts that would give the answer away and so may stand in no document and no instruction
     digest      of every file of the pack
     """
@@ -137,11 +142,11 @@ class Scenario:
     name: str
     size: str
     task: Task
-    grade: Callable[[Answer, Path], Grade]
+    grade: Grader
     truth: Path
     reference: Mapping[str, Json]
     wrong: tuple[WrongAnswer, ...]
-    baseline: Callable[[Mapping[str, str]], Mapping[str, Json]]
+    baseline: Baseline
     secrets: tuple[str, ...] = ()
     digest: str = ""
 

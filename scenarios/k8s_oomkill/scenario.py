@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.packs import PackFolder
-from bench.scenario import Scenario, Subtask, Task
+from bench.scenario import Scenario, Subtask
 
 from . import checks
 from .baseline import baseline
@@ -30,12 +30,11 @@ def no_remediation(outputs: Mapping[str, Any]) -> RemediationPlan | None:
 
 
 def scenario(folder: PackFolder) -> Scenario:
-    documents = folder.documents()
     subtasks = (
         Subtask(
             name="log_triage",
             instructions=folder.prompt("log_triage"),
-            reads=tuple(documents),
+            reads=tuple(folder.documents()),
             output=LogTriage,
             checks=(checks.signals_have_their_times_from_the_documents, checks.workload_is_in_the_documents),
             sufficient=checks.enough_signals,
@@ -73,14 +72,4 @@ def scenario(folder: PackFolder) -> Scenario:
             checks=(checks.report_follows_the_analysis,),
         ),
     )
-    return Scenario(
-        name=folder.name,
-        size=folder.size,
-        task=Task(folder.name, folder.prompt("role"), documents, subtasks),
-        grade=grade,
-        truth=folder.truth,
-        reference=folder.reference(),
-        wrong=folder.wrong(),
-        baseline=baseline,
-        secrets=SECRETS,
-    )
+    return folder.scenario(subtasks, grade=grade, baseline=baseline, secrets=SECRETS)

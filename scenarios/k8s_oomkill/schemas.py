@@ -70,8 +70,8 @@ class RootCauseAnalysis(Output):
     version: str = Field(description="the version at fault")
     previous_version: str
     trigger: Trigger
-    mechanism: Mechanism
-    causal_chain: list[Event] = Field(description="causes before effects, each step at most once")
+    mechanism: Mechanism = Field(description="how the trigger led to the kill")
+    causal_chain: list[Event] = Field(description="at least 3 steps, causes before effects, each step at most once")
     summary: str = Field(description="one sentence")
     remediation_needed: bool
     confidence: Confidence

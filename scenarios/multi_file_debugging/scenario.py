@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.packs import PackFolder
-from bench.scenario import Scenario, Subtask, Task
+from bench.scenario import Scenario, Subtask
 
 from . import branching, checks
 from .baseline import baseline
@@ -57,14 +57,4 @@ def scenario(folder: PackFolder) -> Scenario:
             checks=(checks.only_edited_files_are_named,),
         ),
     )
-    return Scenario(
-        name=folder.name,
-        size=folder.size,
-        task=Task(folder.name, folder.prompt("role"), folder.documents(), subtasks),
-        grade=grade,
-        truth=folder.truth,
-        reference=folder.reference(),
-        wrong=folder.wrong(),
-        baseline=baseline,
-        secrets=SECRETS,
-    )
+    return folder.scenario(subtasks, grade=grade, baseline=baseline, secrets=SECRETS)

@@ -21,7 +21,7 @@ class Part(BaseModel):
 class Bug(Part):
     file: File
     line_text: Text = Field(description="the faulty line, copied exactly")
-    cause: Text = Field(description="what is wrong and how the line must change")
+    cause: Text = Field(description="what is wrong with it, then the whole line as it must read")
 
 
 class Analysis(Output):

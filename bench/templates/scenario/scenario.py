@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from bench.packs import PackFolder
-from bench.scenario import Answer, Context, Grade, Json, Output, Scenario, Subtask, Task
+from bench.scenario import Answer, Context, Grade, Json, Output, Scenario, Subtask
 
 SIZES = ("paper",)
 CONFIDENCE = 0.6
@@ -68,23 +68,8 @@ def baseline(documents: Mapping[str, str]) -> Mapping[str, Json]:
 
 
 def scenario(folder: PackFolder) -> Scenario:
-    task = Task(
-        name=folder.name,
-        role=folder.prompt("role"),
-        documents=folder.documents(),
-        subtasks=(
-            Subtask("measure", folder.prompt("measure"), ("volumes.txt",), Readings, checks=(each_volume_exists,)),
-            Subtask("decide", folder.prompt("decide"), ("measure",), Decision, checks=(volume_was_read,), sufficient=unsure),
-        ),
+    subtasks = (
+        Subtask("measure", folder.prompt("measure"), ("volumes.txt",), Readings, checks=(each_volume_exists,)),
+        Subtask("decide", folder.prompt("decide"), ("measure",), Decision, checks=(volume_was_read,), sufficient=unsure),
     )
-    return Scenario(
-        name=folder.name,
-        size=folder.size,
-        task=task,
-        grade=grade,
-        truth=folder.truth,
-        reference=folder.reference(),
-        wrong=folder.wrong(),
-        baseline=baseline,
-        secrets=("archive is full",),
-    )
+    return folder.scenario(subtasks, grade=grade, baseline=baseline, secrets=("archive is full",))

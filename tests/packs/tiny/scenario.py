@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bench.packs import PackFolder
-from bench.scenario import Answer, Context, Finding, Grade, Json, Output, Scenario, Subtask, Task
+from bench.scenario import Answer, Context, Finding, Grade, Json, Output, Scenario, Subtask
 
 SURE = 0.6
 
@@ -97,14 +97,4 @@ def scenario(folder: PackFolder) -> Scenario:
             finds=total_found_wrong,
         ),
     )
-    return Scenario(
-        name=folder.name,
-        size=folder.size,
-        task=Task(folder.name, folder.prompt("role"), folder.documents(), subtasks),
-        grade=grade,
-        truth=folder.truth,
-        reference=folder.reference(),
-        wrong=folder.wrong(),
-        baseline=baseline,
-        secrets=("forty-two",),
-    )
+    return folder.scenario(subtasks, grade=grade, baseline=baseline, secrets=("forty-two",))
