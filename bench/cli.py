@@ -131,7 +131,7 @@ def _run(matrix: Matrix, writer: RunWriter, settings: Config) -> None:
 
 def _say_what_is_simulated(matrix: Matrix) -> None:
     for name, model in matrix.models.items():
-        if model.virtual:
+        if model.timing != "live":
             out.print(f"'{name}' is SIMULATED: it answers from the packs' references; its tokens and seconds are no model's.")
 
 

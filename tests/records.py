@@ -10,7 +10,7 @@ from typing import Any
 import bench
 from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, SessionRecord, TrialRecord
-from bench.experiment.store import RunWriter
+from bench.experiment.store import FORMAT, RunWriter
 from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage
 from bench.scenario import Grade
 
@@ -106,7 +106,7 @@ def trial(
         "api_seconds": 2.0 + 0.1 * repetition,
         "waiting_seconds": 0.5,
         "framework_seconds": 0.001,
-        "virtual": True,
+        "timing": "simulated",
     }
     return TrialRecord(
         architecture=architecture,
@@ -138,7 +138,7 @@ def manifest_of(records: Sequence[TrialRecord]) -> dict[str, Any]:
         )
     }
     return {
-        "format": 1,
+        "format": FORMAT,
         "name": "by-hand",
         "config": {
             **names,

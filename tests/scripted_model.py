@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from bench.errors import CallFailed
-from bench.models.base import Reply, Request, Sleep
+from bench.models.base import Reply, Request, Sleep, Timing
 from bench.scenario import Json
 
 Line = Json | str | Reply | CallFailed | None
@@ -21,7 +21,7 @@ class ScriptedModel:
     requests  everything that was asked, in order
     """
 
-    virtual = True
+    timing: Timing = "simulated"
     concurrency = 1
     endpoint = "scripted"
     name = "scripted"

@@ -49,7 +49,7 @@ def test_a_trials_row_holds_its_ledger_its_faults_and_its_seconds(tmp_path: Path
     assert (row["superseded"], row["lost"], row["judging"], row["calls"]) == (0, 0, 0, 3)
     assert [row[f"faults_{stage}"] for stage in ("planned", "delivered", "moot", "seen")] == [1, 1, 0, 1]
     assert row["latency_seconds"] == pytest.approx(2.2 + 0.5 + 0.001)
-    assert (row["outcome"], row["correct"], row["score"], row["simulated"]) == ("solved", True, 1.0, True)
+    assert (row["outcome"], row["correct"], row["score"], row["timing"]) == ("solved", True, 1.0, "simulated")
 
 
 def test_a_calls_row_says_what_it_was_for_and_what_became_of_it(tmp_path: Path) -> None:

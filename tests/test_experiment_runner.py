@@ -16,7 +16,7 @@ from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import ENDPOINT_LOST_AFTER, missing, run_matrix
 from bench.experiment.store import RunWriter, latest, read_sessions, read_trials
-from bench.models.base import Reply, Request, Sleep
+from bench.models.base import Reply, Request, Sleep, Timing
 from bench.models.simulated import SimulatedModel
 from bench.new import new_scenario
 from bench.runtime.events import Waited
@@ -27,7 +27,7 @@ REAL_SECONDS = 0.02
 class Live(SimulatedModel):
     """Answers like the simulated model, but takes real time, shares an endpoint, and fails as it is told."""
 
-    virtual = False
+    timing: Timing = "live"
     in_flight = most_in_flight = 0
     failing: Callable[[Request], CallFailed | None] = staticmethod(lambda _: None)
     closed = False

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from bench.errors import ResultsError
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import (
+    FORMAT,
     MANIFEST,
     TEXTS,
     TRIALS,
@@ -30,7 +31,7 @@ from bench.experiment.store import (
 from bench.runtime.events import Judged
 
 MANIFEST_OF_TEST: dict[str, Any] = {
-    "format": 1,
+    "format": FORMAT,
     "config": {"repetitions": 3, "seed": 1},
     "code": {"digest": "c0de"},
     "scenarios": {"tiny": {"digest": "5ce"}},
@@ -41,7 +42,7 @@ MANIFEST_OF_TEST: dict[str, Any] = {
 def record(number: int, outcome: Any = "solved") -> TrialRecord:
     events = (Judged(1, "measure", accepted=True),)
     return TrialRecord(
-        f"id{number}", "tiny", "static", "simulated", "none", number, outcome, "", None, 12, 1.0, 0.0, 0.001, True, events
+        f"id{number}", "tiny", "static", "simulated", "none", number, outcome, "", None, 12, 1.0, 0.0, 0.001, "live", events
     )
 
 
@@ -117,7 +118,7 @@ def test_a_damaged_line_in_the_middle_is_refused_by_its_number(folder: Path, nam
 
 def test_a_folder_of_another_format_version_is_refused(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps({**MANIFEST_OF_TEST, "format": 99}))
-    with pytest.raises(ResultsError, match="is of format 99, this version reads format 1"):
+    with pytest.raises(ResultsError, match="is of format 99, this version reads format 2"):
         reopened(folder)
 
 

@@ -160,7 +160,7 @@ def test_equal_answers_are_graded_once_and_those_of_another_size_apart() -> None
 def test_a_cancelled_trial_leaves_no_record() -> None:
     matrix = matrix_of(architectures=["static"])
     model = ScriptedModel(TINY.reference, seconds=lambda _: 60.0)
-    model.virtual = False
+    model.timing = "live"
 
     async def work() -> None:
         trial = asyncio.create_task(run_trial(matrix.specs[0], with_model(matrix, model), nullcontext, GRADERS))
@@ -205,7 +205,7 @@ def failures(result: TrialResult) -> list[str | None]:
 def test_live_what_the_model_is_sent_is_what_the_record_says() -> None:
     result, bodies = live()
     assert result.record.outcome == "solved"
-    assert not result.record.virtual
+    assert result.record.timing == "live"
     for call, body in zip(events(result, Called), bodies, strict=True):
         sent = [(message["role"], message["content"]) for message in body["messages"]]
         assert [(role, result.texts[digest]) for role, digest in call.messages] == sent

@@ -182,9 +182,9 @@ def test_a_model_fits_the_protocol_and_can_be_used_again_in_another_loop_after_i
     with ScriptedServer() as server:
         model = model_at(server.base_url + "/", concurrency=3)
         fitting: Model = model
-        assert (fitting.name, fitting.virtual, fitting.endpoint, fitting.concurrency) == (
+        assert (fitting.name, fitting.timing, fitting.endpoint, fitting.concurrency) == (
             "small",
-            False,
+            "live",
             server.base_url,
             3,
         )
@@ -528,10 +528,11 @@ def test_a_key_that_cannot_be_one_is_refused_without_showing_it(monkeypatch: pyt
 
 def test_parameters_hold_whatever_can_change_a_reply_or_its_cost() -> None:
     url = "http://LOCALHOST:8000/v1/"
-    settings = OpenAISettings(base_url=url, temperature=0.0, price_in=1.0, extra_body={"min_p": 0.1})
+    settings = OpenAISettings(base_url=url, weights="sha256:abc", temperature=0.0, price_in=1.0, extra_body={"min_p": 0.1})
     assert OpenAIModel("small", settings).parameters == {
         "model": "small",
         "base_url": "http://localhost:8000/v1",
+        "weights": "sha256:abc",
         "temperature": 0.0,
         "max_tokens": None,
         "top_p": None,

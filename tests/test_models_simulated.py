@@ -82,6 +82,6 @@ def test_its_seconds_grow_with_what_is_read_and_written() -> None:
 
 def test_its_parameters_say_that_it_is_simulated() -> None:
     model = SimulatedModel("m", SimulatedSettings(failure_rate=0.1), SCENARIOS)
-    assert model.virtual
+    assert model.timing == "simulated"
     assert model.parameters["kind"] == "simulated"
     assert model.parameters["failure_rate"] == 0.1

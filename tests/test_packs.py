@@ -40,6 +40,10 @@ def in_code(old: str, new: str) -> Callable[[Path], object]:
     return lambda pack: edit(pack / "scenario.py", old, new)
 
 
+def before_the_end(code: str) -> Callable[[Path], object]:
+    return in_code("    return folder.scenario(", f"{code}    return folder.scenario(")
+
+
 def in_file(name: str, old: str, new: str) -> Callable[[Path], object]:
     return lambda pack: edit(pack / name, old, new)
 
@@ -113,7 +117,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "reads itself": (in_code('reads=("gather",)', 'reads=("gather", "total")'), "form a cycle: total -> total"),
     "order": (
-        in_code("    return Scenario(", "    subtasks = (subtasks[0], subtasks[2], subtasks[1])\n    return Scenario("),
+        in_code("    return folder.scenario(", "    subtasks = (subtasks[0], subtasks[2], subtasks[1])\n"),
         "subtask 'review' reads 'total', but 'total' stands after it; change their order",
     ),
     "unknown read": (
@@ -133,16 +137,19 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda pack: (pack / "documents" / "notes.txt").rename(pack / "documents" / "gather"),
         "the name 'gather' stands twice",
     ),
-    "no subtask": (in_code("    return Scenario(", "    subtasks = ()\n    return Scenario("), "has no subtask"),
+    "no subtask": (before_the_end("    subtasks = ()\n"), "has no subtask"),
     "nothing required": (
         in_code("approved: bool\n    problems: list[str]", "approved: bool = True\n    problems: list[str] = []"),
         "the output of 'review' has no required field, so that no missing field could ever be noticed; require one",
     ),
     "module that does not load": (in_code("from __future__", "import nowhere\nfrom __future__"), "does not load: "),
-    "function that fails": (in_code("    return Scenario(", "    1 / 0\n    return Scenario("), "fails: ZeroDivisionError"),
+    "function that fails": (
+        before_the_end("    1 / 0\n"),
+        "fails: ZeroDivisionError",
+    ),
     "no function": (in_code("def scenario(folder", "def scenery(folder"), "defines no function scenario(folder)"),
     "function of something else": (
-        in_code("    return Scenario(", "    return dict("),
+        in_code("return folder.scenario(subtasks, ", "return dict("),
         "must return a bench.scenario.Scenario",
     ),
     "missing prompt": (lambda pack: (pack / "prompts" / "total.md").unlink(), "prompts/total.md: cannot be read"),

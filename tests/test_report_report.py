@@ -60,7 +60,7 @@ def pictures_of(run: Run) -> list[str]:
 
 
 def real(records: list[TrialRecord]) -> list[TrialRecord]:
-    return [trial(one.architecture, one.plan, one.repetition, virtual=False) for one in records]
+    return [trial(one.architecture, one.plan, one.repetition, timing="live") for one in records]
 
 
 def paper_run(folder: Path) -> Run:

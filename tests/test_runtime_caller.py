@@ -119,21 +119,23 @@ def test_an_injected_failure_is_one_of_its_kind(effect: str, asked: int, seconds
     assert len(model.requests) == asked
     assert (failed.seconds, failed.tokens_in > 0) == (seconds, paid)
     assert "(injected)" in failed.detail
+    assert failed.asked is (effect == "cut_off")
+    assert failed.retry_after == (5.0 if effect == "rate_limit" else None)
     assert result.record.waiting_seconds == waited
     assert again.cause == ("retry" if paid else "first")
     assert stages(result) == {1: ["planned", "delivered", "seen", "recovered"]}
 
 
-def test_an_injected_cut_pays_for_half_a_reply() -> None:
+def test_an_injected_cut_pays_for_half_a_reply_and_keeps_it_whole() -> None:
     result, _ = scripted("runtime_structured", {"total": ["0123456789"]}, [api_fault("cut_off")])
     failed = total_calls(result)[0]
     assert failed.tokens_out == count_tokens("01234")
-    assert result.texts[str(failed.reply)] == "01234"
+    assert (result.texts[str(failed.reply)], result.texts[str(failed.delivered)]) == ("0123456789", "01234")
 
 
 def test_a_slow_reply_takes_its_seconds_in_flight_and_nothing_is_made_again() -> None:
     result, _ = scripted("runtime_structured", faults=[api_fault("slow", seconds=30.0)])
-    assert total_calls(result)[0].seconds == 31.0
+    assert (total_calls(result)[0].seconds, total_calls(result)[0].delay) == (31.0, 30.0)
     assert result.record.api_seconds == 33.0
     assert len(calls(result)) == 3
 
@@ -162,7 +164,7 @@ def test_waiting_for_a_slot_is_waiting() -> None:
     """A live trial, since only live calls have slots."""
     matrix = matrix_of(architectures=["static"])
     model = ScriptedModel(TINY.reference, seconds=lambda _: 0.0)
-    model.virtual = False
+    model.timing = "live"
 
     @asynccontextmanager
     async def busy() -> AsyncIterator[None]:

@@ -43,7 +43,7 @@ TRIALS: dict[str, str] = {
     "waiting_seconds": "float64",
     "framework_seconds": "float64",
     "latency_seconds": "float64",
-    "simulated": "bool",
+    "timing": "str",
     "reason": "str",
 }
 CALLS = {
@@ -147,7 +147,7 @@ def _trial_values(record: TrialRecord, entries: Sequence[ledger.Entry], found: S
         record.waiting_seconds,
         record.framework_seconds,
         record.api_seconds + record.waiting_seconds + record.framework_seconds,
-        record.virtual,
+        record.timing,
         reason,
     )
 

@@ -12,6 +12,7 @@ from bench.architectures.registry import load_architecture
 from bench.draws import draw_for
 from bench.errors import ConfigError
 from bench.experiment.config import Config, OpenAIEntry, resolve_plan
+from bench.experiment.record import arm_of
 from bench.models.base import Model
 from bench.models.openai import OpenAIModel
 from bench.models.simulated import SimulatedModel
@@ -32,6 +33,10 @@ class TrialSpec:
     model: str
     plan: FaultPlan
     repetition: int
+
+    @property
+    def arm(self) -> str:
+        return arm_of(self.architecture, self.plan.name)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from bench.models.base import Timing
 from bench.runtime.events import Event
 from bench.scenario import Grade
 
@@ -18,7 +19,7 @@ class TrialRecord:
     """One trial, whole. `id` is the digest of all that determines it.
 
     tokens    the caller's own count, kept apart from the events: the ledger's accounts must add up to it
-    virtual   the seconds of calls and waits were simulated; framework seconds are always real
+    timing    whose the seconds of calls and waits are; framework seconds are always this machine's
     reason    why a trial gave up or ended in an error, in one line
     """
 
@@ -35,9 +36,18 @@ class TrialRecord:
     api_seconds: float
     waiting_seconds: float
     framework_seconds: float
-    virtual: bool
+    timing: Timing
     events: tuple[Event, ...]
     kind: Literal["trial"] = "trial"
+
+    @property
+    def arm(self) -> str:
+        return arm_of(self.architecture, self.plan)
+
+
+def arm_of(architecture: str, plan: str) -> str:
+    """What a trial is called among those of the same scenario, model and repetition."""
+    return f"{architecture}/{plan}"
 
 
 @dataclass(frozen=True)

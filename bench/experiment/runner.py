@@ -77,7 +77,7 @@ async def _run_all(
 
 
 class _Slots:
-    """One bound on the calls in flight for each endpoint; a virtual model has none, since it takes no real time."""
+    """One bound on the calls in flight for each endpoint; a model that takes no real time has none."""
 
     def __init__(self, models: Iterable[Model]):
         bounds: dict[str, int] = {}
@@ -86,7 +86,7 @@ class _Slots:
         self._semaphores = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
 
     def of(self, model: Model) -> AbstractAsyncContextManager[object]:
-        return nullcontext() if model.virtual else self._semaphores[model.endpoint]
+        return nullcontext() if model.timing != "live" else self._semaphores[model.endpoint]
 
 
 class _Health:

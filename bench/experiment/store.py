@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from bench.errors import ResultsError
 from bench.experiment.record import RECORD, SessionRecord, TrialRecord
 
-FORMAT = 1
+FORMAT = 2
 """Of the files in a run's folder. A reader refuses every other one."""
 
 MANIFEST, TRIALS, TEXTS = "manifest.json", "trials.jsonl", "texts.jsonl"

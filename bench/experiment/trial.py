@@ -71,8 +71,8 @@ class Log:
 async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Graders) -> TrialResult:
     """Run one trial to its end. Raises nothing but cancellation: whatever goes wrong is an outcome."""
     scenario, model = matrix.scenarios[spec.scenario], matrix.models[spec.model]
-    log, clock = Log(), TrialClock(model.virtual)
-    place = Place(matrix.config.seed, spec.scenario, spec.repetition)
+    log, clock = Log(), TrialClock(model.timing != "live")
+    place = Place(matrix.config.seed, spec.scenario, spec.repetition, spec.arm)
     weather = Weather(spec.plan, place.seed, place.scenario, place.repetition, log.events.append)
     caller = Caller(model, clock, weather, slot, matrix.back_off, log.events.append, log.keep)
     bench = Workbench(scenario.task, place, matrix.settings, caller, weather, scenario.decoys, log.events.append, log.keep)
@@ -92,7 +92,7 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
         api_seconds=clock.api_seconds,
         waiting_seconds=clock.waiting_seconds,
         framework_seconds=clock.framework_seconds,
-        virtual=model.virtual,
+        timing=model.timing,
         events=tuple(log.events),
     )
     return TrialResult(record, log.texts, ending.failure)

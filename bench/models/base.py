@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Role = Literal["system", "user", "assistant"]
+Timing = Literal["live", "simulated", "recorded"]
+"""Where a trial's seconds come from."""
 
 
 @dataclass(frozen=True)
@@ -17,21 +19,29 @@ class Message:
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a request is for. It is never sent to a real model; simulated and recorded ones find their reply by it."""
+    """What a request is for. It is never sent to a real model; simulated and recorded ones find their reply by it.
+
+    `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one.
+    """
 
     scenario: str
     subtasks: tuple[str, ...]
     repetition: int
     attempt: int
+    arm: str = ""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One chat completion. `seed` is the same for every architecture at the same repetition and attempt."""
+    """One chat completion. `seed` is the same for every architecture at the same repetition and attempt.
+
+    `occurrence` counts, from 1, how often this trial has sent just these messages with this seed.
+    """
 
     messages: tuple[Message, ...]
     seed: int
     purpose: Purpose
+    occurrence: int = 1
 
 
 @dataclass(frozen=True)
@@ -58,12 +68,12 @@ Sleep = Callable[[float], Awaitable[None]]
 class Model(Protocol):
     """`name` and `parameters` go into the trial's digest and the run's manifest; neither holds a key.
 
-    `virtual` models do not take real time: their seconds run on the trial's own clock.
+    `timing` says whose seconds its calls take: `live` ones are real, all others run on the trial's own clock.
     `endpoint` names what is shared: calls to one endpoint are bounded together by `concurrency`.
     """
 
     name: str
-    virtual: bool
+    timing: Timing
     endpoint: str
     concurrency: int
 

@@ -15,7 +15,7 @@ import httpx2
 import openai
 
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, RateLimited, ServerFailed, TimedOut, Unreachable
-from bench.models.base import Message, Reply, Request, Sleep
+from bench.models.base import Message, Reply, Request, Sleep, Timing
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback, key_of
 
@@ -48,7 +48,7 @@ class OpenAIModel:
     to the event loop that first used it; after `close` another loop may use the model.
     """
 
-    virtual = False
+    timing: Timing = "live"
 
     def __init__(self, name: str, settings: OpenAISettings):
         self.name = name

@@ -47,6 +47,8 @@ class OpenAISettings(BaseModel):
     api_key_env       the environment variable that holds the key; a loopback endpoint may do without
     timeout_seconds   for the whole reply, from connecting to its last byte
     usage             whether an endpoint that counts no tokens is refused before a run
+    weights           which weights answer: the digest of their file, where you serve them yourself; it is written down, not
+                      checked, since no endpoint tells
     extra_body        further fields of the request, as the provider names them
     """
 
@@ -65,6 +67,7 @@ class OpenAISettings(BaseModel):
     usage: Literal["required", "optional"] = "required"
     price_in: float | None = Field(default=None, ge=0)
     price_out: float | None = Field(default=None, ge=0)
+    weights: str | None = None
     extra_body: Annotated[dict[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
 
 

@@ -14,7 +14,7 @@ from random import Random
 from pydantic import BaseModel, ConfigDict, Field
 
 from bench.draws import draw_for
-from bench.models.base import Reply, Request, Sleep, Usage
+from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.scenario import Json, Scenario
 from bench.tokens import count_tokens
 
@@ -38,7 +38,7 @@ class SimulatedSettings(BaseModel):
 class SimulatedModel:
     """Answers each request with the reference outputs of the subtasks that it is for."""
 
-    virtual = True
+    timing: Timing = "simulated"
     concurrency = 1
 
     def __init__(self, name: str, settings: SimulatedSettings, scenarios: Mapping[str, Scenario]):

@@ -9,7 +9,7 @@ from bench.analysis.frames import Run
 
 
 def is_simulated(run: Run, model: str) -> bool:
-    return bool(run.trials.loc[run.trials["model"] == model, "simulated"].any())
+    return bool(run.trials.loc[run.trials["model"] == model, "timing"].eq("simulated").any())
 
 
 def model_label(run: Run, model: str) -> str:

@@ -7,19 +7,21 @@ within the same attempt. Every request is an event, so that no retry can hide.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from bench.errors import CallFailed, CutOff, GaveUp, RateLimited, ServerFailed, TimedOut
 from bench.models.base import Message, Model, Purpose, Reply, Request
-from bench.runtime.clock import TrialClock
+from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.events import Called, Cause, Event, Waited
 from bench.runtime.faults import Due, Receipt, Weather
 from bench.tokens import count_tokens
 
-SHORTEST_WAIT = 0.001
-"""Seconds. Opening a free slot takes microseconds and is not worth an event."""
+SHORTEST_WAIT = 1_000_000
+"""Nanoseconds. Opening a free slot takes microseconds and is not worth an event."""
 
 Slot = Callable[[], AbstractAsyncContextManager[object]]
 """Opens a context in which one call may be in flight at the model's endpoint."""
@@ -72,6 +74,28 @@ class Spoiled:
 Spoil = Callable[[Reply, int], Spoiled]
 
 
+@dataclass
+class Flight:
+    """One request and what came of it; nanoseconds on the trial's clock.
+
+    asked     whether it reached the model; a fault may keep it from being sent, or answer in the model's place
+    reply     what came, or what the model said before the connection was cut
+    failure   what hindered it; None where a reply came
+    """
+
+    call: int
+    try_: int
+    cause: Cause
+    request: Request
+    asked: bool = False
+    reply: Reply | None = None
+    failure: CallFailed | None = None
+    receipts: list[Receipt] = field(default_factory=list)
+    started: int = 0
+    ended: int = 0
+    delay: int = 0
+
+
 class Caller:
     """Makes the calls of one trial, and keeps its own count of their tokens, apart from the events."""
 
@@ -87,6 +111,7 @@ class Caller:
     ):
         self._model, self._clock, self._weather, self._slot = model, clock, weather, slot
         self._back_off, self._emit, self._keep = back_off, emit, keep
+        self._sent: Counter[tuple[tuple[Message, ...], int]] = Counter()
         self.calls = 0
         self.tokens = count_tokens("")  # none; but loading the ruler's table now keeps it out of framework time
 
@@ -115,18 +140,19 @@ class Caller:
 
     async def _try(self, request: Request, faults: list[Due], try_: int, cause: Cause, spoil: Spoil) -> Received | CallFailed:
         self.calls += 1
-        call, carried = self.calls, list[Receipt]()
+        flight = Flight(self.calls, try_, cause, request)
         async with self._slot_held():
-            started = self._clock.now()
+            flight.started = self._clock.now()
             with self._clock.standing("call"):
-                outcome = await self._in_flight(request, faults, call, carried)
-            seconds = self._clock.now() - started
-        if isinstance(outcome, CallFailed):
-            self._account(request, call, try_, cause, started, seconds, outcome, None)
-            return outcome
-        spoiled = spoil(outcome, call)
-        self._account(request, call, try_, cause, started, seconds, outcome, spoiled.text)
-        return Received(call, spoiled.text, outcome.finish, (*carried, *spoiled.receipts))
+                await self._fly(flight, faults)
+            flight.ended = self._clock.now()
+        if flight.failure:
+            self._account(flight, None)
+            return flight.failure
+        assert flight.reply  # a flight ends with a failure or with a reply
+        spoiled = spoil(flight.reply, flight.call)
+        self._account(flight, spoiled.text)
+        return Received(flight.call, spoiled.text, flight.reply.finish, (*flight.receipts, *spoiled.receipts))
 
     @asynccontextmanager
     async def _slot_held(self) -> AsyncIterator[None]:
@@ -136,92 +162,102 @@ class Caller:
             await slot.__aenter__()
         try:
             if self._clock.now() - began > SHORTEST_WAIT:
-                self._emit(Waited("slot", began, self._clock.now() - began))
+                self._emit(self._waited("slot", began))
             yield
         finally:
             await slot.__aexit__(None, None, None)
 
-    async def _in_flight(self, request: Request, faults: list[Due], call: int, carried: list[Receipt]) -> Reply | CallFailed:
-        """The model's reply, or what the call faults due make of it. The faults that this request uses up leave the list."""
+    async def _fly(self, flight: Flight, faults: list[Due]) -> None:
+        """Send a request, or let the call faults due have it. The faults that it uses up leave the list."""
         cut = False
         while faults and not cut:
-            receipt = self._weather.plan(faults.pop(0), call)
+            receipt = self._weather.plan(faults.pop(0), flight.call)
             receipt.enter("delivered")
-            match receipt.due.fault.effect:
+            fault = receipt.due.fault
+            match fault.effect:
                 case "slow":
-                    await self._clock.sleep(receipt.due.fault.seconds)
+                    await self._delay(flight, fault.seconds)
                 case "refusal":
-                    carried.append(receipt)
+                    flight.receipts.append(receipt)
                 case "cut_off":
                     receipt.enter("seen")
                     cut = True
                 case effect:
                     receipt.enter("seen")
-                    return await self._injected(effect, receipt.due.fault.seconds)
-        if any(receipt.due.fault.effect == "refusal" for receipt in carried):
-            return Reply("", finish="content_filter")
-        try:
-            reply = await self._model.reply(request, self._clock.sleep)
-        except CallFailed as failure:
-            return failure
-        if cut:
-            return CutOff(
-                "the connection broke in mid-reply (injected)", partial=reply.text[: len(reply.text) // 2], injected=True
-            )
-        return reply
+                    flight.failure = await self._injected(flight, effect, fault.seconds)
+                    return
+        if flight.receipts:
+            flight.reply = Reply("", finish="content_filter")
+            return
+        await self._ask(flight)
+        if cut and flight.reply:
+            half = flight.reply.text[: len(flight.reply.text) // 2]
+            flight.failure = CutOff("the connection broke in mid-reply (injected)", partial=half, injected=True)
 
-    async def _injected(self, effect: str, seconds: float) -> CallFailed:
+    async def _ask(self, flight: Flight) -> None:
+        asked = (flight.request.messages, flight.request.seed)
+        self._sent[asked] += 1
+        flight.asked = True
+        try:
+            flight.reply = await self._model.reply(replace(flight.request, occurrence=self._sent[asked]), self._clock.sleep)
+        except CallFailed as failure:
+            flight.failure = failure
+
+    async def _injected(self, flight: Flight, effect: str, seconds: float) -> CallFailed:
         if effect == "rate_limit":
             return RateLimited("429 (injected)", retry_after=seconds, injected=True)
         if effect == "server_error":
             return ServerFailed("500 (injected)", injected=True)
-        await self._clock.sleep(seconds)
+        await self._delay(flight, seconds)
         return TimedOut(f"no reply within {seconds:g} s (injected)", injected=True)
+
+    async def _delay(self, flight: Flight, seconds: float) -> None:
+        began = self._clock.now()
+        await self._clock.sleep(seconds)
+        flight.delay += self._clock.now() - began
 
     async def _back_off_for(self, seconds: float) -> None:
         started = self._clock.now()
         with self._clock.standing("wait"):
             await self._clock.sleep(seconds)
-        self._emit(Waited("backoff", started, self._clock.now() - started))
+        self._emit(self._waited("backoff", started))
 
-    def _account(
-        self,
-        request: Request,
-        call: int,
-        try_: int,
-        cause: Cause,
-        started: float,
-        seconds: float,
-        outcome: Reply | CallFailed,
-        delivered: str | None,
-    ) -> None:
+    def _waited(self, why: Literal["slot", "backoff"], since: int) -> Waited:
+        return Waited(why, in_seconds(since), in_seconds(self._clock.now() - since))
+
+    def _account(self, flight: Flight, delivered: str | None) -> None:
         """Leave the event of a call. What the provider was never paid for counts no tokens."""
-        failure = outcome if isinstance(outcome, CallFailed) else None
-        text = outcome.partial if isinstance(outcome, CallFailed) else outcome.text
-        usage = None if isinstance(outcome, CallFailed) else outcome.usage
+        request, reply, failure = flight.request, flight.reply, flight.failure
+        received = failure.partial if failure else reply.text if reply else ""
+        said = reply.text if reply else received
+        given = received if failure else delivered
         paid = failure is None or failure.paid
         tokens_in = sum(count_tokens(message.content) for message in request.messages) if paid else 0
-        tokens_out = count_tokens(text) if paid else 0
+        tokens_out = count_tokens(received) if paid else 0
         self.tokens += tokens_in + tokens_out
+        usage = reply.usage if reply else None
         self._emit(
             Called(
-                call=call,
+                call=flight.call,
                 subtasks=request.purpose.subtasks,
                 attempt=request.purpose.attempt,
-                try_=try_,
-                cause=cause,
-                started=started,
-                seconds=seconds,
+                try_=flight.try_,
+                cause=flight.cause,
+                started=in_seconds(flight.started),
+                seconds=in_seconds(flight.ended - flight.started),
                 seed=request.seed,
                 messages=tuple((message.role, self._keep(message.content)) for message in request.messages),
-                reply=self._keep(text) if failure is None or text else None,
-                delivered=self._keep(delivered) if delivered is not None and delivered != text else None,
+                reply=self._keep(said) if reply or said else None,
+                delivered=self._keep(given) if given is not None and given != said else None,
                 tokens_in=tokens_in,
                 tokens_out=tokens_out,
                 usage_in=usage.tokens_in if usage else None,
                 usage_out=usage.tokens_out if usage else None,
-                finish=None if isinstance(outcome, CallFailed) else outcome.finish,
+                finish=reply.finish if reply else None,
                 failure=failure.kind if failure else None,
                 detail=failure.detail if failure else "",
+                delay=in_seconds(flight.delay),
+                asked=flight.asked,
+                retry_after=failure.retry_after if failure else None,
             )
         )

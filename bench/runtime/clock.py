@@ -7,6 +7,8 @@
 
 A live trial's seconds are real. A virtual trial (simulated or recorded model) does not sleep: `sleep` moves its clock on,
 and calls that are in flight together overlap as they would; its framework time is real all the same.
+
+Inside, time is whole nanoseconds: so the seconds of a recorded call, replayed on any trial's clock, come out the same.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ import heapq
 import itertools
 from collections.abc import Awaitable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from time import perf_counter_ns
 from typing import Any, Literal, TypeVar
 
 Result = TypeVar("Result")
-Interval = tuple[float, float]
+Interval = tuple[int, int]
+"""From, to: nanoseconds on the trial's clock."""
+NANOSECONDS = 1_000_000_000
 SETTLING_TURNS = 8
 """Turns of the event loop before virtual time moves on: a woken task needs a few to reach its next sleep."""
 
@@ -31,26 +35,26 @@ _current: contextvars.ContextVar[TrialClock | None] = contextvars.ContextVar("tr
 class TrialClock:
     def __init__(self, virtual: bool):
         self.virtual = virtual
-        self.framework_seconds = 0.0
-        self._epoch = perf_counter()
-        self._virtual_now = 0.0
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._framework = 0
+        self._epoch = perf_counter_ns()
+        self._virtual_now = 0
+        self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
         self._waking = False
         self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
         self._standing = 0
-        self._mark = 0.0
+        self._mark = 0
 
-    def now(self) -> float:
-        """Seconds since the trial began."""
-        return self._virtual_now if self.virtual else perf_counter() - self._epoch
+    def now(self) -> int:
+        """Nanoseconds since the trial began."""
+        return self._virtual_now if self.virtual else perf_counter_ns() - self._epoch
 
     async def sleep(self, seconds: float) -> None:
         if not self.virtual:
             await asyncio.sleep(seconds)
             return
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._virtual_now + seconds, next(self._numbers), woken))
+        heapq.heappush(self._sleepers, (self._virtual_now + round(seconds * NANOSECONDS), next(self._numbers), woken))
         if not self._waking:
             self._waking = True
             self._wake_after(SETTLING_TURNS)
@@ -84,12 +88,19 @@ class TrialClock:
 
     @property
     def api_seconds(self) -> float:
-        return total(union(self._intervals["call"]))
+        return in_seconds(self._in_calls())
 
     @property
     def waiting_seconds(self) -> float:
         together = total(union(self._intervals["call"] + self._intervals["wait"]))
-        return together - self.api_seconds
+        return in_seconds(together - self._in_calls())
+
+    @property
+    def framework_seconds(self) -> float:
+        return in_seconds(self._framework)
+
+    def _in_calls(self) -> int:
+        return total(union(self._intervals["call"]))
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
         """Await `work`, counting the time in which it, or a task that it started, really ran."""
@@ -97,13 +108,13 @@ class TrialClock:
         return _Metered(self, work)
 
     def _accrue(self) -> None:
-        now = perf_counter()
+        now = perf_counter_ns()
         if not self._standing:
-            self.framework_seconds += now - self._mark
+            self._framework += now - self._mark
         self._mark = now
 
     def _enter(self) -> None:
-        self._mark = perf_counter()
+        self._mark = perf_counter_ns()
 
 
 class _Metered:
@@ -156,5 +167,9 @@ def union(intervals: list[Interval]) -> list[Interval]:
     return merged
 
 
-def total(intervals: list[Interval]) -> float:
+def total(intervals: list[Interval]) -> int:
     return sum(end - start for start, end in intervals)
+
+
+def in_seconds(nanoseconds: int) -> float:
+    return nanoseconds / NANOSECONDS

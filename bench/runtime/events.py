@@ -27,11 +27,15 @@ class Called:
 
     attempt      counts the proposals for these subtasks, from 1; `try_` counts the requests within one attempt
     messages     (role, digest of the text) of each message sent
+    seconds      in flight; `delay` are those of them that a fault added
+    asked        whether the model was asked: false where a fault kept the request from being sent
     reply        digest of what the model said; None where nothing came
     delivered    digest of what the architecture was given, where a fault changed the reply; else None
-    tokens_*     by our ruler, of what was paid: the model's own reply, before any fault touched it
+    tokens_*     by our ruler, of what was paid: the model's own reply, before any fault touched it; of a reply that was cut
+                 off, the part that came
     usage_*      the provider's own count; None where it told none
     failure      None, or the `kind` of the CallFailed that the call ended in
+    retry_after  the seconds after which the server that refused the call asked for the next
     """
 
     call: int
@@ -52,6 +56,9 @@ class Called:
     finish: str | None
     failure: str | None
     detail: str = ""
+    delay: float = 0.0
+    asked: bool = True
+    retry_after: float | None = None
     kind: Literal["call"] = "call"
 
 

@@ -54,11 +54,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the experiment a trial stands: all that its draws and its models' seeds depend on."""
+    """Where in the experiment a trial stands: all that its draws and its models' seeds depend on, and the arm, on which
+    they never depend."""
 
     seed: int
     scenario: str
     repetition: int
+    arm: str = ""
 
 
 class Workbench:
@@ -190,7 +192,7 @@ class Workbench:
         self._attempts.update(dict.fromkeys(names, attempt))
         place = self._place
         seed = seed_of(place.seed, place.scenario, place.repetition, attempt) % 2**31
-        return Ask(Purpose(place.scenario, tuple(names), place.repetition, attempt), cause, seed)
+        return Ask(Purpose(place.scenario, tuple(names), place.repetition, attempt, place.arm), cause, seed)
 
     def _sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
         """What these subtasks read from outside the call, each once, in the order in which it is read."""
