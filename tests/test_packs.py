@@ -117,7 +117,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "reads itself": (in_code('reads=("gather",)', 'reads=("gather", "total")'), "form a cycle: total -> total"),
     "order": (
-        in_code("    return folder.scenario(", "    subtasks = (subtasks[0], subtasks[2], subtasks[1])\n"),
+        before_the_end("    subtasks = (subtasks[0], subtasks[2], subtasks[1])\n"),
         "subtask 'review' reads 'total', but 'total' stands after it; change their order",
     ),
     "unknown read": (
