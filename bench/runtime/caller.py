@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bench.errors import CallFailed, CutOff, GaveUp, RateLimited, ServerFailed, TimedOut
-from bench.models.base import Message, Model, Purpose, Reply, Request
-from bench.runtime.clock import TrialClock, in_seconds
+from bench.models.base import Message, Model, Purpose, Reply, Request, Usage
+from bench.runtime.clock import Pause, TrialClock, in_seconds
 from bench.runtime.events import Called, Cause, Event, Waited
 from bench.runtime.faults import Due, Receipt, Weather
 from bench.tokens import count_tokens
@@ -44,6 +44,7 @@ class Received:
     text: str
     finish: str
     receipts: tuple[Receipt, ...] = ()
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,7 @@ class Caller:
         """Ask until a reply comes; `spoil` strikes it. Raises GaveUp where injected failures used up the tries, else
         the CallFailed that no further try could mend."""
         request = Request(tuple(messages), ask.seed, ask.purpose)
-        faults = self._weather.due("call", ask.purpose.subtasks, ask.purpose.attempt)
-        faults.sort(key=lambda due: due.fault.effect == "refusal")  # a refusal is a reply: it comes after all failures
+        faults = self.due(ask)
         cause = ask.cause
         for try_ in itertools.count(1):
             received = await self._try(request, faults, try_, cause, spoil)
@@ -130,6 +130,28 @@ class Caller:
             cause = "retry" if received.paid else cause  # what was refused unpaid costs no tokens twice
             await self._back_off_for(self._back_off.seconds(try_, received.retry_after))
         raise AssertionError("unreachable")
+
+    async def send(
+        self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, spoil: Spoil
+    ) -> Received | CallFailed:
+        """One request on a framework's behalf, which makes its retries itself; `faults` loses those that it uses up."""
+        return await self._try(Request(tuple(messages), ask.seed, ask.purpose), faults, try_, ask.cause, spoil)
+
+    def due(self, ask: Ask) -> list[Due]:
+        """The call faults due for this attempt. A refusal is a reply: it comes after all failures."""
+        faults = self._weather.due("call", ask.purpose.subtasks, ask.purpose.attempt)
+        return sorted(faults, key=lambda due: due.fault.effect == "refusal")
+
+    def elsewhere(self) -> AbstractContextManager[None]:
+        return self._clock.elsewhere()
+
+    def pause(self) -> Pause:
+        """A framework's own back-off begins."""
+        return self._clock.pause()
+
+    def waited(self, pause: Pause) -> None:
+        """Leave the event of a framework's own back-off, which ends now."""
+        self._emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
 
     def _give_up(self, ask: Ask, failure: CallFailed, tries: int) -> None:
         if failure.passing and tries < self._back_off.tries:
@@ -152,7 +174,8 @@ class Caller:
         assert flight.reply  # a flight ends with a failure or with a reply
         spoiled = spoil(flight.reply, flight.call)
         self._account(flight, spoiled.text)
-        return Received(flight.call, spoiled.text, flight.reply.finish, (*flight.receipts, *spoiled.receipts))
+        receipts = (*flight.receipts, *spoiled.receipts)
+        return Received(flight.call, spoiled.text, flight.reply.finish, receipts, flight.reply.usage)
 
     @asynccontextmanager
     async def _slot_held(self) -> AsyncIterator[None]:

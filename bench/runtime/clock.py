@@ -19,6 +19,7 @@ import heapq
 import itertools
 from collections.abc import Awaitable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Literal, TypeVar
 
@@ -32,6 +33,14 @@ SETTLING_TURNS = 8
 _current: contextvars.ContextVar[TrialClock | None] = contextvars.ContextVar("trial_clock", default=None)
 
 
+@dataclass(frozen=True)
+class Pause:
+    """A wait that has begun: since when on the trial's clock and, `began`, on the real one; nanoseconds."""
+
+    since: int
+    began: int
+
+
 class TrialClock:
     def __init__(self, virtual: bool):
         self.virtual = virtual
@@ -43,6 +52,7 @@ class TrialClock:
         self._waking = False
         self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
         self._standing = 0
+        self._away = 0
         self._mark = 0
 
     def now(self) -> int:
@@ -102,6 +112,33 @@ class TrialClock:
     def _in_calls(self) -> int:
         return total(union(self._intervals["call"]))
 
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """While inside, the trial works where its steps cannot be seen: in a framework's threads, at the other end of a
+        connection. Framework time is then all real time in which no call is in flight and nothing waits."""
+        self._accrue()
+        self._away += 1
+        try:
+            yield
+        finally:
+            self._accrue()
+            self._away -= 1
+
+    def pause(self) -> Pause:
+        """Begin a wait that the trial did not choose itself: a client's own back-off."""
+        self._accrue()
+        self._standing += 1
+        return Pause(self.now(), perf_counter_ns())
+
+    def resume(self, pause: Pause) -> int:
+        """End it; its nanoseconds. They are real: a trial's own clock is moved on by as many."""
+        waited = perf_counter_ns() - pause.began
+        self._virtual_now = max(self._virtual_now, pause.since + waited)
+        self._intervals["wait"].append((pause.since, pause.since + waited))
+        self._accrue()
+        self._standing -= 1
+        return waited
+
     def run(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
         """Await `work`, counting the time in which it, or a task that it started, really ran."""
         _current.set(self)
@@ -114,6 +151,8 @@ class TrialClock:
         self._mark = now
 
     def _enter(self) -> None:
+        if self._away:
+            return
         self._mark = perf_counter_ns()
 
 

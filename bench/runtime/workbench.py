@@ -1,6 +1,7 @@
 """The workbench: all that an architecture can do. It renders, asks, injects, verifies, commits and logs.
 
     propose      ask a model for the outputs of one or more subtasks, in one call
+    lend         let a framework make its calls itself, through a measuring endpoint
     verify       hold a proposal against schemas and checks: the first Rejected, or None
     commit       write a verified proposal to the state
     hand_on      write a proposal to the state unverified; `checkpoint` verifies later what was handed on
@@ -11,7 +12,8 @@ An architecture decides only when a failure is detected and what is run again; t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from bench.draws import seed_of
@@ -24,6 +26,7 @@ from bench.runtime.effects import dump
 from bench.runtime.events import Answered, Cause, Committed, Event, Judged
 from bench.runtime.exposure import Exposure
 from bench.runtime.faults import Receipt, Weather
+from bench.runtime.loan import Host, Judges, Loan, Terms, never, nowhere
 from bench.runtime.prompt import Repair, render
 from bench.runtime.proposal import Part, Proposal, parts_of, reread
 from bench.runtime.state import Source, State, Version
@@ -74,14 +77,21 @@ class Workbench:
         decoys: Mapping[str, Sequence[Json]],
         emit: Callable[[Event], None],
         keep: Callable[[str], str],
+        host: Host = nowhere,
     ):
         self._task, self._place, self._settings = task, place, settings
         self._caller, self._weather, self._emit, self._keep = caller, weather, emit, keep
+        self._host = host
         self._state = State(task.documents)
         self._exposure = Exposure(task, self._state, weather, decoys)
         self._attempts: dict[str, int] = {}
         self._failed: set[str] = set()
         self._carried: dict[str, tuple[Receipt, ...]] = {}
+
+    @property
+    def max_attempts(self) -> int:
+        """How often one subtask may be asked for in one trial; a framework's own budget is to be set to it."""
+        return self._settings.max_attempts
 
     def done(self, subtask: Subtask) -> bool:
         """Whether the state holds an output of this subtask: the completion signal."""
@@ -92,8 +102,7 @@ class Workbench:
 
         Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used.
         """
-        names = [subtask.name for subtask in subtasks]
-        ask = self._next_attempt(names)
+        ask = self._next_attempt([subtask.name for subtask in subtasks])
         attempt = ask.purpose.attempt
         sources = self._sources(subtasks)
         inputs = {source.name: self._text_of(source) for source in sources}
@@ -114,6 +123,23 @@ class Workbench:
         parts = parts_of(text, last.finish, subtasks)
         carried = (*receipts, *(receipt for one in received for receipt in one.receipts))
         return Proposal(subtasks, attempt, last.call, text, parts, sources, carried)
+
+    @asynccontextmanager
+    async def lend(self, *subtasks: Subtask, judges: Judges = never) -> AsyncIterator[Loan]:
+        """Let a framework make the calls for these subtasks itself, over HTTP; `judges` tells judge calls by their messages.
+
+        What it returns is then proposed by `Loan.proposal`, and verified, committed or handed on like any other. Where the
+        framework ends with an exception after its last call had failed, GaveUp or that CallFailed is raised in its place.
+        """
+        loan = Loan(subtasks, judges, self._terms(), self._caller)
+        with self._caller.elsewhere():
+            try:
+                async with self._host(loan) as loan.root:
+                    yield loan
+            except Exception as error:
+                raise loan.reason(error) from error
+            finally:
+                loan.close()
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
         """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
@@ -184,12 +210,41 @@ class Workbench:
         calls = self._state.lineage() if answered else set()
         self._weather.close(answered, lambda receipt: receipt.call in calls)
 
-    def _next_attempt(self, names: Sequence[str]) -> Ask:
-        attempt = max(self._attempts.get(name, 0) for name in names) + 1
-        if attempt > self._settings.max_attempts:
-            raise GaveUp(names, f"no accepted output in {self._settings.max_attempts} attempts")
-        cause: Cause = "first" if attempt == 1 else "retry" if self._failed & set(names) else "rerun"
+    def _terms(self) -> Terms:
+        return Terms(
+            ask=lambda names, again: self._next_attempt(names, lent=True, again=again),
+            judge=lambda names: self._ask(names, max(self._attempts_at(names), 1), "judge"),
+            prompt=self._prompt,
+            spoil=self._exposure.spoil,
+            propose=self._proposal,
+        )
+
+    def _prompt(self, subtasks: Sequence[Subtask]) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
+        names = [subtask.name for subtask in subtasks]
+        inputs = {source.name: self._text_of(source) for source in self._sources(subtasks)}
+        inputs, receipts = self._exposure.read(subtasks, inputs, self._attempts_at(names) + 1)
+        return render(self._task, subtasks, inputs, None, "none"), receipts
+
+    def _proposal(self, text: str, subtasks: Sequence[Subtask], attempt: int, received: Received) -> Proposal:
+        parts = parts_of(text, received.finish, subtasks)
+        sources = self._sources(subtasks)
+        return Proposal(tuple(subtasks), attempt, received.call, text, parts, sources, received.receipts)
+
+    def _next_attempt(self, names: Sequence[str], *, lent: bool = False, again: bool = False) -> Ask:
+        """Where the calls are a framework's (`lent`) it bounds its attempts itself; an attempt made `again` on the same
+        loan follows one that did not do."""
+        attempt = self._attempts_at(names) + 1
+        if attempt > self.max_attempts and not lent:
+            raise GaveUp(names, f"no accepted output in {self.max_attempts} attempts")
+        failed = again or bool(self._failed & set(names))
+        cause: Cause = "first" if attempt == 1 else "retry" if failed else "rerun"
         self._attempts.update(dict.fromkeys(names, attempt))
+        return self._ask(names, attempt, cause)
+
+    def _attempts_at(self, names: Sequence[str]) -> int:
+        return max(self._attempts.get(name, 0) for name in names)
+
+    def _ask(self, names: Sequence[str], attempt: int, cause: Cause) -> Ask:
         place = self._place
         seed = seed_of(place.seed, place.scenario, place.repetition, attempt) % 2**31
         return Ask(Purpose(place.scenario, tuple(names), place.repetition, attempt, place.arm), cause, seed)
