@@ -1,4 +1,5 @@
-"""What can be done with a checkout: `nox -s bench`, `nox -s tests`, `nox -s lint`, `nox -s perf`."""
+"""What can be done with a checkout: `nox -s bench`, `nox -s tests`, `nox -s lint`, `nox -s perf`,
+`nox -s calibrate`."""
 
 from __future__ import annotations
 
@@ -49,3 +50,10 @@ def perf(session: nox.Session) -> None:
     install(session, "perf")
     session.run("python", "tests/perf/overhead.py", *session.posargs)
     session.run("python", "tests/perf/memory.py", *session.posargs)
+
+
+@nox.session
+def calibrate(session: nox.Session) -> None:
+    """How well the intervals and tests hold in worlds with known truth, into reports/calibration: minutes on one core."""
+    install(session)
+    session.run("python", "-m", "calibration", *session.posargs, env={"PYTHONPATH": "tests", "OMP_NUM_THREADS": "1"})

@@ -5,25 +5,29 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench.architectures.registry import ARCHITECTURES
+from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.check import check_pack
-from bench.errors import BenchError
-from bench.experiment.config import Config, load_config
+from bench.errors import BenchError, NotRecorded
+from bench.experiment.config import Config, RecordedEntry, load_config
+from bench.experiment.cost import Tariff
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.preview import preview
 from bench.experiment.provenance import code_digest
+from bench.experiment.recording import RECORDED, recorded_entries
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter, set_aside
+from bench.models.routed import answerers
 from bench.new import new_scenario
 from bench.packs import find_packs, sizes_of
 from bench.runtime.effects import EFFECTS
+from bench.serve.command import command as serve
 from bench.terminal import RunProgress
 
 app = typer.Typer(
@@ -50,6 +54,10 @@ def list_(scenarios: Packs = PACKS) -> None:
     for name, folder in find_packs(scenarios).items():
         out.print(f"  {name}  (sizes: {', '.join(sizes_of(folder))})")
     out.print("architectures\n  " + "\n  ".join(ARCHITECTURES))
+    out.print("systems, as architectures over the measuring endpoint (and where each differs)")
+    for name, system in SYSTEMS.items():
+        out.print(f"  {name}{f'  needs .[{system.extra}]' if system.extra else ''}", markup=False)
+        out.print("\n".join(f"    - {limit}" for limit in system.limits), markup=False)
     out.print("models (by config)")
     for path in sorted(CONFIGS.glob("*.toml")):
         if path.name != "published.toml":
@@ -85,16 +93,38 @@ def run(
     scenarios: Packs = PACKS,
 ) -> None:
     """Run what is missing of an experiment, and say where the results are."""
-    settings = load_config(config, {"models": model, "scenarios": scenario, "repetitions": repetitions})
+    models, recorded = _chosen(model)
+    settings = load_config(config, {"models": models, "scenarios": scenario, "repetitions": repetitions}, recorded)
     matrix = build_matrix(settings, scenarios, code_digest())
     if dry_run:
         _show_preview(matrix)
         return
-    _say_what_is_simulated(matrix)
-    folder = RESULTS / (name or "-".join((settings.name, *settings.models)))
-    _run(matrix, _open(folder, matrix, aside), settings)
+    _say_whose_replies_these_are(matrix)
+    folder = RESULTS / (name or _run_name(settings))
+    _run(matrix, _open(folder, matrix, aside))
     if then_report:
-        _report(folder, REPORTS / folder.name)
+        _report([folder], REPORTS / folder.name)
+
+
+def _chosen(models: list[str] | None) -> tuple[list[str] | None, dict[str, dict[str, Any]]]:
+    """The models named on the command line, and the entries of those that a recording is to stand in for."""
+    names, entries = list[str](), dict[str, dict[str, Any]]()
+    for one in models or ():
+        run = one.removeprefix(RECORDED)
+        found = recorded_entries(_folder_of(run)) if run != one else {}
+        names += found or [one]
+        entries |= found
+    return names or None, entries
+
+
+def _folder_of(run: str) -> Path:
+    return Path(run) if Path(run).is_dir() else RESULTS / run
+
+
+def _run_name(settings: Config) -> str:
+    """A replay never has the name of what it replays."""
+    replayed = any(isinstance(settings.model[name], RecordedEntry) for name in settings.models)
+    return "-".join((settings.name, *settings.models, *(["replay"] if replayed else [])))
 
 
 def _open(folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
@@ -108,13 +138,14 @@ def _open(folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
         return RunWriter(folder, manifest)
 
 
-def _run(matrix: Matrix, writer: RunWriter, settings: Config) -> None:
+def _run(matrix: Matrix, writer: RunWriter) -> None:
     for name in writer.repaired:
         out.print(f"{writer.folder / name}: its last line was cut short and has been removed; its trial is run again")
     todo = missing(matrix.specs, writer.recorded)
+    tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
-        with RunProgress(out, len(todo), settings.model) as progress:
+        with RunProgress(out, len(todo), tariff) as progress:
             asyncio.run(run_matrix(matrix, writer, progress.saw))
     except KeyboardInterrupt:
         err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
@@ -125,13 +156,16 @@ def _run(matrix: Matrix, writer: RunWriter, settings: Config) -> None:
     out.print(f"done: {outcomes or 'nothing was missing'}; {progress.account}; next: bench report {writer.folder.name}")
     if progress.outcomes["error"]:
         err.print(f"{progress.outcomes['error']} trials ended in an error, the first: {progress.first_error}", markup=False)
-        err.print("the same command runs them again")
+        if NotRecorded.kind not in progress.first_error:
+            err.print("the same command runs them again")
         raise typer.Exit(1)
 
 
-def _say_what_is_simulated(matrix: Matrix) -> None:
+def _say_whose_replies_these_are(matrix: Matrix) -> None:
     for name, model in matrix.models.items():
-        if model.timing != "live":
+        if model.timing == "recorded":
+            out.print(f"REPLAY: '{name}' answers from {model.endpoint}; for another model: --model NAME, one of the config's.")
+        if any(one.parameters.get("kind") == "simulated" for one in answerers(model)):
             out.print(f"'{name}' is SIMULATED: it answers from the packs' references; its tokens and seconds are no model's.")
 
 
@@ -147,20 +181,21 @@ def _show_preview(matrix: Matrix) -> None:
 
 @app.command()
 def report(
-    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
-    to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN if not given.")] = None,
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder; several: their models.")],
+    to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
 ) -> None:
-    """Write tables, figures and a page from a run's results alone."""
-    folder = Path(run) if Path(run).is_dir() else RESULTS / run
-    _report(folder, to or REPORTS / folder.name)
+    """Write tables, figures and a page from the results of a run alone, or of several runs of one experiment."""
+    folders = [_folder_of(run) for run in runs]
+    _report(folders, to or REPORTS / "+".join(folder.name for folder in folders))
 
 
-def _report(folder: Path, target: Path) -> None:
+def _report(folders: list[Path], target: Path) -> None:
     # Here, because these import pandas and matplotlib, for which no other command should wait.
     from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.analysis.together import together  # noqa: PLC0415
     from bench.report.report import write_report  # noqa: PLC0415
 
-    written = write_report(load_run(folder), target)
+    written = write_report(together([load_run(folder) for folder in folders]), target)
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 
 
@@ -169,6 +204,9 @@ def scenario_(name: str, into: Annotated[Path, typer.Option(help="The folder of 
     """Begin a scenario pack that passes `bench check` as it is."""
     folder = new_scenario(name, into)
     out.print(f"{folder} is a small pack that works; make it yours, and see: bench check {name}")
+
+
+app.command("serve")(serve)
 
 
 def main() -> None:

@@ -12,9 +12,11 @@
     |-- Unreachable           no connection: unpaid
     |-- TimedOut              the prompt was sent and paid, nothing came back in time
     |-- CutOff                the connection broke in mid-reply: paid, partly received
-    `-- BadAnswer             the endpoint answered something that is no chat completion, or refused for good
+    |-- BadAnswer             the endpoint answered something that is no chat completion, or refused for good
+    `-- NotRecorded           a recording holds no reply to this request
 
     GaveUp                    a trial used up its attempts: a result, not an error
+    Ungraded                  a trial only counted calls, and has ended: a result as well
 
 Expected *rejections* are data (`bench.runtime.boundary.Rejected`), never exceptions.
 """
@@ -49,12 +51,14 @@ class CallFailed(Exception):
     """One call to a model brought no usable reply.
 
     `paid` says whether the provider did the work, `passing` whether to try the same call again,
-    `partial` is the text that did arrive, `retry_after` the seconds the server asked for.
+    `partial` is the text that did arrive, `retry_after` the seconds the server asked for, `by` the model that failed, where
+    the one that was asked had passed the request on.
     """
 
     kind = "failed"
     paid = False
     passing = True
+    by = ""
 
     def __init__(self, detail: str, *, retry_after: float | None = None, partial: str = "", injected: bool = False):
         super().__init__(detail)
@@ -91,11 +95,24 @@ class BadAnswer(CallFailed):
     passing = False
 
 
+class NotRecorded(CallFailed):
+    kind = "not_recorded"
+    passing = False
+
+
+def failures_by_kind() -> dict[str, type[CallFailed]]:
+    return {failure.kind: failure for failure in CallFailed.__subclasses__()}
+
+
 class GaveUp(Exception):
     """The attempts for these subtasks, or the tries for their call, are used up."""
 
     def __init__(self, subtasks: Sequence[str], reason: str):
         super().__init__(f"{' + '.join(subtasks)}: {reason}")
+
+
+class Ungraded(Exception):
+    """A trial whose calls are only counted has ended: there is nothing to grade."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

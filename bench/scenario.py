@@ -137,6 +137,7 @@ class Scenario:
     wrong       answers that a careless grader would let pass
     secrets     texts that would give the answer away and so may stand in no document and no instruction
     digest      of every file of the pack
+    graded      whether there is an answer to grade; else calls are only counted
     """
 
     name: str
@@ -149,6 +150,7 @@ class Scenario:
     baseline: Baseline
     secrets: tuple[str, ...] = ()
     digest: str = ""
+    graded: bool = True
 
     def grade_outputs(self, outputs: Mapping[str, Json]) -> Grade:
         """Grade an answer that is given as JSON by subtask. Raises ValidationError or KeyError where it is no answer."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from bench.experiment.config import ModelEntry
-from bench.experiment.cost import cost_of
+from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
 
 LINES = 10
@@ -20,8 +18,8 @@ LINES = 10
 class RunProgress:
     """Counts records as they come; use as a context manager. A cost is shown as unknown where a model has no prices."""
 
-    def __init__(self, console: Console, total: int, models: Mapping[str, ModelEntry]):
-        self._console, self._total, self._models = console, total, models
+    def __init__(self, console: Console, total: int, tariff: Tariff):
+        self._console, self._total, self._tariff = console, total, tariff
         self._tokens, self._cost = 0, 0.0
         self._priced = True
         self.outcomes: Counter[str] = Counter()
@@ -39,8 +37,7 @@ class RunProgress:
         self._bar.stop()
 
     def saw(self, record: TrialRecord) -> None:
-        model = self._models[record.model]
-        cost = cost_of(record, model.price_in, model.price_out)
+        cost = self._tariff.cost(record)
         self._tokens += record.tokens
         self._cost += cost or 0.0
         self._priced = self._priced and cost is not None

@@ -26,6 +26,7 @@ from bench.analysis.arms import Condition, arms_of, missing_trials, require_rece
 from bench.analysis.usage import usage_of
 from bench.errors import ResultsError
 from bench.experiment.record import Outcome
+from bench.models.base import Timing
 from bench.runtime.events import Answered, Event, Stage, Waited
 
 
@@ -48,8 +49,16 @@ def test_a_trials_row_holds_its_ledger_its_faults_and_its_seconds(tmp_path: Path
     assert (row["tokens"], row["useful"], row["rejected"], row["retry_tokens"]) == (380, 260, 120, 140)
     assert (row["superseded"], row["lost"], row["judging"], row["calls"]) == (0, 0, 0, 3)
     assert [row[f"faults_{stage}"] for stage in ("planned", "delivered", "moot", "seen")] == [1, 1, 0, 1]
-    assert row["latency_seconds"] == pytest.approx(2.2 + 0.5 + 0.001)
     assert (row["outcome"], row["correct"], row["score"], row["timing"]) == ("solved", True, 1.0, "simulated")
+
+
+@pytest.mark.parametrize(("timing", "own"), [("live", 0.001), ("simulated", 0.0), ("recorded", 0.0)])
+def test_framework_time_is_part_of_the_latency_only_where_the_seconds_are_real(
+    tmp_path: Path, timing: Timing, own: float
+) -> None:
+    [row] = run_of(tmp_path / "run", [trial(timing=timing)]).trials.to_dict("records")
+    assert row["framework_seconds"] == 0.001
+    assert row["latency_seconds"] == pytest.approx(2.1 + 0.5 + own, abs=1e-9)
 
 
 def test_a_calls_row_says_what_it_was_for_and_what_became_of_it(tmp_path: Path) -> None:

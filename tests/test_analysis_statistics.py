@@ -2,42 +2,92 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from bench.analysis.statistics import Mean, mean_of, median, paired_difference, share_of
+from bench.analysis.statistics import (
+    FEWEST_PACKS,
+    Mean,
+    PairedTest,
+    Ratio,
+    Refused,
+    RequiredPairs,
+    bootstrap_of,
+    denominators,
+    generator,
+    groups_differ,
+    holm,
+    known,
+    limits_of,
+    mean_of,
+    median,
+    over_packs_at_large,
+    over_these_packs,
+    paired_difference,
+    paired_rates,
+    paired_test,
+    pass_at_k,
+    pass_hat_k,
+    rank_biserial,
+    ranking_depends,
+    rates_differ,
+    ratio_of_means,
+    required_pairs,
+    share_of,
+)
+from bench.analysis.statistics.power import power_of
 
 NUMBERS = st.floats(-1e6, 1e6)
+WHOLE = st.integers(0, 10_000).map(float)
+CHANCES = st.floats(0, 1)
+
+
+def by_number(values: list[float]) -> dict[int, float]:
+    return dict(enumerate(values))
+
+
+# A mean
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
     found = mean_of([4.0, 5.0, 6.0, 7.0])  # t(0.975, 3) = 3.182446, sd = 1.290994
-    assert (found.n, found.mean) == (4, 5.5)
+    assert (found.n, found.mean, found.method) == (4, 5.5, "student")
     assert found.sd == pytest.approx(1.290994, abs=1e-6)
     assert [found.low, found.high] == pytest.approx([3.445740, 7.554260], abs=1e-5)
 
 
 def test_of_nothing_nothing_is_known() -> None:
-    assert mean_of([]) == Mean(0, None, None, None, None)
+    assert mean_of([]) == bootstrap_of([]) == Mean(0, None, None, None, None)
     assert share_of(0, 0).rate is None
     assert median([]) is None
 
 
 def test_one_value_has_a_mean_but_no_spread() -> None:
-    assert mean_of([3.0]) == Mean(1, 3.0, None, None, None)
+    assert mean_of([3.0]) == bootstrap_of([3.0]) == Mean(1, 3.0, None, None, None)
 
 
 def test_equal_values_have_a_spread_of_nothing() -> None:
-    assert mean_of([0.1, 0.1, 0.1]) == Mean(3, 0.1, 0.0, 0.1, 0.1)
+    assert mean_of([0.1, 0.1, 0.1]) == bootstrap_of([0.1, 0.1, 0.1]) == Mean(3, 0.1, 0.0, 0.1, 0.1)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_no_number_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="no finite number"):
-        mean_of([1.0, value])
+    for statistic in (mean_of, bootstrap_of):
+        with pytest.raises(ValueError, match="no finite number"):
+            statistic([1.0, value])
+
+
+def test_what_is_missing_is_left_out_only_when_asked() -> None:
+    assert known([1.0, math.nan, None, 3.0]) == [1.0, 3.0]
+    assert known(pd.Series([None, 2, None], dtype="Int64")) == [2.0]
+    assert mean_of(known([math.nan] * 3)) == Mean(0, None, None, None, None)
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=30))
@@ -47,6 +97,123 @@ def test_a_mean_lies_in_its_interval_and_among_its_values(values: list[float]) -
     assert found.low <= found.mean <= found.high
     slack = 1e-9 * max(map(abs, values))
     assert min(values) - slack <= found.mean <= max(values) + slack
+
+
+def test_the_bootstraps_interval_is_scipys_bca() -> None:
+    values = [1.0, 2.0, 2.0, 3.0, 9.0, 4.0, 2.0, 25.0]
+    expected = stats.bootstrap((values,), np.mean, n_resamples=999, rng=np.random.default_rng(7)).confidence_interval
+    found = bootstrap_of(values, np.random.default_rng(7), 999)
+    assert (found.low, found.high, found.method) == (expected.low, expected.high, "bca")
+
+
+def test_where_bca_is_undefined_the_interval_is_the_percentiles_and_says_so() -> None:
+    found = bootstrap_of([0.0] * 9 + [1.0], np.random.default_rng(3), resamples=2)  # both resamples lie below
+    assert found.method == "percentile"
+    assert found.low is not None and found.high is not None and found.low <= found.high
+
+
+@given(st.lists(WHOLE, min_size=2, max_size=8))
+def test_a_bootstraps_interval_lies_among_its_values_and_is_the_same_again(values: list[float]) -> None:
+    found = bootstrap_of(values, resamples=200)
+    assert found == bootstrap_of(values, resamples=200)
+    assert found.low is not None and found.high is not None
+    assert min(values) <= found.low <= found.high <= max(values)
+
+
+@pytest.mark.parametrize(("values", "middle"), [([3.0, 1.0, 2.0], 2.0), ([4.0, 1.0, 2.0, 3.0], 2.5)])
+def test_the_median_is_the_middle(values: list[float], middle: float) -> None:
+    assert median(values) == middle
+
+
+def test_a_declared_generator_begins_anew_each_time() -> None:
+    assert generator().random() == generator().random()
+
+
+# Pairs
+
+
+def test_pairing_takes_out_what_the_twins_have_in_common() -> None:
+    twins = {1: 100.0, 2: 900.0, 3: 500.0}
+    found = paired_difference({key: value + 10.0 for key, value in twins.items()}, twins)
+    assert found.difference == Mean(3, 10.0, 0.0, 10.0, 10.0)
+
+
+def test_values_without_a_twin_are_left_out_and_counted() -> None:
+    found = paired_difference({1: 5.0, 2: 6.0, 3: 7.0}, {1: 1.0, 4: 0.0})
+    assert (found.difference.n, found.difference.mean, found.unpaired) == (1, 4.0, 3)
+
+
+def test_darwins_plants_give_fishers_own_p() -> None:
+    # Eighths of an inch, crossed less self-fertilised: Fisher, The Design of Experiments (1935), sections 17 and 21.
+    differences = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+    found = paired_test(by_number([*map(float, differences)]), dict.fromkeys(range(15), 0.0), resamples=2**15)
+    assert found.p == pytest.approx(1726 / 32768, abs=1e-12)
+    assert found.least == 2 / 2**15
+
+
+@given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=6))
+def test_the_flips_are_all_counted(differences: list[float]) -> None:
+    found = paired_test(by_number(differences), dict.fromkeys(range(len(differences)), 0.0))
+    sums = [sum(map(lambda d, s: d * s, differences, signs)) for signs in itertools.product((1, -1), repeat=len(differences))]
+    assert found.p == pytest.approx(np.mean([abs(one) >= abs(sum(differences)) for one in sums]))
+
+
+def test_so_few_pairs_cannot_find_anything_and_say_so() -> None:
+    found = paired_test({1: 5.0, 2: 9.0, 3: 7.0}, {1: 1.0, 2: 1.0, 3: 1.0})
+    assert (found.p, found.least, found.effect) == (0.25, 0.25, 1.0)
+    assert paired_test({1: 1.0}, {2: 1.0}) == PairedTest(0, None, None, None)
+    assert paired_test({1: 1.0}, {1: 1.0}) == PairedTest(1, 1.0, 1.0, None)
+    assert paired_test({1: 3.0}, {1: 1.0}) == PairedTest(1, 1.0, 1.0, 1.0)
+
+
+def test_many_pairs_are_flipped_at_random_and_the_same_again() -> None:
+    values = by_number([float(n % 7) + 1 for n in range(30)])
+    twins = dict.fromkeys(range(30), 0.0)
+    found = paired_test(values, twins, resamples=999)
+    assert found == paired_test(values, twins, resamples=999)
+    assert found.p == found.least == 2 / 1000
+
+
+def test_the_rank_biserial_weighs_differences_by_rank() -> None:
+    assert rank_biserial([1.0, 2.0, -3.0]) == 0.0
+    assert rank_biserial([1.0, -2.0, 3.0, 4.0]) == pytest.approx(0.6)  # (8 - 2) / 10
+    assert rank_biserial([2.0, -2.0, 2.0, 0.0]) == pytest.approx(1 / 3)
+    assert rank_biserial([0.0, 0.0]) is None
+
+
+@given(st.lists(st.integers(-50, 50).map(float), max_size=20))
+def test_turning_the_differences_turns_the_effect(differences: list[float]) -> None:
+    effect = rank_biserial(differences)
+    turned = rank_biserial([-one for one in differences])
+    assert (effect is None and turned is None) or effect == pytest.approx(-turned if turned is not None else None)
+
+
+def test_fiellers_interval_holds_the_ratios_that_a_paired_t_test_does_not_refuse() -> None:
+    one = by_number([933.0, 1100.0, 870.0, 990.0, 1020.0])
+    other = by_number([703.0, 760.0, 640.0, 720.0, 650.0])
+    found = ratio_of_means(one, other)
+    assert found.ratio == pytest.approx(4913 / 3473)
+    for end in (found.low, found.high):
+        assert end is not None
+        assert stats.ttest_rel([*one.values()], [end * value for value in other.values()]).pvalue == pytest.approx(0.05)
+
+
+def test_a_ratio_that_the_data_do_not_bear_has_no_bounds() -> None:
+    assert ratio_of_means({1: 2.0, 2: 3.0}, {1: 1.0, 2: -0.5}) == Ratio(2, 10.0, None, None)
+    assert ratio_of_means({1: 2.0}, {1: 4.0}) == Ratio(1, 0.5, None, None)
+    assert ratio_of_means({1: 2.0}, {1: 0.0}) == Ratio(1, None, None, None)
+    assert ratio_of_means({1: 2.0}, {2: 1.0}) == Ratio(0, None, None, None)
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1, 1e4)), min_size=2, max_size=12))
+def test_a_ratio_lies_in_its_interval(pairs: list[tuple[float, float]]) -> None:
+    found = ratio_of_means(by_number([one for one, _ in pairs]), by_number([other for _, other in pairs]))
+    assert found.ratio is not None
+    if found.low is not None and found.high is not None:
+        assert found.low <= found.ratio * (1 + 1e-6) and found.ratio <= found.high * (1 + 1e-6)
+
+
+# Rates
 
 
 def test_a_share_has_wilsons_interval() -> None:
@@ -63,21 +230,177 @@ def test_a_share_of_none_or_all_still_has_an_interval() -> None:
 
 @pytest.mark.parametrize(("k", "n"), [(-1, 3), (4, 3)])
 def test_what_is_no_share_is_refused(k: int, n: int) -> None:
-    with pytest.raises(ValueError, match="is no share"):
-        share_of(k, n)
+    for statistic in (share_of, lambda k, n: pass_at_k(k, n, 1), lambda k, n: pass_hat_k(k, n, 1)):
+        with pytest.raises(ValueError, match="is no share"):
+            statistic(k, n)
 
 
-def test_pairing_takes_out_what_the_twins_have_in_common() -> None:
-    twins = {1: 100.0, 2: 900.0, 3: 500.0}
-    found = paired_difference({key: value + 10.0 for key, value in twins.items()}, twins)
-    assert found.difference == Mean(3, 10.0, 0.0, 10.0, 10.0)
+def test_the_paired_difference_of_rates_is_bonetts_and_prices() -> None:
+    values = {n: n < 8 for n in range(10)}  # of ten pairs five are gained and one is lost
+    twins = {n: n < 3 or n == 9 for n in range(10)} | {10: True}
+    found = paired_rates(values, twins)
+    assert (found.pairs, found.gained, found.lost, found.difference, found.unpaired) == (10, 5, 1, 0.4, 1)
+    half = 1.959964 * math.sqrt((6 / 12 + 2 / 12 - (4 / 12) ** 2) / 12)
+    assert [found.low, found.high] == pytest.approx([4 / 12 - half, 4 / 12 + half], abs=1e-6)
+    assert found.p == pytest.approx(2 * 7 / 64)  # McNemar: of six discordant pairs five or more on one side
 
 
-def test_values_without_a_twin_are_left_out_and_counted() -> None:
-    found = paired_difference({1: 5.0, 2: 6.0, 3: 7.0}, {1: 1.0, 4: 0.0})
-    assert (found.difference.n, found.difference.mean, found.unpaired) == (1, 4.0, 3)
+def test_rates_without_a_pair_have_no_difference_and_equal_ones_no_surprise() -> None:
+    empty = paired_rates({1: True}, {2: True})
+    assert (empty.pairs, empty.difference, empty.low, empty.p, empty.unpaired) == (0, None, None, None, 2)
+    assert paired_rates({1: True, 2: False}, {1: True, 2: False}).p == 1.0
 
 
-@pytest.mark.parametrize(("values", "middle"), [([3.0, 1.0, 2.0], 2.0), ([4.0, 1.0, 2.0, 3.0], 2.5)])
-def test_the_median_is_the_middle(values: list[float], middle: float) -> None:
-    assert median(values) == middle
+@given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
+def test_pass_at_k_and_pass_hat_k_are_the_shares_of_all_draws(case: tuple[int, int, int]) -> None:
+    n, solved, k = case
+    draws = list(itertools.combinations([True] * solved + [False] * (n - solved), k))
+    assert pass_at_k(solved, n, k) == pytest.approx(np.mean([any(draw) for draw in draws]))
+    assert pass_hat_k(solved, n, k) == pytest.approx(np.mean([all(draw) for draw in draws]))
+
+
+def test_more_draws_than_trials_are_unknown_and_none_is_refused() -> None:
+    assert pass_at_k(1, 2, 3) is None and pass_hat_k(1, 2, 3) is None
+    for statistic in (pass_at_k, pass_hat_k):
+        with pytest.raises(ValueError, match="at least one trial"):
+            statistic(1, 2, 0)
+
+
+def test_errors_are_left_out_or_failures_or_at_best_solved() -> None:
+    found = denominators(6, 2, 2)
+    shares = [(one.k, one.n) for one in (found.left_out, found.as_failures, found.worst, found.best)]
+    assert shares == [(6, 8), (6, 10), (6, 10), (8, 10)]
+    with pytest.raises(ValueError, match="negative"):
+        denominators(1, -1, 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "depends"),
+    [
+        ((8, 2, 0), (5, 5, 0), False),  # no errors: nothing to depend on
+        ((6, 2, 2), (7, 3, 0), True),  # 6/8 > 7/10, but 6/10 < 7/10
+        ((9, 0, 1), (2, 7, 1), False),  # even at its worst ahead of the other's best
+        ((5, 4, 1), (5, 4, 1), True),  # equal in each way, but not if one's error is a success and the other's is not
+        ((3, 7, 0), (3, 7, 0), False),
+        ((0, 0, 5), (1, 4, 0), True),
+    ],
+)
+def test_a_ranking_depends_on_errors_where_a_way_to_count_them_turns_it(
+    one: tuple[int, int, int], other: tuple[int, int, int], depends: bool
+) -> None:
+    assert ranking_depends(denominators(*one), denominators(*other)) is depends
+    assert ranking_depends(denominators(*other), denominators(*one)) is depends
+
+
+# Groups, families, power
+
+
+def test_two_groups_that_lie_apart_differ_as_much_as_they_can() -> None:
+    found = groups_differ([5.0, 6.0, 7.0], [1.0, 2.0, 3.0, 4.0])
+    assert (found.n, found.others, found.delta) == (3, 4, 1.0)
+    assert found.p == pytest.approx(2 / math.comb(7, 3))
+
+
+def test_cliffs_delta_counts_who_is_above_whom() -> None:
+    assert groups_differ([1.0, 3.0], [2.0, 3.0]).delta == pytest.approx(-0.25)  # above once, below twice, of four
+    assert groups_differ([2.0, 2.0], [2.0, 2.0]).p == 1.0
+
+
+def test_an_empty_group_is_compared_with_nothing() -> None:
+    found = groups_differ([], [1.0])
+    assert (found.p, found.delta) == (None, None)
+    assert rates_differ(share_of(0, 0), share_of(1, 2)) is None
+
+
+def test_the_lady_tasting_tea_gets_fishers_p() -> None:
+    assert rates_differ(share_of(3, 4), share_of(1, 4)) == pytest.approx(34 / 70)
+
+
+def test_holms_steps_are_those_of_a_worked_example() -> None:
+    found = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert found == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
+    assert list(found) == ["a", "b", "c", "d"]
+
+
+def test_a_declared_test_that_could_not_be_made_still_counts() -> None:
+    assert holm({"a": 0.02, "b": None}) == {"a": 0.04, "b": None}
+    assert holm({}) == {}
+    with pytest.raises(ValueError, match="p-value"):
+        holm({"a": math.nan})
+
+
+@given(st.lists(CHANCES, min_size=1, max_size=10))
+def test_holm_never_lowers_a_p_nor_changes_their_order(ps: list[float]) -> None:
+    found = [one for one in holm(by_number(ps)).values() if one is not None]
+    assert all(p <= adjusted <= min(1.0, len(ps) * p + 1e-12) for p, adjusted in zip(ps, found, strict=True))
+    for (p, one), (q, other) in itertools.combinations(zip(ps, found, strict=True), 2):
+        assert (one <= other) if p <= q else (one >= other)
+
+
+def test_the_required_pairs_are_those_of_the_tables() -> None:
+    pilot = Mean(10, 0.0, 2.0, None, None)
+    assert required_pairs(1.0, pilot) == RequiredPairs(plain=34, cautious=55)  # d = 0.5, and 0.387 with the upper spread
+    assert required_pairs(1.0, pilot, power=0.9) is not None
+    assert power_of(0.5, 33) < 0.8 <= power_of(0.5, 34)
+
+
+def test_what_cannot_be_planned_is_none_and_a_small_difference_takes_many() -> None:
+    assert required_pairs(0.0, mean_of([1.0, 2.0])) is None
+    assert required_pairs(1.0, mean_of([1.0, 1.0])) is None
+    assert required_pairs(1.0, mean_of([1.0])) is None
+    found = required_pairs(0.01, Mean(50, 0.0, 1.0, None, None))
+    assert found is not None and found.plain == pytest.approx(78490, abs=2)
+    with pytest.raises(ValueError, match="power"):
+        required_pairs(1.0, mean_of([1.0, 2.0]), power=1.0)
+
+
+# Packs
+
+
+def test_two_packs_say_nothing_of_packs_at_large_however_often_they_are_run() -> None:
+    found = over_packs_at_large({"a": [1.0, 2.0] * 50, "b": [3.0, 4.0] * 50, "empty": []})
+    assert isinstance(found, Refused) and found.reason.startswith("2 packs with values")
+    enough = {str(n): [float(n)] * 10 for n in range(FEWEST_PACKS)}
+    assert over_packs_at_large(enough) == mean_of([float(n) for n in range(FEWEST_PACKS)])
+
+
+def test_these_packs_are_pooled_by_the_spread_within_them() -> None:
+    found = over_these_packs({"a": [1.0, 2.0, 3.0], "b": [100.0, 110.0, 120.0, 130.0]})
+    welch = stats.ttest_ind([1.0, 2.0, 3.0], [-100.0, -110.0, -120.0, -130.0], equal_var=False).confidence_interval()
+    assert (found.packs, found.n, found.mean) == (2, 7, 58.5)
+    assert [found.low, found.high] == pytest.approx([welch.low / 2, welch.high / 2])
+
+
+def test_what_a_pack_does_not_know_the_pool_does_not_know() -> None:
+    assert over_these_packs({}).mean is None
+    assert over_these_packs({"a": [1.0, 2.0], "b": []}).mean is None
+    lone = over_these_packs({"a": [1.0, 2.0], "b": [3.0]})
+    assert (lone.mean, lone.low, lone.high) == (2.25, None, None)
+    still = over_these_packs({"a": [1.0, 1.0], "b": [3.0, 3.0]})
+    assert (still.low, still.high) == (2.0, 2.0)
+
+
+# Limits
+
+
+def test_a_number_is_shown_with_what_its_interval_does_not_hold() -> None:
+    assert [one.code for one in limits_of(mean_of([1.0]))] == ["single"]
+    assert [one.code for one in limits_of(mean_of([1.0, 2.0, 4.0]))] == ["coverage"]
+    assert [one.code for one in limits_of(share_of(1, 5))] == ["coverage"]
+    assert limits_of(mean_of([])) == limits_of(share_of(0, 0)) == ()
+    (ten, _, five) = (limits_of(mean_of([1.0, *[2.0] * n]))[0] for n in (11, 9, 4))
+    assert ten.measured is not None and five.measured is not None and ten.measured > five.measured
+
+
+def test_a_test_is_shown_with_what_it_cannot_find_and_what_it_finds_too_often() -> None:
+    def of(pairs: int) -> list[str]:
+        return [one.code for one in limits_of(PairedTest(pairs, 1.0, 2 / 2**pairs if pairs else None, None))]
+
+    assert (of(0), of(5), of(6), of(12)) == ([], ["too_few"], ["shape"], ["shape"])
+    assert [one.code for one in limits_of(Ratio(1, 2.0, None, None))] == ["single"]
+    assert [one.code for one in limits_of(Ratio(5, 2.0, 1.0, 3.0))] == ["coverage"]
+
+
+def test_equal_values_say_how_common_the_unseen_may_be() -> None:
+    (limit,) = limits_of(mean_of([7.0] * 10))
+    assert limit.code == "no_spread" and "26% of trials" in limit.text  # 1 - 0.05^(1/10) = 0.2589

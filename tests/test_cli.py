@@ -43,6 +43,44 @@ def test_a_second_run_does_only_what_is_missing(tmp_path: Path) -> None:
     assert len(trials) == len({trial.id for trial in trials}) == 12
 
 
+def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    bench(tmp_path, "run", "configs/small.toml")
+    code, out, err = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated", "--report")
+    assert (code, err) == (0, "")
+    assert out.startswith("REPLAY: 'simulated' answers from the run small-simulated, recorded on 20")
+    assert "for another model: --model NAME" in out.splitlines()[0] and "SIMULATED" in out.splitlines()[1]
+    live, again = (read_trials(tmp_path / "results" / f"small-simulated{end}") for end in ("", "-replay"))
+    assert [(trial.outcome, trial.tokens, trial.api_seconds) for trial in again] == [
+        (trial.outcome, trial.tokens, trial.api_seconds) for trial in live
+    ]
+    assert "simulated (SIMULATED) (recorded: small-simulated)" in (tmp_path / "reports" / "small-simulated-replay" / "report.html").read_text()
+
+
+def test_what_a_recording_does_not_hold_ends_in_one_line_that_says_how_to_record_it(tmp_path: Path) -> None:
+    config = workplace(tmp_path)
+    bench(tmp_path, "run", "configs/small.toml")
+    config.write_text(config.read_text().replace('effect = "missing_field"', 'effect = "wrong_type"'))
+    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated")
+    assert code == 1 and err.count("\n") == 1
+    assert "trials ended in an error, the first: " in err and "holds no reply to attempt 2 at " in err
+    assert "to record one, run this config on simulated itself" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["recorded:nothing"], "results/nothing: holds no run"),
+        (["recorded:small-simulated", "simulated"], "models: 'simulated' stands twice"),
+    ],
+)
+def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, words: list[str], said: str) -> None:
+    workplace(tmp_path)
+    bench(tmp_path, "run", "configs/small.toml")
+    chosen = [word for one in words for word in ("--model", one)]
+    assert said in refused(bench(tmp_path, "run", "configs/small.toml", *chosen))
+
+
 def test_a_dry_run_shows_every_arm_and_writes_nothing(tmp_path: Path) -> None:
     workplace(tmp_path)
     code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--dry-run")

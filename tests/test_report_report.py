@@ -187,15 +187,6 @@ def test_means_excess_and_outcomes_are_those_of_the_trials(tmp_path: Path) -> No
     assert [part.partition(" ")[0] for part in re.findall(r"\d+/\d+ =", outcomes)] == ["3/4", "3/5", "4/5", "0/4"]
 
 
-def test_two_models_are_compared_repetition_by_repetition(tmp_path: Path) -> None:
-    dear = [trial("static", "paper", one, model="dear", events=recovered(1000 + 10 * one)) for one in (1, 2, 3)]
-    cheap = [trial("static", "paper", one, model="cheap") for one in (1, 2, 4)]
-    run = run_of(tmp_path / "run", [*dear, *cheap])
-    row = row_of(table_of(run, "model_differences"), "demo")
-    assert row[1:6] == ["static", "cheap (SIMULATED) − dear (SIMULATED)", "2", "2", "-900 ± 0 [-900, -900]"]
-    assert "Paired differences between models" in texts_of(run)["report.md"]
-
-
 def test_architectures_are_compared_repetition_by_repetition(tmp_path: Path) -> None:
     dear = [trial("static", "paper", one, events=recovered(1000 + 10 * one)) for one in (1, 2, 3)]
     run = run_of(tmp_path / "run", [*dear, *(trial("mine", "paper", one) for one in (1, 2, 3))])

@@ -14,7 +14,7 @@ from trials import GRADERS, TINY, Fault, calls, events, matrix_of, scripted, sta
 from bench.analysis.ledger import book, totals
 from bench.errors import BadAnswer, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.experiment.trial import TrialResult, run_trial
-from bench.models.base import Reply
+from bench.models.base import Reply, Request
 from bench.runtime.caller import BackOff
 from bench.runtime.events import Called, Faulted, Judged, Waited
 from bench.tokens import count_tokens
@@ -167,7 +167,7 @@ def test_waiting_for_a_slot_is_waiting() -> None:
     model.timing = "live"
 
     @asynccontextmanager
-    async def busy() -> AsyncIterator[None]:
+    async def busy(_: Request) -> AsyncIterator[None]:
         await asyncio.sleep(0.02)
         yield
 

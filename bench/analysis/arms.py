@@ -9,11 +9,15 @@ import pandas as pd
 
 from bench.analysis import statistics
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, Paired, Share
+from bench.analysis.statistics import Mean, Paired, RateDifference, Share
 from bench.errors import ResultsError
 
 FAULT_FREE = "none"
 """The plan without faults: the twin of every other."""
+
+
+UNUSABLE = ("error", "ungraded")
+"""Outcomes that say nothing about the architecture."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """`trials`: all of them; `usable`: those that did not end in an error, of which alone the means are."""
+    """`trials`: all of them; `usable`: those that were graded or gave up, of which alone the means are."""
 
     condition: Condition
     architecture: str
@@ -52,6 +56,13 @@ class Arm:
         """The paired difference: this arm's values less the other's."""
         return statistics.paired_difference(self.by_repetition(column), other.by_repetition(column))
 
+    def solved_less(self, other: Arm) -> RateDifference:
+        """The paired difference of the rates of solved trials."""
+        return statistics.paired_rates(self._solved_by_repetition(), other._solved_by_repetition())
+
+    def _solved_by_repetition(self) -> Mapping[int, bool]:
+        return {repetition: bool(solved) for repetition, solved in self.by_repetition("correct").items()}
+
 
 Arms = Mapping[Condition, Mapping[str, Arm]]
 """Condition -> architecture -> arm, both in the config's order; an arm without trials is not there."""
@@ -64,7 +75,7 @@ def arms_of(run: Run) -> Arms:
     for key, trials in grouped:
         scenario, model, plan, architecture = (str(name) for name in key)
         condition = Condition(scenario, model, plan)
-        arm = Arm(condition, architecture, trials, trials[trials["outcome"] != "error"])
+        arm = Arm(condition, architecture, trials, trials[~trials["outcome"].isin(UNUSABLE)])
         found.setdefault(condition, {})[architecture] = arm
     return {condition: {name: arms[name] for name in order if name in arms} for condition, arms in found.items()}
 

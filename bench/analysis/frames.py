@@ -16,6 +16,7 @@ import pandas as pd
 
 from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, TRIALS, WAITS, Row, TrialRows, rows_of
 from bench.errors import ResultsError
+from bench.experiment.cost import Tariff
 from bench.experiment.record import SessionRecord
 from bench.experiment.store import read_manifest, read_records
 
@@ -25,12 +26,13 @@ class Run:
     """A run, read. Column `fault` is the name of the fault plan; tokens are by our ruler; seconds are seconds.
 
     trials    `correct` and `score` are missing for errors; for a trial that gave up they are False
-              and 0, as it has no answer
-    calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came
+              and 0, as it has no answer; `cost` is in dollars, and missing where a price is unknown
+    calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered
     faults    one row a planned fault: which stages it went through, and how it `ended`
     outputs   one row an output that was judged: was it `exposed` to a fault, `malformed`, `objected` to for another reason
     waits     one row a wait
     errors_rerun   records of errors that a later record of the same trial took the place of
+    parts     the runs that it was put together from (`bench.analysis.together`); none for a run as it was recorded
     """
 
     manifest: Mapping[str, Any]
@@ -41,6 +43,7 @@ class Run:
     outputs: pd.DataFrame
     waits: pd.DataFrame
     errors_rerun: int
+    parts: tuple[Run, ...] = ()
 
     def names(self, column: str) -> list[str]:
         """The scenarios, architectures, models or fault plans that have trials, in the config's order."""
@@ -52,6 +55,7 @@ def load_run(path: str | Path) -> Run:
     """Read a run's folder. Raises ResultsError where it holds none, where it is damaged, or where no trial is recorded yet."""
     folder = Path(path)
     manifest = read_manifest(folder)
+    tariff = Tariff(manifest.get("models", {}))
     latest: dict[str, TrialRows] = {}
     sessions: list[SessionRecord] = []
     records = 0
@@ -59,7 +63,7 @@ def load_run(path: str | Path) -> Run:
         if isinstance(record, SessionRecord):
             sessions.append(record)
         else:
-            latest[record.id] = rows_of(record)
+            latest[record.id] = rows_of(record, tariff)
             records += 1
     if not latest:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")

@@ -27,5 +27,7 @@ COSTS = (
 SOLVED = Measure("correct", "Solved", percent=True)
 SCORE = Measure("score", "Score", 3)
 RETRY_TOKENS = Measure("retry_tokens", "Retry tokens")
+SPENT = (Measure("cost", "Cost $", 5), COSTS[0], COSTS[1])
+"""What is put by each solved task."""
 COMPARED = (COSTS[0], RETRY_TOKENS, COSTS[1], SCORE)
 """What arms are compared by, pair by pair."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from bench.analysis import ledger
 from bench.analysis.faults import Receipt, judged_outputs, receipts, silently_corrupted
+from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called, Waited
 
@@ -44,6 +45,7 @@ TRIALS: dict[str, str] = {
     "framework_seconds": "float64",
     "latency_seconds": "float64",
     "timing": "str",
+    "cost": "float64",
     "reason": "str",
 }
 CALLS = {
@@ -62,6 +64,7 @@ CALLS = {
     "started": "float64",
     "verdict": "str",
     "failure": "str",
+    "by": "str",
 }
 FAULTS = {
     **PLACE,
@@ -101,15 +104,15 @@ class TrialRows:
     waits: tuple[Row, ...]
 
 
-def rows_of(record: TrialRecord) -> TrialRows:
-    """All that is kept of a trial."""
+def rows_of(record: TrialRecord, tariff: Tariff) -> TrialRows:
+    """All that is kept of a trial, its cost by this tariff."""
     place = (record.id, record.scenario, record.architecture, record.model, record.plan, record.repetition)
     entries = ledger.book(record.events)
     found = receipts(record)
     subtasks = {name for entry in entries for name in entry.call.subtasks}
     return TrialRows(
-        trial=(*place, *_trial_values(record, entries, found)),
-        calls=tuple((*place, *_call_values(entry, subtasks)) for entry in entries),
+        trial=(*place, *_trial_values(record, entries, found, tariff.cost(record))),
+        calls=tuple((*place, *_call_values(entry, subtasks, record.model)) for entry in entries),
         faults=tuple(
             (
                 *place,
@@ -126,17 +129,18 @@ def rows_of(record: TrialRecord) -> TrialRows:
     )
 
 
-def _trial_values(record: TrialRecord, entries: Sequence[ledger.Entry], found: Sequence[Receipt]) -> Row:
+def _trial_values(record: TrialRecord, entries: Sequence[ledger.Entry], found: Sequence[Receipt], cost: float | None) -> Row:
     """The columns of TRIALS after those of PLACE. A ledger that does not add up makes the trial an error."""
     wrong = ledger.imbalance(entries, record.tokens)
     outcome, reason = ("error", wrong) if wrong else (record.outcome, record.reason)
     totals = ledger.totals(entries)
-    correct: bool | None = None if outcome == "error" else outcome == "solved"
+    unknown = outcome in ("error", "ungraded")
+    correct: bool | None = None if unknown else outcome == "solved"
     score: float | None = record.grade.score if record.grade else 0.0
     return (
         outcome,
         correct,
-        None if outcome == "error" else score,
+        None if unknown else score,
         record.tokens,
         sum(entry.tokens for entry in entries if entry.is_retry),
         *(totals[account] for account in ledger.ACCOUNTS),
@@ -146,13 +150,21 @@ def _trial_values(record: TrialRecord, entries: Sequence[ledger.Entry], found: S
         record.api_seconds,
         record.waiting_seconds,
         record.framework_seconds,
-        record.api_seconds + record.waiting_seconds + record.framework_seconds,
+        _latency(record),
         record.timing,
+        cost,
         reason,
     )
 
 
-def _call_values(entry: ledger.Entry, subtasks: set[str]) -> Row:
+def _latency(record: TrialRecord) -> float:
+    """Seconds from beginning to end. On a trial's own clock (simulated, recorded) no time passes while our code runs: what it
+    really took is this machine's alone and is shown beside it."""
+    on_the_clock = record.api_seconds + record.waiting_seconds
+    return on_the_clock + record.framework_seconds if record.timing == "live" else on_the_clock
+
+
+def _call_values(entry: ledger.Entry, subtasks: set[str], model: str) -> Row:
     """The columns of CALLS after those of PLACE."""
     call: Called = entry.call
     return (
@@ -170,6 +182,7 @@ def _call_values(entry: ledger.Entry, subtasks: set[str]) -> Row:
         call.started,
         entry.verdict,
         call.failure or "",
+        call.by or model,
     )
 
 

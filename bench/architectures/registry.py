@@ -1,9 +1,17 @@
-"""The architectures by name: adding one is one file and one line here. Others load by import path, `module:function`."""
+"""The architectures by name: adding one is one file and one line here. Others load by import path, `module:function`.
+
+ARCHITECTURES  our own, on the workbench's own line: always there
+SYSTEMS        what people use, over the measuring endpoint; most need an optional dependency
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Coroutine
+import os
+import tempfile
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bench.errors import ConfigError, nearest
@@ -20,14 +28,105 @@ ARCHITECTURES = {
 }
 
 
+@dataclass(frozen=True)
+class System:
+    """An architecture that makes its calls itself.
+
+    extra    the optional dependency that brings its packages: `pip install '.[EXTRA]'`; empty where it needs none
+    limits   what it cannot express, or where it differs from ours: a line each. They stand here and not in its module, so
+             that they can be read where its packages are not installed
+    """
+
+    path: str
+    extra: str
+    limits: tuple[str, ...]
+
+
+SYSTEMS = {
+    "mellea": System(
+        "bench.architectures.mellea:mellea",
+        "mellea",
+        (
+            "requirements are words: the checks beyond the schema cannot be said in them, and a model judges each one",
+            "what its judges let pass is handed on; the verifier sees it at the end only, where nothing is asked again",
+            "the judges of one output are asked at once, in an order that Mellea leaves open",
+        ),
+    ),
+    "mellea_code": System(
+        "bench.architectures.mellea:mellea_code",
+        "mellea",
+        ("a finding against an earlier output reaches its repair as words behind the instruction, not as a requirement",),
+    ),
+    "langgraph": System(
+        "bench.architectures.langgraph:langgraph",
+        "langgraph",
+        ("the graph is a chain: what runs again after a rejection is a new chain, laid outside of LangGraph",),
+    ),
+    "langgraph_retry": System(
+        "bench.architectures.langgraph:langgraph_retry",
+        "langgraph",
+        ("its edges know a rejection only: nothing is skipped, found too weak, or reopened by a later subtask",),
+    ),
+    "dspy": System(
+        "bench.architectures.dspy:dspy",
+        "dspy",
+        (
+            "Refine runs the whole program again; it cannot keep the subtasks that were right",
+            "an output that DSPy cannot parse fails the run before there is a reward: Refine then tries again without advice",
+            "DSPy repairs broken JSON before it reads it",
+            "its advice is accounted for as judging",
+        ),
+    ),
+    "reflexion": System(
+        "bench.architectures.reflexion:reflexion",
+        "",
+        ("one call does the whole task: faults in what one subtask reads of another have nothing to strike",),
+    ),
+    "autogen_graph": System(
+        "bench.architectures.autogen_graph:autogen_graph",
+        "autogen",
+        (
+            "AutoGen passes the outputs on itself: faults in what is read strike documents only, and only once a trial",
+            "prompts are fixed when the agents are made: outputs that are read follow behind the form of the answer",
+        ),
+    ),
+}
+
+
 def load_architecture(name: str) -> Architecture:
-    """The architecture of this name or import path. Raises ConfigError where there is none."""
-    path = ARCHITECTURES.get(name, name)
+    """The architecture of this name or import path. Raises ConfigError where there is none, or its packages are missing."""
+    system = SYSTEMS.get(name)
+    path = system.path if system else ARCHITECTURES.get(name, name)
     module, _, function = path.partition(":")
     if not function:
-        raise ConfigError(f"unknown architecture '{name}'; {nearest(name, ARCHITECTURES)}")
+        raise ConfigError(f"unknown architecture '{name}'; {nearest(name, (*ARCHITECTURES, *SYSTEMS))}")
+    if system:
+        keep_quiet()
     try:
         loaded: Architecture = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
+        if system and system.extra and isinstance(error, ModuleNotFoundError):
+            raise ConfigError(f"architecture '{name}' needs: pip install '.[{system.extra}]'") from error
         raise ConfigError(f"architecture '{name}' cannot be imported: {error}") from error
     return loaded
+
+
+def extras_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The optional dependencies that these architectures stand on, each once."""
+    return tuple(sorted({SYSTEMS[name].extra for name in names if name in SYSTEMS and SYSTEMS[name].extra}))
+
+
+def keep_quiet() -> None:
+    """Keep the frameworks off the network, the home folder and the terminal; what a user has set stays."""
+    quiet = {
+        "AUTOGEN_DISABLE_RUNTIME_TRACING": "true",
+        "DSPY_CACHEDIR": str(Path(tempfile.gettempdir()) / "dspy_cache"),
+        "LANGCHAIN_TRACING_V2": "false",
+        "LANGSMITH_TRACING": "false",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_TELEMETRY": "False",
+        "MELLEA_LOGS_ENABLED": "false",
+        "MELLEA_LOGS_LEVEL": "ERROR",
+    }
+    for variable, value in quiet.items():
+        os.environ.setdefault(variable, value)

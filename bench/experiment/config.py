@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from bench.errors import ConfigError, nearest
 from bench.models.openai_settings import OpenAISettings
+from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
 from bench.runtime.effects import EFFECTS, Point
 from bench.runtime.faults import EVERY, Fault, FaultPlan
@@ -30,7 +31,21 @@ class OpenAIEntry(OpenAISettings):
     kind: Literal["openai"]
 
 
-ModelEntry = Annotated[SimulatedEntry | OpenAIEntry, Field(discriminator="kind")]
+class RecordedEntry(_Strict):
+    """A model of a recorded run, by default the one of the same name. Prices, where given, take the recorded ones' place."""
+
+    kind: Literal["recorded"]
+    run: Path
+    model: str | None = None
+    price_in: float | None = Field(None, ge=0.0)
+    price_out: float | None = Field(None, ge=0.0)
+
+
+class RoutedEntry(RoutedSettings):
+    kind: Literal["routed"]
+
+
+ModelEntry = Annotated[SimulatedEntry | OpenAIEntry | RecordedEntry | RoutedEntry, Field(discriminator="kind")]
 
 
 class FaultEntry(_Strict):
@@ -98,9 +113,19 @@ class Config(_Strict):
                 raise ValueError(f"unknown fault plan '{name}'; {nearest(name, [*self.plan, 'none'])}")
         return self
 
+    @model_validator(mode="after")
+    def _routes_end(self) -> Config:
+        for name, entry in self.model.items():
+            for target in entry.targets if isinstance(entry, RoutedEntry) else ():
+                if target not in self.model:
+                    raise ValueError(f"model '{name}' routes to an unknown model '{target}'; {nearest(target, self.model)}")
+                if isinstance(self.model[target], RoutedEntry):
+                    raise ValueError(f"model '{name}' routes to '{target}', which is routed itself; name a model that answers")
+        return self
 
-def load_config(path: Path, overrides: Mapping[str, Any]) -> Config:
-    """Read a config and put the overrides that are not None in the place of its keys.
+
+def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, Mapping[str, Any]] | None = None) -> Config:
+    """Read a config, put the overrides that are not None in the place of its keys, and `models` among its models.
 
     Raises ConfigError: an unreadable file, no TOML, an unknown key, a value that does not fit.
     """
@@ -111,6 +136,8 @@ def load_config(path: Path, overrides: Mapping[str, Any]) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: is no TOML: {error}") from error
     values = {**written, **{key: value for key, value in overrides.items() if value is not None}}
+    if models:
+        values["model"] = {**values.get("model", {}), **models}
     try:
         return Config.model_validate(values)
     except ValidationError as error:
@@ -133,7 +160,7 @@ def _first(error: ValidationError) -> str:
 def _keys_beside(path: Iterable[int | str]) -> list[str]:
     names = [str(step) for step in path]
     tables: Mapping[str, list[type[BaseModel]]] = {
-        "model": [SimulatedEntry, OpenAIEntry],
+        "model": [SimulatedEntry, OpenAIEntry, RecordedEntry, RoutedEntry],
         "plan": [FaultEntry] if len(names) > 3 else [PlanEntry],
         "back_off": [BackOffEntry],
     }

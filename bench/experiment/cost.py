@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from bench.experiment.record import TrialRecord
+from bench.models.routed import RoutedSettings
 from bench.runtime.events import Called
 
+Parameters = Mapping[str, Any]
+"""`Model.parameters`, which a run's manifest keeps: prices, if there are any, are in dollars per million tokens."""
 
-def cost_of(record: TrialRecord, price_in: float | None, price_out: float | None) -> float | None:
-    """In the currency of the prices, which are per million tokens; None where a price is unknown: never 0 in its place."""
-    if price_in is None or price_out is None:
-        return None
-    calls = [event for event in record.events if isinstance(event, Called)]
-    tokens_in = sum(call.tokens_in if call.usage_in is None else call.usage_in for call in calls)
-    tokens_out = sum(call.tokens_out if call.usage_out is None else call.usage_out for call in calls)
-    return (tokens_in * price_in + tokens_out * price_out) / 1_000_000
+
+@dataclass(frozen=True)
+class Tariff:
+    """The parameters of an experiment's models, by name. A call is charged at the prices of the model that answered it."""
+
+    models: Mapping[str, Parameters]
+
+    def cost(self, record: TrialRecord) -> float | None:
+        """In dollars; None where a price is unknown: never 0 in its place."""
+        parameters = self.models.get(record.model, {})
+        if not _is_routed(parameters) and _prices(parameters) is None:
+            return None
+        total = 0.0
+        for call in (event for event in record.events if isinstance(event, Called)):
+            prices = _prices(_answering(parameters, call))
+            if prices is None:
+                return None
+            tokens_in = call.tokens_in if call.usage_in is None else call.usage_in
+            tokens_out = call.tokens_out if call.usage_out is None else call.usage_out
+            total += (tokens_in * prices[0] + tokens_out * prices[1]) / 1_000_000
+        return total
+
+
+def _prices(parameters: Parameters) -> tuple[float, float] | None:
+    price_in, price_out = parameters.get("price_in"), parameters.get("price_out")
+    return None if price_in is None or price_out is None else (price_in, price_out)
+
+
+def _is_routed(parameters: Parameters) -> bool:
+    """A routed model has no prices of its own; a recording of one may have been given some."""
+    return parameters.get("kind") == "routed" and _prices(parameters) is None
+
+
+def _answering(parameters: Parameters, call: Called) -> Parameters:
+    """The parameters of the model that answered, or that would have, had a fault not kept the request from it."""
+    if not _is_routed(parameters):
+        return parameters
+    routes = RoutedSettings(default=parameters["default"], subtasks=parameters["subtasks"])
+    found: Parameters = parameters["models"].get(call.by or routes.target(call.subtasks), {})
+    return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from bench.architectures.registry import extras_of
 from bench.experiment.matrix import Matrix
-from bench.experiment.provenance import code_version, machine, now, package_versions
+from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
 from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
 from bench.tokens import RULER
@@ -22,17 +23,18 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
         "scenarios": {scenario.name: _scenario(scenario) for scenario in matrix.scenarios.values()},
         "ruler": RULER,
         "code": code_version(),
-        "packages": package_versions(),
+        "packages": {**package_versions(), **extra_versions(extras_of(matrix.config.architectures))},
         "machine": machine(),
     }
 
 
 def _scenario(scenario: Scenario) -> dict[str, Any]:
-    """`baseline`: the grade of keyword rules without any model, the floor under every score in the run."""
-    baseline = scenario.grade_outputs(scenario.baseline(scenario.task.documents))
+    """`baseline`: the grade of keyword rules without any model, the floor under every score in the run; None where nothing is
+    graded."""
+    baseline = scenario.grade_outputs(scenario.baseline(scenario.task.documents)) if scenario.graded else None
     return {
         "size": scenario.size,
         "digest": scenario.digest,
         "subtasks": [subtask.name for subtask in scenario.task.subtasks],
-        "baseline": {"correct": baseline.correct, "score": baseline.score},
+        "baseline": {"correct": baseline.correct, "score": baseline.score} if baseline else None,
     }

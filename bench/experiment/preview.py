@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
-from bench.experiment.config import ModelEntry
-from bench.experiment.cost import cost_of
+from bench.experiment.config import RoutedEntry
+from bench.experiment.cost import Tariff
 from bench.experiment.matrix import Matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import Graders, run_trial
+from bench.models.base import Model
+from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.runtime.events import Called
 
@@ -32,10 +34,18 @@ class ArmPreview:
 
 def preview(matrix: Matrix) -> Iterator[ArmPreview]:
     """One row an arm. No model is asked."""
-    stand_in = {name: SimulatedModel(name, SimulatedSettings(wrapping=False), matrix.scenarios) for name in matrix.models}
-    rehearsal = replace(matrix, models=stand_in)
+    rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
+    tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
     for record in asyncio.run(_first_repetition(rehearsal)):
-        yield _arm(record, matrix.config.repetitions, matrix.config.model[record.model])
+        yield _arm(record, matrix.config.repetitions, tariff)
+
+
+def _stand_in(name: str, matrix: Matrix) -> Model:
+    """Answers with the references in this model's name, and passes on to such what the model would."""
+    entry = matrix.config.model[name]
+    if isinstance(entry, RoutedEntry):
+        return RoutedModel(name, entry, {target: _stand_in(target, matrix) for target in entry.targets})
+    return SimulatedModel(name, SimulatedSettings(wrapping=False), matrix.scenarios)
 
 
 async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
@@ -45,8 +55,8 @@ async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
     return sorted(records, key=lambda record: (record.scenario, record.plan, record.model, record.architecture))
 
 
-def _arm(record: TrialRecord, trials: int, model: ModelEntry) -> ArmPreview:
+def _arm(record: TrialRecord, trials: int, tariff: Tariff) -> ArmPreview:
     calls = sum(isinstance(event, Called) for event in record.events)
-    cost = cost_of(record, model.price_in, model.price_out)
+    cost = tariff.cost(record)
     arm = (record.scenario, record.architecture, record.model, record.plan)
     return ArmPreview(*arm, trials, calls * trials, record.tokens * trials, None if cost is None else cost * trials)

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -32,8 +33,19 @@ def code_digest() -> str:
 def package_versions() -> dict[str, str]:
     """The installed versions of the packages that we require, and of Python."""
     required = metadata.requires(DISTRIBUTION) or []
-    names = sorted({re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in required if "extra ==" not in line})
+    names = sorted({_package(line) for line in required if "extra ==" not in line})
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+
+
+def extra_versions(extras: Iterable[str]) -> dict[str, str]:
+    """The installed versions of the packages that these optional dependencies of ours name."""
+    marked = [f'extra == "{extra}"' for extra in extras] + [f"extra == '{extra}'" for extra in extras]
+    lines = [line for line in metadata.requires(DISTRIBUTION) or [] if any(mark in line for mark in marked)]
+    return {name: metadata.version(name) for name in sorted(map(_package, lines))}
+
+
+def _package(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
 
 
 def code_version() -> dict[str, object]:

@@ -11,7 +11,8 @@ from bench.models.base import Timing
 from bench.runtime.events import Event
 from bench.scenario import Grade
 
-Outcome = Literal["solved", "wrong", "gave_up", "error"]
+Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
+"""`ungraded`: its calls were only counted; it enters no rate and no mean."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -11,9 +12,12 @@ from bench.errors import BadAnswer, EndpointError, Unreachable
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord, TrialRecord
+from bench.experiment.recording import answered_by
 from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
+from bench.models.once import AskedOnce
+from bench.models.routed import answerers, answering
 from bench.runtime.clock import meter_tasks
 
 ENDPOINT_LOST_AFTER = 3
@@ -28,8 +32,9 @@ def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[Tri
 async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None]) -> None:
     """Run what is missing of a matrix; `watch` is shown each record once it is stored.
 
-    Each model has as many workers as its concurrency, and the calls to one endpoint are bounded together. Raises EndpointError
-    where a model cannot be used at all, ResultsError where a record cannot be written; whatever was recorded stays.
+    Each model has as many workers as its concurrency, and the calls to one endpoint are bounded together, whichever model
+    passed them on to it. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
+    written; whatever was recorded stays.
     """
     todo = missing(matrix.specs, writer.recorded)
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
@@ -39,12 +44,20 @@ async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRe
     try:
         for model in used.values():
             await model.prepare()
+        _remember(used.values(), writer)
         await _run_all(todo, used, matrix, writer, watch)
         how = "complete"
     finally:
         writer.note(SessionRecord(now(), "ended", how))
         for model in used.values():
             await model.close()
+
+
+def _remember(models: Iterable[Model], writer: RunWriter) -> None:
+    """A run that goes on knows what was answered before."""
+    for model in itertools.chain.from_iterable(map(answerers, models)):
+        if writer.recorded and isinstance(model, AskedOnce):
+            model.know(answered_by(model.name, writer.folder))
 
 
 async def _run_all(
@@ -65,7 +78,7 @@ async def _run_all(
                 async def work(queue: deque[TrialSpec], model: Model, health: _Health) -> None:
                     while queue:
                         spec = queue.popleft()
-                        result = await run_trial(spec, matrix, lambda: slots.of(model), graders)
+                        result = await run_trial(spec, matrix, lambda request: slots.of(answering(model, request)), graders)
                         writer.add(result.record, result.texts)
                         watch(result.record)
                         health.saw(result)
@@ -81,7 +94,7 @@ class _Slots:
 
     def __init__(self, models: Iterable[Model]):
         bounds: dict[str, int] = {}
-        for model in models:
+        for model in itertools.chain.from_iterable(map(answerers, models)):
             bounds[model.endpoint] = max(model.concurrency, bounds.get(model.endpoint, 0))
         self._semaphores = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
 

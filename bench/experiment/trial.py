@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from bench.architectures.registry import load_architecture
-from bench.errors import CallFailed, GaveUp
+from bench.architectures.registry import Architecture
+from bench.errors import CallFailed, GaveUp, Ungraded
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.record import Outcome, TrialRecord
 from bench.runtime.caller import Caller, Slot
@@ -16,6 +16,7 @@ from bench.runtime.events import Event, digest_of
 from bench.runtime.faults import Weather
 from bench.runtime.workbench import Place, Workbench
 from bench.scenario import Answer, Grade, Scenario
+from bench.serve.endpoint import host
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
     place = Place(matrix.config.seed, spec.scenario, spec.repetition, spec.arm)
     weather = Weather(spec.plan, place.seed, place.scenario, place.repetition, log.events.append)
     caller = Caller(model, clock, weather, slot, matrix.back_off, log.events.append, log.keep)
-    bench = Workbench(scenario.task, place, matrix.settings, caller, weather, scenario.decoys, log.events.append, log.keep)
-    ending = await _ending(spec, scenario, clock, bench, graders)
+    emit, keep = log.events.append, log.keep
+    bench = Workbench(scenario.task, place, matrix.settings, caller, weather, scenario.decoys, emit, keep, host)
+    ending = await _ending(matrix.architectures[spec.architecture], scenario, clock, bench, graders)
     bench.close(answered=ending.grade is not None)
     record = TrialRecord(
         id=spec.id,
@@ -98,14 +100,18 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
     return TrialResult(record, log.texts, ending.failure)
 
 
-async def _ending(spec: TrialSpec, scenario: Scenario, clock: TrialClock, bench: Workbench, graders: Graders) -> Ending:
+async def _ending(
+    architecture: Architecture, scenario: Scenario, clock: TrialClock, bench: Workbench, graders: Graders
+) -> Ending:
     """Let the architecture work, have its answer graded, and turn whatever was raised into an outcome."""
     try:
-        await clock.run(load_architecture(spec.architecture)(scenario.task, bench))
+        await clock.run(architecture(scenario.task, bench))
         answer = bench.answer()
         grade = await graders.grade(scenario, answer) if answer else UNFIT
     except GaveUp as gave_up:
         return Ending("gave_up", str(gave_up))
+    except Ungraded as ended:
+        return Ending("ungraded", str(ended))
     except CallFailed as failure:
         return Ending("error", f"{failure.kind}: {failure.detail}", failure=failure)
     except Exception as bug:

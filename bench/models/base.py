@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 Role = Literal["system", "user", "assistant"]
 Timing = Literal["live", "simulated", "recorded"]
@@ -21,7 +21,8 @@ class Message:
 class Purpose:
     """What a request is for. It is never sent to a real model; simulated and recorded ones find their reply by it.
 
-    `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one.
+    `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one. `judging`: a judgment on
+    outputs of these subtasks is asked for, not the outputs.
     """
 
     scenario: str
@@ -29,19 +30,24 @@ class Purpose:
     repetition: int
     attempt: int
     arm: str = ""
+    judging: bool = False
 
 
 @dataclass(frozen=True)
 class Request:
     """One chat completion. `seed` is the same for every architecture at the same repetition and attempt.
 
-    `occurrence` counts, from 1, how often this trial has sent just these messages with this seed.
+    `occurrence` counts, from 1, how often this trial has sent just these messages with this seed, and `answers` how many of
+    these times a reply came. `schema` is the JSON schema
+    of the answer that is asked for, for a model that can be held to one.
     """
 
     messages: tuple[Message, ...]
     seed: int
     purpose: Purpose
     occurrence: int = 1
+    answers: int = 0
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,16 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """`finish` is the provider's finish reason (`stop`, `length`, `content_filter`); `usage` is None if it told none."""
+    """`finish` is the provider's finish reason (`stop`, `length`, `content_filter`); `usage` is None if it told none. `by`
+    names the model that answered, where the one that was asked had passed the request on. A reply that is `reused` had been
+    given before to the same request, and `took` so many seconds then."""
 
     text: str
     finish: str = "stop"
     usage: Usage | None = None
+    by: str = ""
+    reused: bool = False
+    took: float | None = None
 
 
 Sleep = Callable[[float], Awaitable[None]]

@@ -9,13 +9,15 @@ A reply is one JSON document, not a stream: of one that breaks off, no text is r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import httpx2
 import openai
 
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.models.base import Message, Reply, Request, Sleep, Timing
+from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback, key_of
 
@@ -31,6 +33,7 @@ ADVICE_BY_STATUS = {
     404: "check the model's name, and that base_url has the right path (most end in /v1)",
     422: "check the model's parameters in the config",
 }
+REFUSED_AS_SENT = (400, 422)
 ADVICE_BY_KIND = {
     Unreachable.kind: "check base_url, and that the server is running",
     TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
@@ -71,7 +74,7 @@ class OpenAIModel:
         """One HTTP request; raises CallFailed, or EndpointError where there is no key."""
         del sleep  # a real call takes its own time
         try:
-            return await self._ask(self._body(request.messages, request.seed), self.settings.timeout_seconds)
+            return await self._ask(self._body(request.messages, request.seed, request.schema), self.settings.timeout_seconds)
         except EXPECTED as error:
             raise failure_of(error, self._key) from None  # the cause's text may quote the key
 
@@ -114,14 +117,13 @@ class OpenAIModel:
             )
         return self._client
 
-    def _body(self, messages: Sequence[Message], seed: int) -> dict[str, object]:
+    def _body(self, messages: Sequence[Message], seed: int, schema: Mapping[str, Any] | None) -> dict[str, object]:
         settings = self.settings
-        as_json = {"type": "json_object"} if settings.response_format == "json_object" else None
         optional = {
             "temperature": settings.temperature,
             "top_p": settings.top_p,
             "max_tokens": settings.max_tokens,
-            "response_format": as_json,
+            "response_format": response_format(settings.response_format, schema),
         }
         return {
             "model": self._model,
@@ -134,11 +136,11 @@ class OpenAIModel:
     def _probe_body(self) -> dict[str, object]:
         """Like a real call: what the endpoint refuses there it must refuse here.
 
-        So the word JSON where a JSON reply is asked for, and `max_tokens` only where the config has it: some models
-        refuse that field.
+        So the same response format, the word JSON where a JSON reply is asked for, and `max_tokens` only where the config has
+        it: some models refuse that field.
         """
-        wanted = 'Reply with this JSON: {"ok": true}' if self.settings.response_format == "json_object" else None
-        body = self._body([Message("user", wanted or "Reply with OK")], seed=0)
+        wanted = "Reply with OK" if self.settings.response_format == "none" else PROBE_WORDS
+        body = self._body([Message("user", wanted)], 0, PROBE_SCHEMA)
         if self.settings.max_tokens is not None:
             body["max_tokens"] = min(self.settings.max_tokens, PROBE_TOKENS)
         return body
@@ -159,6 +161,8 @@ class OpenAIModel:
 
     def _advice(self, error: Exception, failure: CallFailed) -> str:
         status = getattr(error, "status_code", 0)
+        if status in REFUSED_AS_SENT and self.settings.response_format != "none":
+            return f'{ADVICE_BY_STATUS[status]}; it may not offer response_format = "{self.settings.response_format}"'
         return ADVICE_BY_STATUS.get(status, ADVICE_BY_KIND[failure.kind]).format(api_key_env=self.settings.api_key_env)
 
     def _unusable(self, wrong: str, advice: str) -> EndpointError:

@@ -40,15 +40,21 @@ def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None
     return extra
 
 
+ResponseFormat = Literal["none", "json_object", "json_schema", "json_object_schema"]
+
+
 class OpenAISettings(BaseModel):
     """The lines of a config that describe one endpoint's model. Prices are per million tokens.
 
     model             its name at the provider; by default its name in the config
     api_key_env       the environment variable that holds the key; a loopback endpoint may do without
+    response_format   how an endpoint is asked to keep a reply in form: not at all, to any JSON object, or to the schema of what
+                      the prompt asks for, as OpenAI is told (`json_schema`) or llama.cpp's Python server (`json_object_schema`)
     timeout_seconds   for the whole reply, from connecting to its last byte
     usage             whether an endpoint that counts no tokens is refused before a run
     weights           which weights answer: the digest of their file, where you serve them yourself; it is written down, not
                       checked, since no endpoint tells
+    ask_once          the same request (messages, seed) is sent once in a run and its reply given to every arm that makes it
     extra_body        further fields of the request, as the provider names them
     """
 
@@ -60,7 +66,7 @@ class OpenAISettings(BaseModel):
     temperature: float | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=1)
     top_p: float | None = Field(default=None, gt=0, le=1)
-    response_format: Literal["none", "json_object"] = "none"
+    response_format: ResponseFormat = "none"
     connect_timeout_seconds: float = Field(default=10.0, gt=0)
     timeout_seconds: float = Field(default=120.0, gt=0)
     concurrency: int = Field(default=1, ge=1)
@@ -68,6 +74,7 @@ class OpenAISettings(BaseModel):
     price_in: float | None = Field(default=None, ge=0)
     price_out: float | None = Field(default=None, ge=0)
     weights: str | None = None
+    ask_once: bool = False
     extra_body: Annotated[dict[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
 
 

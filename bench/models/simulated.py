@@ -2,7 +2,8 @@
 
 What it simulates is declared, not measured: a rate of natural failures (a required field forgotten), a habit of wrapping
 its JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's
-seed, scenario and subtasks, so that a trial is the same wherever and whenever it runs.
+seed, scenario and subtasks, so that a trial is the same wherever and whenever it runs. Asked for a judgment, it looks whether
+what it is shown fits its schema.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bench.draws import draw_for
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
-from bench.scenario import Json, Scenario
+from bench.scenario import Json, Output, Scenario
 from bench.tokens import count_tokens
+
+ADVICE = "Give every field of the form that is asked for."
 
 
 class SimulatedSettings(BaseModel):
@@ -53,7 +56,7 @@ class SimulatedModel:
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         purpose, settings = request.purpose, self._settings
         draw = draw_for("simulated", request.seed, purpose.scenario, *purpose.subtasks)
-        text = self._text(request, draw)
+        text = self._judgment(request) if purpose.judging else self._text(request, draw)
         tokens_in, tokens_out = sum(count_tokens(message.content) for message in request.messages), count_tokens(text)
         seconds = settings.seconds_per_call
         seconds += (tokens_in * settings.seconds_per_1000_in + tokens_out * settings.seconds_per_1000_out) / 1000
@@ -65,6 +68,15 @@ class SimulatedModel:
         outputs = {name: self._output(scenario, name, draw) for name in request.purpose.subtasks}
         value = outputs if len(outputs) > 1 else next(iter(outputs.values()))
         return _wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)
+
+    def _judgment(self, request: Request) -> str:
+        """Yes, where the request shows an output that fits its schema; with the advice that a judge without insight gives."""
+        task = self._scenarios[request.purpose.scenario].task
+        shown = request.messages[-1].content
+        schemas = [task.subtask(name).output for name in request.purpose.subtasks]
+        verdict = "yes" if any(_fits(schema, shown) for schema in schemas) else "no"
+        advice = dict.fromkeys(request.purpose.subtasks, ADVICE)
+        return json.dumps({"verdict": verdict, "discussion": ADVICE, "advice": advice})
 
     def _output(self, scenario: Scenario, name: str, draw: Random) -> Json:
         value = scenario.reference[name]
@@ -79,6 +91,16 @@ class SimulatedModel:
 
     async def close(self) -> None:
         pass
+
+
+def _fits(schema: type[Output], text: str) -> bool:
+    """Whether the first JSON object in a text fits a schema."""
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+        schema.model_validate(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _wrapped(value: Json, draw: Random) -> str:

@@ -13,6 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 # Okabe and Ito's colours.
@@ -118,6 +119,12 @@ def legend_of(figure: Figure, looks: Mapping[str, Look]) -> None:
     """A legend of filled areas below everything."""
     handles = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
     figure.legend(handles, list(looks), loc="outside lower center", ncols=len(looks))
+
+
+def legend_of_points(figure: Figure, signs: Mapping[str, tuple[str, str]]) -> None:
+    """A legend of (marker, colour) below everything."""
+    handles = [Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for marker, colour in signs.values()]
+    figure.legend(handles, list(signs), loc="outside lower center", ncols=min(3, len(signs)))
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int) -> None:

@@ -28,7 +28,8 @@ from bench.report.drawing import (
     style,
     tick_labels,
 )
-from bench.report.labels import model_label, slug
+from bench.report.labels import model_label, slug, trials_in
+from bench.report.model_figures import model_figures
 from bench.report.timeline import struck_trials, timeline
 
 LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
@@ -47,6 +48,7 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
                 pictures += [retry_tokens(run, chosen, published), latency(run, chosen)]
             pictures += [accounts(run, drawn)] if drawn else []
             pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
+        pictures += model_figures(run, arms)
     return pictures
 
 
@@ -68,7 +70,7 @@ def retry_tokens(run: Run, arms: Arms, published: Published) -> Picture:
             _points(ax, place, arm)
             _published_point(ax, place, arm, published)
         _architectures_below(ax, found)
-        panel_title(ax, condition.scenario, _trials_in(found))
+        panel_title(ax, condition.scenario, trials_in(found.values()))
         ax.set_ylabel("retry tokens a trial")
         ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 3)
@@ -115,7 +117,7 @@ def accounts(run: Run, arms: Arms) -> Picture:
     figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
     for (condition, found), ax in zip(arms.items(), axes, strict=True):
         _stack(ax, found, ACCOUNT_LOOKS, "tokens")
-        panel_title(ax, condition.scenario, f"{condition.plan}, {_trials_in(found)}")
+        panel_title(ax, condition.scenario, f"{condition.plan}, {trials_in(found.values())}")
         ax.set_ylabel("tokens a trial")
     legend_of(figure, ACCOUNT_LOOKS)
     _one_scale_by_scenario(arms, axes)
@@ -143,7 +145,7 @@ def latency(run: Run, arms: Arms) -> Picture:
             ours = arm.mean("framework_seconds").mean or 0.0
             ax.annotate(_duration(ours), (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
         ax.margins(y=0.12)
-        panel_title(ax, condition.scenario, _trials_in(found))
+        panel_title(ax, condition.scenario, trials_in(found.values()))
         ax.set_ylabel("seconds a trial")
     looks = {LATENCY_TITLES[column]: look for column, look in LATENCY_LOOKS.items()}
     legend_of(figure, looks)
@@ -183,13 +185,6 @@ def _architectures_below(ax: Axes, arms: Mapping[str, Arm]) -> None:
 def _width(arms: Arms, least: float) -> float:
     """Inches for a panel in which every architecture's name has room."""
     return max(least, 0.85 * max(len(found) for found in arms.values()))
-
-
-def _trials_in(arms: Mapping[str, Arm]) -> str:
-    """How many trials each mean is of."""
-    numbers = sorted({len(arm.usable) for arm in arms.values()})
-    shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
-    return shown.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _model_and_plan(arms: Arms) -> tuple[str, str]:

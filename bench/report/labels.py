@@ -1,23 +1,48 @@
-"""How models and arms are called wherever numbers of theirs are shown: a simulated one is marked, always."""
+"""How models and arms are called wherever numbers of theirs are shown: a simulated one is marked, always, and a recorded one
+names its recording."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from bench.analysis.arms import Condition
+from bench.analysis.arms import Arm, Condition
 from bench.analysis.frames import Run
 
 
 def is_simulated(run: Run, model: str) -> bool:
-    return bool(run.trials.loc[run.trials["model"] == model, "timing"].eq("simulated").any())
+    """Whether its replies are made up by us; a replay of such replies is no less so."""
+    timings = run.trials.loc[run.trials["model"] == model, "timing"]
+    return _simulates(run.manifest.get("models", {}).get(model, {})) or bool(timings.eq("simulated").any())
+
+
+def _simulates(parameters: Mapping[str, Any]) -> bool:
+    """Whether these parameters are a simulated model's, or those of one that passes requests on to such."""
+    return parameters.get("kind") == "simulated" or any(map(_simulates, parameters.get("models", {}).values()))
+
+
+def recording_of(run: Run, model: str) -> str | None:
+    """The name of the run that this model's replies were recorded in, where they were replayed."""
+    recording = run.manifest.get("models", {}).get(model, {}).get("recording")
+    return str(recording["name"]) if recording else None
 
 
 def model_label(run: Run, model: str) -> str:
-    return f"{model} (SIMULATED)" if is_simulated(run, model) else model
+    simulated = " (SIMULATED)" if is_simulated(run, model) else ""
+    recording = recording_of(run, model)
+    return f"{model}{simulated} (recorded: {recording})" if recording else f"{model}{simulated}"
 
 
 def condition_label(run: Run, condition: Condition) -> str:
     return f"{condition.scenario}, {model_label(run, condition.model)}, fault plan {condition.plan}"
+
+
+def trials_in(arms: Iterable[Arm]) -> str:
+    """How many trials each mean is of."""
+    numbers = sorted({len(arm.usable) for arm in arms})
+    shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
+    return shown.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def slug(*names: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from jinja2 import Environment, StrictUndefined
 
 from bench.analysis.arms import missing_trials
 from bench.analysis.frames import Run
+from bench.analysis.together import name_of
 from bench.report.drawing import Picture
 from bench.report.labels import is_simulated, model_label
 from bench.report.table import Table, markdown
@@ -51,7 +52,7 @@ class Page:
 
 def page_of(run: Run, tables: Sequence[Table], pictures: Sequence[Picture]) -> Page:
     return Page(
-        title=f"Report of run {run.manifest.get('name', 'without a name')}",
+        title=f"Report of {'runs' if run.parts else 'run'} {name_of(run)}",
         facts=tuple(_facts(run)),
         warnings=tuple(_warnings(run)),
         sections=_sections(tables, pictures),
@@ -63,12 +64,14 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
     contents = (
         ("comparison", "Every measure, and the paper's", ("comparison",), ("retry_tokens", "latency")),
         ("outcomes", "Outcomes", ("outcomes",), ()),
-        ("differences", "Paired differences", ("differences", "model_differences"), ()),
+        ("models", "Models compared", ("models",), ("models",)),
+        ("differences", "Paired differences between architectures", ("differences",), ()),
+        ("cost", "What a solved task costs", ("per_solved",), ()),
         ("ledger", "Where the tokens went", ("ledger",), ("ledger", "timeline")),
         ("faults", "Faults", ("exposure", "natural_failures"), ()),
         ("ruler", "The ruler", ("usage",), ()),
     )
-    return tuple(
+    sections = (
         Section(
             name,
             title,
@@ -77,11 +80,13 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
         )
         for name, title, own_tables, own_pictures in contents
     )
+    return tuple(section for section in sections if section.tables or section.pictures)
 
 
 def _warnings(run: Run) -> list[str]:
     found = [SIMULATED] if any(is_simulated(run, model) for model in run.names("model")) else []
-    missing = missing_trials(run)
+    found += _different_code(_parts(run))
+    missing = sum(missing_trials(part) for part in _parts(run))
     if missing:
         found.append(
             f"This run is not complete: {missing} trials are not recorded. The same bench run command goes on with it."
@@ -99,18 +104,39 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     least, most = int(repetitions.min()), int(repetitions.max())
     each = str(most) if least == most else f"{least} to {most}"
     return [
-        ("Run", str(manifest.get("name", "–"))),
+        ("Runs" if run.parts else "Run", name_of(run)),
         ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
         ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
         ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
         ("Packs", "; ".join(_pack(manifest, scenario) for scenario in run.names("scenario"))),
         ("Architectures", ", ".join(run.names("architecture"))),
         ("Fault plans", "; ".join(_plan(manifest, plan) for plan in run.names("fault"))),
-        ("Code", _code(manifest.get("code", {}))),
-        ("Packages", _listed(manifest.get("packages", {}))),
-        ("Machine", _listed(manifest.get("machine", {}))),
-        ("Dates", _dates(run)),
+        ("Code", _of_each(run, lambda part: _code(part.manifest.get("code", {})))),
+        ("Packages", _of_each(run, lambda part: _listed(part.manifest.get("packages", {})))),
+        ("Machine", _of_each(run, lambda part: _listed(part.manifest.get("machine", {})))),
+        ("Dates", _of_each(run, _dates)),
     ]
+
+
+def _parts(run: Run) -> tuple[Run, ...]:
+    """The runs that a report is of."""
+    return run.parts or (run,)
+
+
+def _of_each(run: Run, said: Callable[[Run], str]) -> str:
+    """What is so of all runs of the report, or of each by its name where they differ."""
+    texts = [said(part) for part in _parts(run)]
+    if len(set(texts)) == 1:
+        return texts[0]
+    return "; ".join(f"{name_of(part)}: {text}" for part, text in zip(_parts(run), texts, strict=True))
+
+
+def _different_code(parts: Sequence[Run]) -> list[str]:
+    digests = [part.manifest.get("code", {}).get("digest", "–") for part in parts]
+    if len(set(digests)) == 1:
+        return []
+    named = ", ".join(f"{name_of(part)} by {digest}" for part, digest in zip(parts, digests, strict=True))
+    return [f"These runs were made by different code, so that a difference may be the code's and not the models': {named}."]
 
 
 def _model(run: Run, model: str) -> str:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench.analysis.statistics import Mean, Share
+from bench.analysis.per_solved import PerSolved
+from bench.analysis.statistics import Mean, RateDifference, Share
 
-NOTHING = "n/a"
+NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,50 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class RateGap:
+    """A paired difference of two rates, and the pairs that make it: those in which only one of the two held."""
+
+    gap: RateDifference
+
+    def text(self) -> str:
+        gap = self.gap
+        if gap.difference is None:
+            return NOTHING
+        shown, low, high = (_shown(one, 1, percent=True) for one in (gap.difference, gap.low, gap.high))
+        return f"{shown} [{low}, {high}], {gap.gained} gained, {gap.lost} lost"
+
+    def numbers(self) -> dict[str, object]:
+        gap = self.gap
+        return {"": gap.difference, " low": gap.low, " high": gap.high, " gained": gap.gained, " lost": gap.lost}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What was spent by what was solved, with both of them; a number that is unknown is a word, never 0."""
+
+    found: PerSolved
+    digits: int = 0
+
+    def text(self) -> str:
+        found = self.found
+        if not found.trials:
+            return NOTHING
+        if found.spent is None:
+            return UNKNOWN
+        spent = _shown(found.spent, self.digits)
+        if found.value is None:
+            return f"{NONE_SOLVED} ({spent} in {found.trials} trials)"
+        low, high = _shown(found.low, self.digits), _shown(found.high, self.digits)
+        interval = f"[{low}, {high}]" if found.low is not None else f"(interval {NOTHING})"
+        return f"{spent}/{found.solved} = {_shown(found.value, self.digits)} {interval}"
+
+    def numbers(self) -> dict[str, object]:
+        found = self.found
+        value = UNKNOWN if found.spent is None else NONE_SOLVED if found.value is None else found.value
+        return {"": value, " low": found.low, " high": found.high, " spent": found.spent}
+
+
+@dataclass(frozen=True)
 class Reported:
     """What somebody else published: a mean, and an sd where one was given."""
 
@@ -90,7 +135,7 @@ class Reported:
         return {"": self.mean, " sd": self.sd}
 
 
-Cell = str | int | Number | Estimate | Rate | Reported
+Cell = str | int | Number | Estimate | Rate | RateGap | Spent | Reported
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from bench.analysis.statistics import share_of
 from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_of
 from bench.report.comparison import comparison
 from bench.report.labels import model_label
+from bench.report.model_tables import models, spent_by_solved
 from bench.report.table import Cell, Estimate, Number, Rate, Table
 
 ARM = ("Scenario", "Model", "Fault plan", "Architecture")
@@ -24,7 +25,8 @@ def all_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
         differences(run, arms),
-        *([model_differences(run, arms)] if len(run.names("model")) > 1 else []),
+        *([models(run, arms)] if len(run.names("model")) > 1 else []),
+        spent_by_solved(run, arms),
         ledger(run, arms),
         exposure(run, arms),
         natural_failures(run, published),
@@ -36,7 +38,7 @@ def outcomes(run: Run, arms: Arms) -> Table:
     """What became of the trials, under each way to look at errors."""
     rows: list[tuple[Cell, ...]] = []
     for arm in _each(arms):
-        n, errors, solved = len(arm.trials), arm.count("error"), arm.count("solved")
+        n, errors, solved = len(arm.trials) - arm.count("ungraded"), arm.count("error"), arm.count("solved")
         counts = [arm.count(outcome) for outcome in ("solved", "wrong", "gave_up")]
         silent = share_of(int(arm.usable["silent_corruption"].sum()), len(arm.usable))
         shares = (arm.solved(), share_of(solved, n), share_of(solved + errors, n), silent)
@@ -55,8 +57,13 @@ def outcomes(run: Run, arms: Arms) -> Table:
         notes=(
             "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
             "silent corruption: the answer is wrong, and a delivered fault in its content passed every verification",
+            *(["trials whose calls were only counted are ungraded, and none of these"] if _any_ungraded(arms) else []),
         ),
     )
+
+
+def _any_ungraded(arms: Arms) -> bool:
+    return any(arm.count("ungraded") for arm in _each(arms))
 
 
 def differences(run: Run, arms: Arms) -> Table:
@@ -68,19 +75,6 @@ def differences(run: Run, arms: Arms) -> Table:
             rows.append((*place, f"{second.architecture} − {first.architecture}", *_difference(first, second)))
     title = "Paired differences between architectures"
     return Table("differences", title, (*ARM[:3], "Difference", *_DIFFERENCE), tuple(rows), _DIFFERENCE_NOTES)
-
-
-def model_differences(run: Run, arms: Arms) -> Table:
-    """Each model against each other, everything else being the same."""
-    rows: list[tuple[Cell, ...]] = []
-    every = list(_each(arms))
-    for first, second in combinations(every, 2):
-        one, two = first.condition, second.condition
-        if (one.scenario, one.plan, first.architecture) == (two.scenario, two.plan, second.architecture):
-            named = f"{model_label(run, two.model)} − {model_label(run, one.model)}"
-            rows.append((one.scenario, one.plan, first.architecture, named, *_difference(first, second)))
-    columns = ("Scenario", "Fault plan", "Architecture", "Difference", *_DIFFERENCE)
-    return Table("model_differences", "Paired differences between models", columns, tuple(rows), _DIFFERENCE_NOTES)
 
 
 _DIFFERENCE = ("Pairs", "Unpaired", *(measure.title for measure in COMPARED))

@@ -6,16 +6,17 @@ within the same attempt. Every request is an event, so that no retry can hide.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-from bench.errors import CallFailed, CutOff, GaveUp, RateLimited, ServerFailed, TimedOut
+from bench.errors import CallFailed, CutOff, GaveUp, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.models.base import Message, Model, Purpose, Reply, Request, Usage
-from bench.runtime.clock import Pause, TrialClock, in_seconds
+from bench.runtime.clock import Pause, Span, TrialClock, in_seconds
 from bench.runtime.events import Called, Cause, Event, Waited
 from bench.runtime.faults import Due, Receipt, Weather
 from bench.tokens import count_tokens
@@ -23,17 +24,18 @@ from bench.tokens import count_tokens
 SHORTEST_WAIT = 1_000_000
 """Nanoseconds. Opening a free slot takes microseconds and is not worth an event."""
 
-Slot = Callable[[], AbstractAsyncContextManager[object]]
-"""Opens a context in which one call may be in flight at the model's endpoint."""
+Slot = Callable[[Request], AbstractAsyncContextManager[object]]
+"""Opens a context in which this one call may be in flight at the endpoint that answers it."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What a call is for: which attempt at which subtasks, and why it is made."""
+    """What a call is for: which attempt at which subtasks, why it is made, and the JSON schema of what it asks for."""
 
     purpose: Purpose
     cause: Cause
     seed: int
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,9 @@ Spoil = Callable[[Reply, int], Spoiled]
 
 @dataclass
 class Flight:
-    """One request and what came of it; nanoseconds on the trial's clock.
+    """One request and what came of it. Only what its faults delay and what the model takes is time in flight.
 
+    begun     whether it had its slot at the endpoint
     asked     whether it reached the model; a fault may keep it from being sent, or answer in the model's place
     reply     what came, or what the model said before the connection was cut
     failure   what hindered it; None where a reply came
@@ -88,13 +91,27 @@ class Flight:
     try_: int
     cause: Cause
     request: Request
+    begun: bool = False
     asked: bool = False
     reply: Reply | None = None
     failure: CallFailed | None = None
     receipts: list[Receipt] = field(default_factory=list)
     started: int = 0
-    ended: int = 0
-    delay: int = 0
+    delays: list[Span] = field(default_factory=list)
+    at_model: Span | None = None
+
+    @property
+    def delay(self) -> int:
+        return sum(span.length for span in self.delays)
+
+    @property
+    def length(self) -> int:
+        return self.delay + (self.at_model.length if self.at_model else 0)
+
+    def abandon(self) -> None:
+        """Whoever asked went away: what had begun is paid all the same."""
+        gone = "the client went away before a reply came"
+        self.failure = TimedOut(gone) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
 
 
 class Caller:
@@ -113,13 +130,14 @@ class Caller:
         self._model, self._clock, self._weather, self._slot = model, clock, weather, slot
         self._back_off, self._emit, self._keep = back_off, emit, keep
         self._sent: Counter[tuple[tuple[Message, ...], int]] = Counter()
+        self._answered: Counter[tuple[tuple[Message, ...], int]] = Counter()
         self.calls = 0
         self.tokens = count_tokens("")  # none; but loading the ruler's table now keeps it out of framework time
 
     async def call(self, messages: Sequence[Message], ask: Ask, spoil: Spoil) -> Received:
         """Ask until a reply comes; `spoil` strikes it. Raises GaveUp where injected failures used up the tries, else
         the CallFailed that no further try could mend."""
-        request = Request(tuple(messages), ask.seed, ask.purpose)
+        request = Request(tuple(messages), ask.seed, ask.purpose, schema=ask.schema)
         faults = self.due(ask)
         cause = ask.cause
         for try_ in itertools.count(1):
@@ -162,12 +180,15 @@ class Caller:
 
     async def _try(self, request: Request, faults: list[Due], try_: int, cause: Cause, spoil: Spoil) -> Received | CallFailed:
         self.calls += 1
-        flight = Flight(self.calls, try_, cause, request)
-        async with self._slot_held():
-            flight.started = self._clock.now()
-            with self._clock.standing("call"):
+        flight = Flight(self.calls, try_, cause, request, started=self._clock.now())
+        try:
+            async with self._slot_held(request):
+                flight.begun, flight.started = True, self._clock.now()
                 await self._fly(flight, faults)
-            flight.ended = self._clock.now()
+        except asyncio.CancelledError:
+            flight.abandon()
+            self._account(flight, None)
+            raise
         if flight.failure:
             self._account(flight, None)
             return flight.failure
@@ -178,14 +199,16 @@ class Caller:
         return Received(flight.call, spoiled.text, flight.reply.finish, receipts, flight.reply.usage)
 
     @asynccontextmanager
-    async def _slot_held(self) -> AsyncIterator[None]:
+    async def _slot_held(self, request: Request) -> AsyncIterator[None]:
         began = self._clock.now()
-        slot = self._slot()
-        with self._clock.standing("wait"):
-            await slot.__aenter__()
+        slot = self._slot(request)
         try:
+            with self._clock.standing("wait"):
+                await slot.__aenter__()
+        finally:
             if self._clock.now() - began > SHORTEST_WAIT:
                 self._emit(self._waited("slot", began))
+        try:
             yield
         finally:
             await slot.__aexit__(None, None, None)
@@ -221,8 +244,13 @@ class Caller:
         asked = (flight.request.messages, flight.request.seed)
         self._sent[asked] += 1
         flight.asked = True
+        request = replace(flight.request, occurrence=self._sent[asked], answers=self._answered[asked])
         try:
-            flight.reply = await self._model.reply(replace(flight.request, occurrence=self._sent[asked]), self._clock.sleep)
+            with self._clock.standing("call") as flight.at_model:
+                flight.reply = await self._model.reply(request, self._clock.sleep)
+                self._answered[asked] += 1
+                if flight.reply.took is not None:
+                    self._clock.advance(flight.reply.took)
         except CallFailed as failure:
             flight.failure = failure
 
@@ -235,9 +263,9 @@ class Caller:
         return TimedOut(f"no reply within {seconds:g} s (injected)", injected=True)
 
     async def _delay(self, flight: Flight, seconds: float) -> None:
-        began = self._clock.now()
-        await self._clock.sleep(seconds)
-        flight.delay += self._clock.now() - began
+        with self._clock.standing("call") as span:
+            flight.delays.append(span)
+            await self._clock.sleep(seconds)
 
     async def _back_off_for(self, seconds: float) -> None:
         started = self._clock.now()
@@ -267,7 +295,7 @@ class Caller:
                 try_=flight.try_,
                 cause=flight.cause,
                 started=in_seconds(flight.started),
-                seconds=in_seconds(flight.ended - flight.started),
+                seconds=in_seconds(flight.length),
                 seed=request.seed,
                 messages=tuple((message.role, self._keep(message.content)) for message in request.messages),
                 reply=self._keep(said) if reply or said else None,
@@ -282,5 +310,7 @@ class Caller:
                 delay=in_seconds(flight.delay),
                 asked=flight.asked,
                 retry_after=failure.retry_after if failure else None,
+                reused=reply.reused if reply else False,
+                by=failure.by if failure else reply.by if reply else "",
             )
         )

@@ -33,6 +33,18 @@ SETTLING_TURNS = 8
 _current: contextvars.ContextVar[TrialClock | None] = contextvars.ContextVar("trial_clock", default=None)
 
 
+@dataclass
+class Span:
+    """A stretch of a trial's clock; nanoseconds. `ended` is set once it has."""
+
+    started: int
+    ended: int = 0
+
+    @property
+    def length(self) -> int:
+        return self.ended - self.started
+
+
 @dataclass(frozen=True)
 class Pause:
     """A wait that has begun: since when on the trial's clock and, `began`, on the real one; nanoseconds."""
@@ -44,20 +56,30 @@ class Pause:
 class TrialClock:
     def __init__(self, virtual: bool):
         self.virtual = virtual
-        self._framework = 0
+        self._stepped = 0
         self._epoch = perf_counter_ns()
         self._virtual_now = 0
+        self._advanced = 0
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
         self._waking = False
         self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
         self._standing = 0
         self._away = 0
+        self._abroad: list[Interval] = []
+        self._idle: list[Interval] = []
         self._mark = 0
 
     def now(self) -> int:
         """Nanoseconds since the trial began."""
-        return self._virtual_now if self.virtual else perf_counter_ns() - self._epoch
+        return self._virtual_now if self.virtual else perf_counter_ns() - self._epoch + self._advanced
+
+    def advance(self, seconds: float) -> None:
+        """Seconds that were spent once, for another trial, pass on this one's clock as well."""
+        if self.virtual:
+            self._virtual_now += round(seconds * NANOSECONDS)
+        else:
+            self._advanced += round(seconds * NANOSECONDS)
 
     async def sleep(self, seconds: float) -> None:
         if not self.virtual:
@@ -84,15 +106,17 @@ class TrialClock:
             self._wake_after(SETTLING_TURNS)
 
     @contextmanager
-    def standing(self, what: Literal["call", "wait"]) -> Iterator[None]:
+    def standing(self, what: Literal["call", "wait"]) -> Iterator[Span]:
         """While inside, a call is in flight or the trial waits: nothing of it is framework time."""
         self._accrue()
         self._standing += 1
-        started = self.now()
+        span, began = Span(self.now()), perf_counter_ns()
         try:
-            yield
+            yield span
         finally:
-            self._intervals[what].append((started, self.now()))
+            span.ended = self.now()
+            self._intervals[what].append((span.started, span.ended))
+            self._idle.append((began, perf_counter_ns()))
             self._accrue()
             self._standing -= 1
 
@@ -107,7 +131,9 @@ class TrialClock:
 
     @property
     def framework_seconds(self) -> float:
-        return in_seconds(self._framework)
+        idle = union(self._idle)
+        worked_abroad = total(union(self._abroad + idle)) - total(idle)
+        return in_seconds(self._stepped + worked_abroad)
 
     def _in_calls(self) -> int:
         return total(union(self._intervals["call"]))
@@ -118,25 +144,26 @@ class TrialClock:
         connection. Framework time is then all real time in which no call is in flight and nothing waits."""
         self._accrue()
         self._away += 1
+        began = perf_counter_ns()
         try:
             yield
         finally:
+            self._abroad.append((began, perf_counter_ns()))
             self._accrue()
             self._away -= 1
 
     def pause(self) -> Pause:
-        """Begin a wait that the trial did not choose itself: a client's own back-off."""
-        self._accrue()
-        self._standing += 1
+        """Begin what may turn out to be a wait that the trial did not choose itself: a client's own back-off."""
         return Pause(self.now(), perf_counter_ns())
 
     def resume(self, pause: Pause) -> int:
-        """End it; its nanoseconds. They are real: a trial's own clock is moved on by as many."""
-        waited = perf_counter_ns() - pause.began
+        """It was one, and ends; its nanoseconds. They are real: a trial's own clock is moved on by as many. A pause that is
+        never resumed was none: its time stays the framework's."""
+        ended = perf_counter_ns()
+        waited = ended - pause.began
         self._virtual_now = max(self._virtual_now, pause.since + waited)
         self._intervals["wait"].append((pause.since, pause.since + waited))
-        self._accrue()
-        self._standing -= 1
+        self._idle.append((pause.began, ended))
         return waited
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
@@ -146,13 +173,11 @@ class TrialClock:
 
     def _accrue(self) -> None:
         now = perf_counter_ns()
-        if not self._standing:
-            self._framework += now - self._mark
+        if not self._standing and not self._away:
+            self._stepped += now - self._mark
         self._mark = now
 
     def _enter(self) -> None:
-        if self._away:
-            return
         self._mark = perf_counter_ns()
 
 

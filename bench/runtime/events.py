@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bench.models.base import Role
+
 Cause = Literal["first", "retry", "rerun", "judge"]
 Stage = Literal["planned", "delivered", "moot", "seen", "recovered", "gave_up", "unnoticed"]
 
@@ -35,7 +37,9 @@ class Called:
                  off, the part that came
     usage_*      the provider's own count; None where it told none
     failure      None, or the `kind` of the CallFailed that the call ended in
+    reused       the same request had been answered before, in another trial: this is that reply, with its seconds
     retry_after  the seconds after which the server that refused the call asked for the next
+    by           the model that answered, where the trial's model had passed the request on to it; else ""
     """
 
     call: int
@@ -46,7 +50,7 @@ class Called:
     started: float
     seconds: float
     seed: int
-    messages: tuple[tuple[str, str], ...]
+    messages: tuple[tuple[Role, str], ...]
     reply: str | None
     delivered: str | None
     tokens_in: int
@@ -59,6 +63,8 @@ class Called:
     delay: float = 0.0
     asked: bool = True
     retry_after: float | None = None
+    reused: bool = False
+    by: str = ""
     kind: Literal["call"] = "call"
 
 

@@ -8,6 +8,7 @@ are. The endpoint's seeds take the place of the framework's: a trial's seeds are
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
@@ -55,30 +56,39 @@ def nowhere(_: Loan) -> AbstractAsyncContextManager[str]:
 
 
 @dataclass
-class _Open:
-    """What is going on for one set of subtasks: the ask, the faults still due, the messages of a failed try and its pause."""
+class _Going:
+    """One request on its way to a reply: its ask, the faults still due, its tries, and the pause since the last one failed."""
 
     ask: Ask
-    messages: tuple[Message, ...]
     faults: list[Due]
     tries: int = 0
     pause: Pause | None = None
 
 
+Key = tuple[tuple[str, ...], tuple[Message, ...]]
+"""What makes a request the repetition of another: the names of its subtasks, and its messages."""
+
+
 @dataclass
 class Loan:
-    """`root` is where it is served. Its addresses end in /v1, as OpenAI's clients want a `base_url` to end."""
+    """One line on loan. Its addresses end in /v1, as OpenAI's clients want a `base_url` to end.
+
+    root       where it is served
+    received   the endpoint's own count of the requests that it took; the account's calls must come to as many
+    """
 
     subtasks: tuple[Subtask, ...]
     judges: Judges
     terms: Terms
     caller: Caller
     root: str = ""
-    failure: CallFailed | None = None
-    _open: dict[tuple[str, ...], _Open] = field(default_factory=dict)
+    received: int = 0
+    _failed: dict[Key, list[_Going]] = field(default_factory=dict)
     _read: dict[tuple[str, ...], tuple[Receipt, ...]] = field(default_factory=dict)
     _asked: set[tuple[str, ...]] = field(default_factory=set)
-    _last: dict[tuple[str, ...], tuple[int, Received]] = field(default_factory=dict)
+    _last: dict[str, tuple[int, Received]] = field(default_factory=dict)
+    _why: Exception | None = None
+    _bug: Exception | None = None
 
     def base_url(self, *subtasks: Subtask) -> str:
         """The address for calls that ask for the outputs of these subtasks; for all of the loan's, if none is named."""
@@ -95,90 +105,108 @@ class Loan:
         return messages
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:
-        """What the framework made of the last reply for these subtasks. Raises RuntimeError where it never asked for them."""
+        """What the framework made of the last reply for these subtasks. Raises RuntimeError where one had none.
+
+        From here on the workbench's verdict, and no longer the framework's asking again, says whether it did.
+        """
         chosen = subtasks or self.subtasks
-        names = _names(chosen)
-        if names not in self._last:
-            raise RuntimeError(f"the framework sent no request for {' + '.join(names)}")
-        return self.terms.propose(text, chosen, *self._last[names])
+        self._asked.discard(_names(chosen))
+        missing = [name for name in _names(chosen) if name not in self._last]
+        if missing:
+            raise RuntimeError(f"the framework got no reply for {' + '.join(missing)}")
+        attempt, received = max((self._last[name] for name in _names(chosen)), key=lambda last: last[1].call)
+        if text != received.text:  # then how that reply finished says nothing about this text
+            received = replace(received, finish="stop")
+        return self.terms.propose(text, chosen, attempt, received)
+
+    def answered(self, name: str) -> bool:
+        """Whether a reply came that this subtask's output can have been made of."""
+        return name in self._last
 
     def named(self, path: str) -> tuple[Subtask, ...] | None:
-        """The subtasks that an address is for: `` all of the loan's, else names joined by +. None where one is unknown."""
+        """The subtasks that an address is for: `` all of the loan's, else names joined by +. None where one is unknown, or
+        stands twice."""
         if not path:
             return self.subtasks
         known = {subtask.name: subtask for subtask in self.subtasks}
         names = path.split("+")
-        return tuple(known[name] for name in names) if all(name in known for name in names) else None
+        return tuple(known[name] for name in names) if set(names) <= known.keys() and len(set(names)) == len(names) else None
 
     async def answer(self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Reply:
-        """One request. Raises the CallFailed that it met, injected or real; the framework sees that as HTTP."""
-        names = _names(subtasks)
-        opened = self._next(names, messages)
-        opened.tries += 1
-        judging = opened.ask.cause == "judge"
-
-        def spoil(reply: Reply, call: int) -> Spoiled:
-            if judging:
-                return Spoiled(reply.text)
-            return self.terms.spoil(reply, subtasks, opened.ask.purpose.attempt, call)
-
-        received = await self.caller.send(messages, opened.ask, opened.faults, opened.tries, spoil)
+        """One request. Raises the CallFailed that it met, injected or real; the framework sees that as HTTP. A cancellation
+        means that its client went away."""
+        key = _names(subtasks), messages
+        going = self._going(key)
+        try:
+            received = await self._send(going, subtasks, messages)
+        except asyncio.CancelledError:
+            self._keep(key, going, paid=True)
+            self._why = GaveUp(key[0], "the framework did not wait for the reply")
+            raise
+        except Exception as bug:
+            self._bug = self._bug or bug
+            raise
         if isinstance(received, CallFailed):
-            self._failed(opened, received)
+            self._keep(key, going, received.paid)
+            gave_up = GaveUp(key[0], f"the framework gave up: {received.detail}")
+            self._why = gave_up if received.injected else received
             raise received
-        self.failure = None
-        del self._open[names]
-        if not judging:
-            self._last[names] = opened.ask.purpose.attempt, self._with_read(names, received)
+        self._why = None
+        if going.ask.cause != "judge":
+            self._remember(key[0], going.ask, received)
         return Reply(received.text, received.finish, received.usage)
 
-    def _with_read(self, names: tuple[str, ...], received: Received) -> Received:
-        """The reply carries the faults of what was read for it, too."""
-        read = self._read.pop(names, ())
+    def explain(self, error: Exception) -> None:
+        """Raise what a framework's exception comes down to, where it is known: a bug behind the endpoint, or the failure of the
+        framework's last call."""
+        cause = self._bug or self._why
+        if cause:
+            raise cause from error
+
+    def check(self) -> None:
+        """Raise what went wrong behind the endpoint, even where the framework went on regardless."""
+        if self._bug:
+            raise self._bug
+
+    def _going(self, key: Key) -> _Going:
+        """The failed request that this one repeats, else a new one."""
+        if failed := self._failed.get(key):
+            going = failed.pop(0)
+            if going.pause:
+                self.caller.waited(going.pause)
+            return going
+        names, messages = key
+        if self.judges(messages):
+            return _Going(self.terms.judge(names), [])
+        ask = self.terms.ask(names, names in self._asked)
+        self._asked.add(names)
+        return _Going(ask, self.caller.due(ask))
+
+    async def _send(self, going: _Going, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Received | CallFailed:
+        going.tries += 1
+        ask = going.ask
+
+        def spoil(reply: Reply, call: int) -> Spoiled:
+            if ask.cause == "judge":
+                return Spoiled(reply.text)
+            return self.terms.spoil(reply, subtasks, ask.purpose.attempt, call)
+
+        return await self.caller.send(messages, ask, going.faults, going.tries, spoil)
+
+    def _keep(self, key: Key, going: _Going, paid: bool) -> None:
+        """A request failed: it may be repeated, and the time until then is the framework's back-off."""
+        if paid and going.ask.cause != "judge":
+            going.ask = replace(going.ask, cause="retry")
+        going.pause = self.caller.pause()
+        self._failed.setdefault(key, []).append(going)
+
+    def _remember(self, names: tuple[str, ...], ask: Ask, received: Received) -> None:
+        """The last reply for these subtasks; it carries the faults of what was read for it, too."""
+        read = [receipt for asked in list(self._read) if set(asked) <= set(names) for receipt in self._read.pop(asked)]
         for receipt in read:
             receipt.call = received.call
-        return replace(received, receipts=(*read, *received.receipts))
-
-    def close(self) -> None:
-        """End the pauses of requests that were never repeated."""
-        for opened in self._open.values():
-            self._resume(opened)
-
-    def reason(self, error: Exception) -> Exception:
-        """What a framework's exception comes down to: the failure of its last call, if it failed, else the exception."""
-        if self.failure is None:
-            return error
-        return (
-            GaveUp(_names(self.subtasks), f"the framework gave up: {self.failure.detail}")
-            if self.failure.injected
-            else self.failure
-        )
-
-    def _next(self, names: tuple[str, ...], messages: tuple[Message, ...]) -> _Open:
-        opened = self._open.get(names)
-        if opened:
-            self._resume(opened)
-            if opened.messages == messages:
-                return opened
-        if self.judges(messages):
-            ask, faults = self.terms.judge(names), list[Due]()
-        else:
-            ask = self.terms.ask(names, names in self._asked)
-            faults = self.caller.due(ask)
-            self._asked.add(names)
-        self._open[names] = _Open(ask, messages, faults)
-        return self._open[names]
-
-    def _failed(self, opened: _Open, failure: CallFailed) -> None:
-        self.failure = failure
-        if failure.paid and opened.ask.cause != "judge":
-            opened.ask = replace(opened.ask, cause="retry")
-        opened.pause = self.caller.pause()
-
-    def _resume(self, opened: _Open) -> None:
-        if opened.pause:
-            self.caller.waited(opened.pause)
-            opened.pause = None
+        received = replace(received, receipts=(*read, *received.receipts))
+        self._last.update(dict.fromkeys(names, (ask.purpose.attempt, received)))
 
 
 def _names(subtasks: Sequence[Subtask]) -> tuple[str, ...]:

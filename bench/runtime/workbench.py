@@ -29,6 +29,7 @@ from bench.runtime.faults import Receipt, Weather
 from bench.runtime.loan import Host, Judges, Loan, Terms, never, nowhere
 from bench.runtime.prompt import Repair, render
 from bench.runtime.proposal import Part, Proposal, parts_of, reread
+from bench.runtime.schema import answer_schema
 from bench.runtime.state import Source, State, Version
 from bench.scenario import Answer, Json, Output, Subtask, Task
 
@@ -93,6 +94,19 @@ class Workbench:
         """How often one subtask may be asked for in one trial; a framework's own budget is to be set to it."""
         return self._settings.max_attempts
 
+    @property
+    def place(self) -> Place:
+        """Where this trial stands: to be shown, never to be decided by."""
+        return self._place
+
+    def attempts_left(self, *subtasks: Subtask) -> int:
+        """How often a framework may still ask for these subtasks in this trial. Raises GaveUp where it may not."""
+        names = [subtask.name for subtask in subtasks]
+        left = self.max_attempts - self._attempts_at(names)
+        if left < 1:
+            raise GaveUp(names, f"no accepted output in {self.max_attempts} attempts")
+        return left
+
     def done(self, subtask: Subtask) -> bool:
         """Whether the state holds an output of this subtask: the completion signal."""
         return subtask.name in self._state
@@ -102,7 +116,7 @@ class Workbench:
 
         Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used.
         """
-        ask = self._next_attempt([subtask.name for subtask in subtasks])
+        ask = replace(self._next_attempt([subtask.name for subtask in subtasks]), schema=answer_schema(subtasks))
         attempt = ask.purpose.attempt
         sources = self._sources(subtasks)
         inputs = {source.name: self._text_of(source) for source in sources}
@@ -125,21 +139,22 @@ class Workbench:
         return Proposal(subtasks, attempt, last.call, text, parts, sources, carried)
 
     @asynccontextmanager
-    async def lend(self, *subtasks: Subtask, judges: Judges = never) -> AsyncIterator[Loan]:
-        """Let a framework make the calls for these subtasks itself, over HTTP; `judges` tells judge calls by their messages.
+    async def lend(self, *subtasks: Subtask, judges: Judges = never, host: Host | None = None) -> AsyncIterator[Loan]:
+        """Let a framework make the calls for these subtasks itself, over HTTP; `judges` tells judge calls by their messages,
+        `host` serves it elsewhere than at a port of its own.
 
         What it returns is then proposed by `Loan.proposal`, and verified, committed or handed on like any other. Where the
         framework ends with an exception after its last call had failed, GaveUp or that CallFailed is raised in its place.
         """
         loan = Loan(subtasks, judges, self._terms(), self._caller)
-        with self._caller.elsewhere():
-            try:
-                async with self._host(loan) as loan.root:
+        try:
+            async with (host or self._host)(loan) as loan.root:
+                with self._caller.elsewhere():
                     yield loan
-            except Exception as error:
-                raise loan.reason(error) from error
-            finally:
-                loan.close()
+        except Exception as error:
+            loan.explain(error)
+            raise
+        loan.check()
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
         """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
@@ -152,6 +167,11 @@ class Workbench:
             self._leave_verdict(name, proposal.call, verdict, proposal.receipts)
         rejected = _first_rejected(verdicts)
         return replace(rejected, reply=proposal.text) if rejected else None
+
+    def refuse(self, proposal: Proposal, detail: str) -> None:
+        """Leave the verdict of a framework that rejected a proposal by a judgment of its own."""
+        for subtask in proposal.subtasks:
+            self._leave_verdict(subtask.name, proposal.call, Rejected(subtask.name, "check", detail), proposal.receipts)
 
     def commit(self, proposal: Proposal) -> None:
         """Write a verified proposal to the state."""
@@ -247,7 +267,8 @@ class Workbench:
     def _ask(self, names: Sequence[str], attempt: int, cause: Cause) -> Ask:
         place = self._place
         seed = seed_of(place.seed, place.scenario, place.repetition, attempt) % 2**31
-        return Ask(Purpose(place.scenario, tuple(names), place.repetition, attempt, place.arm), cause, seed)
+        purpose = Purpose(place.scenario, tuple(names), place.repetition, attempt, place.arm, judging=cause == "judge")
+        return Ask(purpose, cause, seed)
 
     def _sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
         """What these subtasks read from outside the call, each once, in the order in which it is read."""

@@ -1,0 +1,63 @@
+"""How many pairs it takes to see a difference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy import stats
+
+from bench.analysis.statistics.intervals import CONFIDENCE, Mean
+
+POWER = 0.8
+CAUTION = 0.8
+LARGE = 1000
+"""From here on the normal approximation, with its correction, is off by less than one pair in a thousand."""
+
+
+@dataclass(frozen=True)
+class RequiredPairs:
+    """plain: were the pilot's spread the true one. cautious: with a spread that the true one exceeds only one time in five."""
+
+    plain: int
+    cautious: int
+
+
+def required_pairs(difference: float, pilot: Mean, power: float = POWER) -> RequiredPairs | None:
+    """The pairs at which a paired t test at 5% finds a true mean `difference` with this power.
+
+    `pilot` is the mean of paired differences of which alone the spread is used. About every second pilot has less spread than
+    there is, so the plain number is too small about every second time: plan with the cautious one.
+    None where it cannot be told: no difference, or a pilot without spread.
+
+    Sources: the power of the t test by the noncentral t distribution, Cohen, Statistical Power Analysis (1988), chapter 2; the
+    upper limit of the spread, Browne, On the use of a pilot sample, Statistics in Medicine 14 (1995).
+    Raises ValueError unless 0.05 < power < 1.
+    """
+    if not 1 - CONFIDENCE < power < 1:
+        raise ValueError(f"a power of {power} cannot be planned for")
+    if not difference or not pilot.sd:
+        return None
+    degrees = pilot.n - 1
+    upper = pilot.sd * math.sqrt(degrees / float(stats.chi2.ppf(1 - CAUTION, degrees)))
+    return RequiredPairs(_pairs(abs(difference) / pilot.sd, power), _pairs(abs(difference) / upper, power))
+
+
+def _pairs(effect: float, power: float) -> int:
+    """`effect`: the difference by its standard deviation."""
+    level = (1 + CONFIDENCE) / 2
+    z = float(stats.norm.ppf(level))
+    pairs = ((z + float(stats.norm.ppf(power))) / effect) ** 2
+    if pairs > LARGE:
+        return math.ceil(pairs + z**2 / 2)
+    n = max(2, math.floor(pairs))
+    while power_of(effect, n) < power:
+        n += 1
+    return n
+
+
+def power_of(effect: float, pairs: int) -> float:
+    """Of a two-sided paired t test at 5%, for a true `effect`: the difference by its standard deviation."""
+    critical = float(stats.t.ppf((1 + CONFIDENCE) / 2, pairs - 1))
+    shift = effect * math.sqrt(pairs)
+    return float(stats.nct.sf(critical, pairs - 1, shift) + stats.nct.cdf(-critical, pairs - 1, shift))

@@ -1,0 +1,66 @@
+"""AutoGen's GraphFlow as static: a chain of AssistantAgents, verified at the pack's checkpoints. At a rejection a new flow of
+what is left from there on, with fresh agents: an agent keeps its history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from autogen_agentchat.agents import AssistantAgent, MessageFilterAgent, MessageFilterConfig, PerSourceFilter
+from autogen_agentchat.messages import TextMessage
+from autogen_agentchat.teams import DiGraphBuilder, GraphFlow
+from autogen_core.models import ModelFamily, ModelInfo
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from openai import DefaultAsyncHttpxClient as AsyncHttpxClient
+
+from bench.models.base import Message
+from bench.runtime.loan import Loan
+from bench.runtime.workbench import Workbench
+from bench.scenario import Subtask, Task
+
+USER = "user"
+PLAIN = ModelInfo(vision=False, function_calling=False, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
+Prompts = Mapping[str, Sequence[Message]]
+
+
+async def autogen_graph(task: Task, bench: Workbench) -> None:
+    outputs: dict[str, str] = {}
+    async with bench.lend(*task.subtasks) as loan:
+        prompts = {subtask.name: loan.messages(subtask) for subtask in task.subtasks}
+        for stage in task.stages:
+            names = [subtask.name for subtask in stage]
+            rest = stage
+            while rest:
+                for subtask in rest:
+                    bench.attempts_left(subtask)
+                outputs |= await _flow(rest, outputs, prompts, loan)
+                for subtask in rest:
+                    bench.hand_on(loan.proposal(outputs[subtask.name], subtask))
+                rejected = bench.checkpoint(stage)
+                rest = stage[names.index(rejected.subtask) :] if rejected else ()
+
+
+async def _flow(rest: Sequence[Subtask], outputs: Mapping[str, str], prompts: Prompts, loan: Loan) -> dict[str, str]:
+    """What the agents say in one flow, by subtask. What was said in earlier flows is told again at the beginning."""
+    here = {subtask.name for subtask in rest}
+    told = [TextMessage(source=name, content=text) for name, text in outputs.items() if name not in here]
+    async with AsyncHttpxClient() as http:
+        agents = [_agent(subtask, prompts[subtask.name], loan, http) for subtask in rest]
+        graph = DiGraphBuilder()
+        for agent in agents:
+            graph.add_node(agent)
+        for agent, following in pairwise(agents):
+            graph.add_edge(agent, following)
+        flow = GraphFlow([*agents], graph.build())
+        result = await flow.run(task=[TextMessage(source=USER, content="Begin."), *told])
+    return {one.source: one.content for one in result.messages if isinstance(one, TextMessage) and one.source in here}
+
+
+def _agent(subtask: Subtask, prompt: Sequence[Message], loan: Loan, http: AsyncHttpxClient) -> MessageFilterAgent:
+    """An agent that knows its prompt, and of the others hears only those whose outputs its subtask reads."""
+    system, user = prompt
+    address = loan.base_url(subtask)
+    client = OpenAIChatCompletionClient(model="bench", base_url=address, api_key="none", model_info=PLAIN, http_client=http)
+    agent = AssistantAgent(subtask.name, client, system_message=f"{system.content}\n\n{user.content}")
+    heard = [PerSourceFilter(source=name, position="last", count=1) for name in (USER, *subtask.reads)]
+    return MessageFilterAgent(subtask.name, agent, MessageFilterConfig(per_source=heard))

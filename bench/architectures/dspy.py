@@ -1,0 +1,90 @@
+"""DSPy: the task as a program of one Predict for each subtask, and Refine over the whole of it: the program runs again until
+the verifier accepts all its outputs, each run with a model's advice on the run before."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+import dspy as framework
+from dspy.predict import refine
+from dspy.predict.refine import OfferFeedback
+from dspy.utils.exceptions import AdapterParseError
+from pydantic_core import to_json
+
+from bench.errors import GaveUp
+from bench.models.base import Message
+from bench.runtime.boundary import Rejected
+from bench.runtime.loan import Loan
+from bench.runtime.workbench import Workbench
+from bench.scenario import Subtask, Task
+
+Step = Callable[[str, framework.Predict], None]
+"""Takes the step of this name with this predictor."""
+
+
+class Program(framework.Module):  # type: ignore[misc]  # DSPy is untyped
+    """Takes the steps of a task one after another."""
+
+    def __init__(self, task: Task, take: Step):
+        super().__init__()
+        self.steps = {subtask.name: framework.Predict(signature_of(task, subtask)) for subtask in task.subtasks}
+        self.take = take
+
+    def forward(self) -> framework.Prediction:
+        for name, predictor in self.steps.items():
+            self.take(name, predictor)
+        return framework.Prediction(steps=list(self.steps))
+
+
+def signature_of(task: Task, subtask: Subtask) -> type[framework.Signature]:
+    """Our prompt in, the fields of the subtask's output out: so that DSPy's JSON is the JSON that our prompt asks for."""
+    outputs = subtask.output.model_fields.items()
+    fields = {name: (info.annotation, framework.OutputField(desc=info.description or name)) for name, info in outputs}
+    signature: type[framework.Signature] = framework.Signature({"task": (str, framework.InputField()), **fields}, task.role)
+    return signature
+
+
+async def dspy(task: Task, bench: Workbench) -> None:
+    async with bench.lend(*task.subtasks, judges=advises) as loan:
+        await asyncio.to_thread(_refine, task, bench, loan)
+
+
+def _refine(task: Task, bench: Workbench, loan: Loan) -> None:
+    verdicts: list[Rejected | None] = []
+
+    def take(name: str, predictor: framework.Predict) -> None:
+        _take(task.subtask(name), predictor, bench, loan)
+
+    def reward(_: object, __: framework.Prediction) -> float:
+        """1 where a verifier accepts the outputs of all steps, else 0."""
+        verdicts.append(bench.checkpoint(task.subtasks))
+        return 0.0 if verdicts[-1] else 1.0
+
+    vars(refine)["print"] = logging.getLogger(__name__).debug  # it prints what failed, into our progress
+    model = framework.LM("openai/bench", api_base=loan.base_url(), api_key="none", cache=False)
+    attempts = bench.attempts_left(*task.subtasks)
+    with framework.context(lm=model, adapter=framework.JSONAdapter()):
+        try:
+            framework.Refine(Program(task, take), N=attempts, reward_fn=reward, threshold=1.0)()
+        except AdapterParseError as error:
+            raise GaveUp([one.name for one in task.subtasks], f"Refine failed {attempts} times: {error}") from error
+    if not verdicts or verdicts[-1]:
+        raise GaveUp([one.name for one in task.subtasks], f"no accepted output in {attempts} attempts")
+
+
+def _take(subtask: Subtask, predictor: framework.Predict, bench: Workbench, loan: Loan) -> None:
+    _, user = loan.messages(subtask)
+    try:
+        said = predictor(task=user.content, config={"api_base": loan.base_url(subtask)})
+    except AdapterParseError as error:
+        bench.verify(loan.proposal(error.lm_response, subtask))
+        raise
+    bench.hand_on(loan.proposal(to_json(dict(said)).decode(), subtask))
+
+
+def advises(messages: Sequence[Message]) -> bool:
+    """Whether these messages ask for Refine's advice: they hold the instructions of its own signature."""
+    told = " ".join(OfferFeedback.instructions.split())
+    return any(told in " ".join(message.content.split()) for message in messages)

@@ -1,0 +1,154 @@
+"""Runtime-structured on Mellea: each subtask is one instruct-validate-repair loop, with the strategy that shows the error.
+
+mellea       requirements in words, as in the paper's listing (arXiv 2605.15425, section 2): a model judges each of them
+mellea_code  one requirement in code: the workbench's verifier
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib import resources
+from typing import Any, get_args
+
+from mellea import MelleaSession
+from mellea.backends import ModelOption
+from mellea.backends.openai import OpenAIBackend
+from mellea.core import Context, Requirement, SamplingResult, ValidationResult
+from mellea.stdlib.context import SimpleContext
+from mellea.stdlib.sampling import RepairTemplateStrategy
+from pydantic import BaseModel
+
+from bench.errors import GaveUp
+from bench.models.base import Message
+from bench.runtime.boundary import Rejected
+from bench.runtime.loan import Loan
+from bench.runtime.proposal import Proposal
+from bench.runtime.workbench import Workbench
+from bench.scenario import Output, Subtask, Task
+
+Found = Rejected | None
+"""What a later subtask found wrong with the output that is asked for again."""
+Ask = Callable[[Subtask, Found, Loan, Workbench], Awaitable[None]]
+
+
+async def mellea(task: Task, bench: Workbench) -> None:
+    await _branching(task, bench, _in_words)
+    rejected = bench.checkpoint(task.subtasks)
+    if rejected:
+        raise GaveUp([rejected.subtask], f"Mellea's judges let pass what the verifier rejects: {rejected.detail}")
+
+
+async def mellea_code(task: Task, bench: Workbench) -> None:
+    await _branching(task, bench, _in_code)
+
+
+async def _branching(task: Task, bench: Workbench, ask: Ask) -> None:
+    """Skips what is not needed and reopens what was found wrong, as `runtime_structured` does."""
+    reopened: dict[str, Rejected] = {}
+    async with bench.lend(*task.subtasks, judges=judges) as loan:
+        while subtask := next((one for one in task.subtasks if not bench.done(one)), None):
+            if bench.skip(subtask):
+                continue
+            await ask(subtask, reopened.pop(subtask.name, None), loan, bench)
+            if found := bench.finding(subtask):
+                bench.reopen(found)
+                reopened[found.subtask] = found
+
+
+async def _in_words(subtask: Subtask, found: Found, loan: Loan, bench: Workbench) -> None:
+    def rejected(text: str, reasons: str) -> None:
+        bench.refuse(loan.proposal(text, subtask), f"by Mellea's judges: {reasons}")
+
+    result = await _instruct(subtask, found, loan, bench, in_words(subtask.output), rejected)
+    bench.hand_on(loan.proposal(str(result.result), subtask))
+
+
+async def _in_code(subtask: Subtask, found: Found, loan: Loan, bench: Workbench) -> None:
+    proposals: list[Proposal] = []
+
+    def verified(context: Context) -> ValidationResult:
+        proposals.append(loan.proposal(str(context.last_output()), subtask))
+        rejected = bench.verify(proposals[-1], sufficiency=True)
+        return ValidationResult(rejected is None, reason=rejected.detail if rejected else None)
+
+    await _instruct(subtask, found, loan, bench, [Requirement("The answer is accepted.", verified, check_only=True)])
+    bench.commit(proposals[-1])
+
+
+async def _instruct(
+    subtask: Subtask,
+    found: Found,
+    loan: Loan,
+    bench: Workbench,
+    requirements: Sequence[str | Requirement],
+    rejected: Callable[[str, str], None] = lambda *_: None,
+) -> SamplingResult[str]:
+    """Mellea's loop. Raises GaveUp where its budget is used up, which Mellea itself does not."""
+    system, user = loan.messages(subtask)
+    description = f"{user.content}\n\n# Your last answer was found wrong\n{found.detail}" if found else user.content
+    async with _session(loan.base_url(subtask)) as session:
+        result = await session.ainstruct(
+            description,
+            requirements=list(requirements),
+            strategy=_Repair(bench.attempts_left(subtask), rejected),
+            return_sampling_results=True,
+            model_options={ModelOption.SYSTEM_PROMPT: system.content},
+        )
+    if not result.success:
+        rejected(str(result.sample_generations[-1]), _reasons(result.sample_validations[-1]))
+        raise GaveUp([subtask.name], f"no output that Mellea accepts in {bench.max_attempts} attempts")
+    return result
+
+
+@asynccontextmanager
+async def _session(base_url: str) -> AsyncIterator[MelleaSession]:
+    """In a thread, because a new backend asks its server for the version, and waits."""
+    backend = await asyncio.to_thread(OpenAIBackend, "bench", base_url=base_url, api_key="none")
+    try:
+        yield MelleaSession(backend, SimpleContext())
+    finally:
+        await backend.aclose()
+
+
+class _Repair(RepairTemplateStrategy):  # type: ignore[misc]  # skipped by mypy, as all of Mellea is
+    """Mellea's own strategy; it also tells of each output that it repairs. Its `repair` is static, but called on the object."""
+
+    def __init__(self, budget: int, rejected: Callable[[str, str], None]):
+        super().__init__(loop_budget=budget)
+        self._rejected = rejected
+
+    def repair(self, *steps: Any) -> Any:
+        *_, results, validations = steps
+        self._rejected(str(results[-1]), _reasons(validations[-1]))
+        return super().repair(*steps)
+
+
+def in_words(output: type[Output]) -> list[str]:
+    """The form of an output as the paper's listing says it: what it is, and the fields that it and its items must have."""
+    said = ["The output must be one JSON object.", f"It must have: {_fields(output)}."]
+    for name, field in output.model_fields.items():
+        items = [one for one in get_args(field.annotation) if isinstance(one, type) and issubclass(one, BaseModel)]
+        said += [f"Each item of {name} must have: {_fields(item)}." for item in items]
+    return said
+
+
+def judges(messages: Sequence[Message]) -> bool:
+    """Whether these messages ask whether a requirement is met: they begin as Mellea's own template for that does."""
+    return messages[-1].content.lstrip().startswith(_judging())
+
+
+@cache
+def _judging() -> str:
+    template = resources.files("mellea") / "templates" / "prompts" / "default" / "Requirement.jinja2"
+    return template.read_text(encoding="utf-8").splitlines()[0]
+
+
+def _fields(model: type[BaseModel]) -> str:
+    return ", ".join(model.model_fields)
+
+
+def _reasons(validations: Sequence[tuple[Requirement, ValidationResult]]) -> str:
+    return "; ".join(str(requirement.description) for requirement, verdict in validations if not verdict)

@@ -1,0 +1,55 @@
+"""The `response_format` of a chat completion: how an endpoint is asked to keep a reply in form.
+
+    json_object          any JSON object
+    json_schema          the schema of what the prompt asks for, as OpenAI documents it, and as vLLM, Ollama and llama.cpp's own
+                         server take it
+    json_object_schema   the same schema as llama.cpp's Python server takes it
+
+An endpoint that ignores the field without a word cannot be told from one that obeys it, but by its natural failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.models.openai_settings import ResponseFormat
+
+NAME = "answer"
+PROBE_WORDS = 'Reply with this JSON: {"ok": true}'
+PROBE_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+
+
+def response_format(wanted: ResponseFormat, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The field's value; None where it is left out, as it is where a schema is wanted and the request has none: that is a
+    framework's own, which may ask for no JSON at all."""
+    if wanted == "json_object":
+        return {"type": "json_object"}
+    if wanted == "none" or schema is None:
+        return None
+    if wanted == "json_object_schema":
+        return {"type": "json_object", "schema": closed(schema)}
+    return {"type": "json_schema", "json_schema": {"name": NAME, "schema": closed(schema), "strict": True}}
+
+
+def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema as strict structured output needs it: each object lists all its fields, requires them, and takes no others.
+
+    https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. So a field that may be left out has to be
+    written as well; its default goes, since it would never be used.
+    """
+    return {key: _closed_part(key, part) for key, part in schema.items() if key != "default"} | _all_fields(schema)
+
+
+def _closed_part(key: str, part: Any) -> Any:
+    if key in ("properties", "$defs"):
+        return {name: closed(one) for name, one in part.items()}
+    if key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        return [closed(one) for one in part]
+    return closed(part) if key == "items" and isinstance(part, Mapping) else part
+
+
+def _all_fields(schema: Mapping[str, Any]) -> dict[str, Any]:
+    if schema.get("type") != "object":
+        return {}
+    return {"required": list(schema.get("properties", {})), "additionalProperties": False}

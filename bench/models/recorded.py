@@ -1,0 +1,94 @@
+"""A model that answers from a recorded run: the same request gets the same reply, with its recorded usage and seconds.
+
+How far a recording reaches: a request is answered if the recorded run sent just these messages with just this seed, and the
+seed is that of the scenario, the repetition and the attempt. So any architecture and any fault plan can be replayed up to the
+first request that the recorded run never made, such as a repair prompt that names another error. What is asked beyond that is
+`NotRecorded`; nothing is ever put in its place.
+
+Where several trials of the recording sent the same request, each arm is given its own trial's reply, and an arm that was not
+recorded the first one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bench.errors import CallFailed, NotRecorded
+from bench.models.base import Message, Reply, Request, Sleep, Timing
+
+Sent = tuple[tuple[Message, ...], int, int]
+"""Messages, seed, occurrence."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One recorded request and what came of it after so many seconds."""
+
+    arm: str
+    messages: tuple[Message, ...]
+    seed: int
+    occurrence: int
+    answers: int
+    outcome: Reply | CallFailed
+    seconds: float
+
+
+class Recording:
+    """What one model said in one run, in the order in which it was recorded; `name` and `date` are the run's."""
+
+    def __init__(self, name: str, date: str, exchanges: Iterable[Exchange]):
+        self.name, self.date = name, date
+        self._of_arm: dict[tuple[str, Sent], Exchange] = {}
+        self._of_any: dict[Sent, Exchange] = {}
+        for one in exchanges:
+            sent = (one.messages, one.seed, one.occurrence)
+            self._of_arm[one.arm, sent] = one
+            self._of_any.setdefault(sent, one)
+
+    def __len__(self) -> int:
+        return len(self._of_arm)
+
+    def find(self, request: Request) -> Exchange | None:
+        sent = (request.messages, request.seed, request.occurrence)
+        return self._of_arm.get((request.purpose.arm, sent)) or self._of_any.get(sent)
+
+
+class RecordedModel:
+    """Implements `bench.models.base.Model`. Its parameters are those of the recorded model, and which recording it is."""
+
+    timing: Timing = "recorded"
+    concurrency = 1
+
+    def __init__(self, name: str, recording: Recording, parameters: Mapping[str, object]):
+        self.name = name
+        self.endpoint = f"the run {recording.name}, recorded on {recording.date}"
+        self._recording = recording
+        self._parameters = parameters
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return dict(self._parameters)
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """The recorded reply, or the recorded failure; raises NotRecorded where there is neither."""
+        found = self._recording.find(request)
+        if found is None:
+            raise NotRecorded(self._missing(request))
+        await sleep(found.seconds)
+        if isinstance(found.outcome, CallFailed):
+            raise found.outcome.with_traceback(None)
+        return found.outcome
+
+    def _missing(self, request: Request) -> str:
+        purpose = request.purpose
+        where = f"{purpose.scenario}, {purpose.arm}, repetition {purpose.repetition}"
+        what = f"attempt {purpose.attempt} at {' + '.join(purpose.subtasks)}"
+        said = f"the recording {self._recording.name} holds no reply to {what} ({where})"
+        return f"{said}; to record one, run this config on {self.name} itself, without recorded:"
+
+    async def prepare(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass

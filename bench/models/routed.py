@@ -1,0 +1,93 @@
+"""A model that passes each request on to another one of the config, by the subtasks that the request is for.
+
+So it can be measured what giving only some subtasks to a larger model buys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bench.errors import CallFailed, ConfigError
+from bench.models.base import Model, Reply, Request, Sleep, Timing
+
+
+class RoutedSettings(BaseModel):
+    """Subtask -> the name of the model that does it; `default` does all others.
+
+    A request for several subtasks at once, such as a monolithic architecture's, goes to the default unless all of them are
+    routed to one and the same model: one reply cannot be shared out.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    default: str
+    subtasks: Mapping[str, str] = Field(min_length=1)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of all models that it may pass a request on to, each once."""
+        return tuple(dict.fromkeys((self.default, *self.subtasks.values())))
+
+    def target(self, subtasks: Sequence[str]) -> str:
+        """Who answers a request for these subtasks."""
+        named = {self.subtasks.get(name, self.default) for name in subtasks}
+        return named.pop() if len(named) == 1 else self.default
+
+
+class RoutedModel:
+    """Implements `bench.models.base.Model` on the models that it names. What comes back says who answered.
+
+    Raises ConfigError where some of them take real time and others do not: a trial has one clock.
+    """
+
+    def __init__(self, name: str, settings: RoutedSettings, models: Mapping[str, Model]):
+        self.name, self._settings = name, settings
+        self._models = {target: models[target] for target in settings.targets}
+        self.endpoint = " and ".join(dict.fromkeys(model.endpoint for model in self._models.values()))
+        self.concurrency = max(model.concurrency for model in self._models.values())
+        self.timing: Timing = self._models[settings.default].timing
+        for target, model in self._models.items():
+            if model.timing != self.timing:
+                said = f"'{settings.default}' is {self.timing}, '{target}' is {model.timing}"
+                raise ConfigError(f"model '{name}': {said}; a routed model needs models whose seconds are of one kind")
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        models = {target: model.parameters for target, model in self._models.items()}
+        return {"kind": "routed", **self._settings.model_dump(), "models": models}
+
+    @property
+    def answerers(self) -> tuple[Model, ...]:
+        return tuple(self._models.values())
+
+    def answering(self, request: Request) -> Model:
+        return self._models[self._settings.target(request.purpose.subtasks)]
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        model = self.answering(request)
+        try:
+            return replace(await model.reply(request, sleep), by=model.name)
+        except CallFailed as failure:
+            failure.by = model.name
+            raise
+
+    async def prepare(self) -> None:
+        for model in self.answerers:
+            await model.prepare()
+
+    async def close(self) -> None:
+        for model in self.answerers:
+            await model.close()
+
+
+def answerers(model: Model) -> tuple[Model, ...]:
+    """The models that may answer in this one's name: itself, unless it passes its requests on."""
+    return model.answerers if isinstance(model, RoutedModel) else (model,)
+
+
+def answering(model: Model, request: Request) -> Model:
+    """The model that answers this request: it is at its endpoint, and no other, that the call takes a slot."""
+    return model.answering(request) if isinstance(model, RoutedModel) else model

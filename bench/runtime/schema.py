@@ -1,0 +1,23 @@
+"""The JSON schema of what a call asks for, for models that can be held to one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, create_model
+
+from bench.scenario import Output, Subtask
+
+
+def answer_schema(subtasks: Sequence[Subtask]) -> Mapping[str, Any]:
+    """One subtask's own output, or an object with one required property for each of several. Made once for the same ones."""
+    return _schema(tuple((subtask.name, subtask.output) for subtask in subtasks))
+
+
+@lru_cache(maxsize=256)
+def _schema(outputs: tuple[tuple[str, type[Output]], ...]) -> Mapping[str, Any]:
+    fields: dict[str, Any] = {name: (output, ...) for name, output in outputs}
+    answer: type[BaseModel] = outputs[0][1] if len(outputs) == 1 else create_model("Answer", **fields)
+    return answer.model_json_schema()

@@ -1,0 +1,33 @@
+"""A scenario without a task: whatever is asked is answered, faulted and counted, and nothing is graded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.scenario import Answer, Grade, Output, Scenario, Subtask, Task
+
+NAME = "free"
+REPLY = {"text": "This reply is simulated."}
+
+
+class Said(Output):
+    text: str
+
+
+def free_scenario() -> Scenario:
+    subtask = Subtask("any", "Whatever the system itself asks for.", reads=(), output=Said)
+    return Scenario(
+        name=NAME,
+        size="",
+        task=Task(NAME, "", {}, (subtask,)),
+        grade=_never,
+        truth=Path(),
+        reference={subtask.name: REPLY},
+        wrong=(),
+        baseline=lambda _: {subtask.name: REPLY},
+        graded=False,
+    )
+
+
+def _never(_: Answer, __: Path) -> Grade:
+    raise AssertionError("a scenario without a task has nothing to grade")

@@ -1,0 +1,104 @@
+"""`bench serve`: the trials of a system that is none of ours, run at a fixed port and recorded like any others."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from bench.architectures.registry import ARCHITECTURES
+from bench.errors import ConfigError
+from bench.experiment.config import Config, load_config
+from bench.experiment.matrix import Guests, Matrix, build_matrix
+from bench.experiment.record import TrialRecord
+from bench.experiment.runner import missing, run_matrix
+from bench.experiment.store import RunWriter, read_trials
+from bench.serve import free
+from bench.serve.desk import Desk
+from bench.serve.endpoint import LARGEST_BODY, in_openai_style, serving
+
+LAST_WORDS = 1.0
+"""Seconds that the answer to the last request is given to be sent."""
+POINTS = ("output", "call")
+"""Where an outside system can be struck: what it reads and what it keeps it holds itself."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """`requests`: the endpoint's own count of those that it took; `stopped`: whether it was interrupted."""
+
+    requests: int
+    stopped: bool
+
+
+def external_config(path: Path, architecture: str, overrides: Mapping[str, Any]) -> Config:
+    """The experiment on an outside system under this name; without `scenarios` in the overrides its calls are only counted.
+
+    Raises ConfigError, also where the name is one of ours.
+    """
+    if architecture in ARCHITECTURES or ":" in architecture:
+        raise ConfigError(f"--architecture: '{architecture}' is one of ours; name your own system otherwise")
+    scenarios = overrides.get("scenarios") or [free.NAME]
+    return load_config(path, {**overrides, "scenarios": scenarios, "architectures": [architecture]})
+
+
+def one_more(config: Config, folder: Path) -> Config:
+    """Calls that are only counted make a new trial each time: one repetition more than this folder has recorded."""
+    records = read_trials(folder) if folder.exists() else ()
+    done = max((record.repetition for record in records if record.outcome == "ungraded"), default=0)
+    return config.model_copy(update={"repetitions": done + 1})
+
+
+def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> Matrix:
+    """The trials of an outside system. Raises ConfigError where a plan's faults could not strike it."""
+    architectures = dict.fromkeys(config.architectures, _nobody)
+    matrix = build_matrix(config, packs, code_digest, Guests(architectures, {free.NAME: free.free_scenario()}))
+    _refuse_plans_out_of_reach(matrix)
+    return matrix
+
+
+async def serve(
+    matrix: Matrix, writer: RunWriter, port: int, opened: Callable[[str], None], saw: Callable[[TrialRecord], None]
+) -> Served:
+    """Serve what is missing of a matrix until it is done or interrupted.
+
+    `opened` is told the root address, `saw` is shown each record once it is stored. On an interrupt the trial that is going on
+    is recorded as it stands. Raises EndpointError where the port is taken.
+    """
+    graded = all(scenario.graded for scenario in matrix.scenarios.values())
+    desk = Desk(graded, len(missing(matrix.specs, writer.recorded)))
+    app = web.Application(middlewares=[in_openai_style, desk.follow], client_max_size=LARGEST_BODY)
+    app.add_routes(desk.routes())
+    matrix = replace(matrix, architectures=dict.fromkeys(matrix.architectures, desk.work))
+
+    def watch(record: TrialRecord) -> None:
+        desk.saw(record)
+        saw(record)
+        if desk.closed:
+            running.cancel()
+
+    async with serving(app, port, LAST_WORDS) as desk.root:
+        running = asyncio.create_task(run_matrix(matrix, writer, watch))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: desk.close() or running.cancel())
+        opened(desk.root)
+        with suppress(asyncio.CancelledError):
+            await running
+    return Served(desk.received, desk.closed)
+
+
+async def _nobody(*_: object) -> None:
+    raise AssertionError("an outside system works at a desk")
+
+
+def _refuse_plans_out_of_reach(matrix: Matrix) -> None:
+    for spec in matrix.specs:
+        for fault in spec.plan.faults:
+            if fault.point not in POINTS:
+                said = f"plan '{spec.plan.name}': {fault.effect} strikes at '{fault.point}'"
+                raise ConfigError(f"{said}, which an outside system holds itself; serve a plan that strikes at output or call")

@@ -1,0 +1,179 @@
+"""The intervals and tests, over many experiments at once: one row an experiment.
+
+Those that the suite ships are written again here, by arrays; a test holds them to the shipped ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from scipy import stats
+
+from bench.analysis.statistics.seeded import RESAMPLES, generator
+
+Values = np.ndarray
+Ends = tuple[Values, Values]
+LEVEL = 0.975
+
+
+def student(values: Values) -> Ends:
+    n = values.shape[1]
+    half = stats.t.ppf(LEVEL, n - 1) * values.std(axis=1, ddof=1) / math.sqrt(n)
+    centre = values.mean(axis=1)
+    return centre - half, centre + half
+
+
+def cox(values: Values) -> Ends:
+    """Of a lognormal's mean: Zhou and Gao, Statistics in Medicine 16 (1997), with t for z. Takes positive values."""
+    n = values.shape[1]
+    logs = np.log(values)
+    variance = logs.var(axis=1, ddof=1)
+    centre = logs.mean(axis=1) + variance / 2
+    half = stats.t.ppf(LEVEL, n - 1) * np.sqrt(variance / n + variance**2 / (2 * (n - 1)))
+    return np.exp(centre - half), np.exp(centre + half)
+
+
+def percentile(values: Values) -> Ends:
+    low, high = np.quantile(resampled(values), (1 - LEVEL, LEVEL), axis=1)
+    return low, high
+
+
+def bca(values: Values) -> Ends:
+    """The percentile interval where BCa is undefined, as in the shipped function."""
+    means = np.sort(resampled(values), axis=1)
+    centre = values.mean(axis=1)[:, None]
+    below = ((means < centre).sum(axis=1) + (means <= centre).sum(axis=1)) / (2 * means.shape[1])
+    off = values - centre
+    cubes, squares = (off**3).sum(axis=1), (off**2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bias, skew = stats.norm.ppf(below), cubes / (6 * squares**1.5)
+        low, high = (_quantiles(means, _corrected(side, bias, skew)) for side in (1 - LEVEL, LEVEL))
+    plain_low, plain_high = np.quantile(means, (1 - LEVEL, LEVEL), axis=1)
+    undefined = ~(np.isfinite(low) & np.isfinite(high))
+    return np.where(undefined, plain_low, low), np.where(undefined, plain_high, high)
+
+
+def studentised(values: Values) -> Ends:
+    """The bootstrap-t: Hall, Annals of Statistics 16 (1988). Without bound where a resample without spread reaches its tail."""
+    n = values.shape[1]
+    counts = _counts(n)
+    # Centred first, or the difference of two large squares would be rounding alone.
+    centre = values.mean(axis=1)[:, None]
+    off = values - centre
+    means = off @ counts.T / n
+    spread = np.sqrt(np.maximum((off**2) @ counts.T / n - means**2, 0.0) / (n - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pivots = np.nan_to_num(means / spread, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    low, high = np.quantile(pivots, (1 - LEVEL, LEVEL), axis=1, method="nearest")
+    error = values.std(axis=1, ddof=1) / math.sqrt(n)
+    with np.errstate(over="ignore"):
+        return centre[:, 0] - high * error, centre[:, 0] - low * error
+
+
+def resampled(values: Values) -> Values:
+    """The mean of each resample: the shipped function draws the same ones for each sample of a size."""
+    return np.asarray(values @ _counts(values.shape[1]).T / values.shape[1])
+
+
+@cache
+def _counts(n: int) -> Values:
+    """How often each value stands in each resample, by n."""
+    drawn = generator().integers(0, n, (RESAMPLES, n))
+    counts = np.zeros((RESAMPLES, n))
+    np.add.at(counts, (np.arange(RESAMPLES)[:, None], drawn), 1.0)
+    return counts
+
+
+def _corrected(side: float, bias: Values, skew: Values) -> Values:
+    moved = bias + stats.norm.ppf(side)
+    return np.asarray(stats.norm.cdf(bias + moved / (1 - skew * moved)))
+
+
+def _quantiles(ordered: Values, shares: Values) -> Values:
+    """One for each row, linear between neighbours; NaN where the share is NaN."""
+    undefined = np.isnan(shares)
+    place = np.where(undefined, 0.0, shares) * (ordered.shape[1] - 1)
+    left = np.floor(place).astype(int)
+    right = np.minimum(left + 1, ordered.shape[1] - 1)
+    rows = np.arange(len(ordered))
+    found = ordered[rows, left] + (place - left) * (ordered[rows, right] - ordered[rows, left])
+    return np.where(undefined, np.nan, found)
+
+
+def fieller(one: Values, other: Values) -> Ends:
+    """Of the ratio of the means of two paired arms; without bound where the other's mean cannot be told from 0."""
+    n = one.shape[1]
+    t2 = stats.t.ppf(LEVEL, n - 1) ** 2 / n
+    above, below = one.mean(axis=1), other.mean(axis=1)
+    together = ((one - above[:, None]) * (other - below[:, None])).sum(axis=1) / (n - 1)
+    a = below**2 - t2 * other.var(axis=1, ddof=1)
+    b = above * below - t2 * together
+    c = above**2 - t2 * one.var(axis=1, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
+        low, high = (b - root) / a, (b + root) / a
+    return np.where(a > 0, low, -np.inf), np.where(a > 0, high, np.inf)
+
+
+def log_ratio(one: Values, other: Values) -> Ends:
+    """Of the ratio of geometric means, which is what a t interval of paired logarithms speaks of."""
+    low, high = student(np.log(one) - np.log(other))
+    return np.exp(low), np.exp(high)
+
+
+# Tests: the two-sided p of each row of paired differences
+
+
+def sign_flip(differences: Values) -> Values:
+    """Exact where all flips can be listed, as in the shipped function; its own random flips otherwise."""
+    n = differences.shape[1]
+    signs, listed = _signs(n)
+    sums = np.abs(differences @ signs.T)
+    reached = (sums >= np.abs(differences.sum(axis=1))[:, None] - 0.5).sum(axis=1)  # whole tokens: sums are whole
+    return np.asarray(reached / len(signs) if listed else (reached + 1) / (len(signs) + 1))
+
+
+@cache
+def _signs(n: int) -> tuple[Values, bool]:
+    if 2**n <= RESAMPLES:
+        return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1), True
+    return generator().choice((-1.0, 1.0), size=(RESAMPLES, n)), False
+
+
+def paired_t(differences: Values) -> Values:
+    n = differences.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = differences.mean(axis=1) / (differences.std(axis=1, ddof=1) / math.sqrt(n))
+    return np.where(np.isnan(t), 1.0, 2 * stats.t.sf(np.abs(t), n - 1))
+
+
+def wilcoxon(differences: Values) -> Values:
+    """Zeros and ties are too few here to leave the exact distribution for."""
+    return np.asarray(stats.wilcoxon(differences, axis=1, method="exact" if differences.shape[1] <= 30 else "approx").pvalue)
+
+
+def unpaired(one: Values, other: Values) -> Values:
+    """Welch's t test, as if the twins had nothing in common."""
+    return np.asarray(stats.ttest_ind(one, other, axis=1, equal_var=False).pvalue)
+
+
+def mann_whitney(one: Values, other: Values) -> Values:
+    """By its exact distribution in small groups, as the shipped function's permutations are."""
+    method = "exact" if one.shape[1] <= 10 else "asymptotic"
+    return np.asarray(stats.mannwhitneyu(one, other, axis=1, method=method).pvalue)
+
+
+INTERVALS: dict[str, Callable[[Values], Ends]] = {
+    "Student t": student,
+    "Cox, of logarithms": cox,
+    "percentile": percentile,
+    "BCa": bca,
+    "bootstrap-t": studentised,
+}
+TESTS: dict[str, Callable[[Values], Values]] = {"sign-flip": sign_flip, "paired t": paired_t, "Wilcoxon": wilcoxon}
+RATIOS: dict[str, Callable[[Values, Values], Ends]] = {"Fieller": fieller, "t of logarithms": log_ratio}
+RESAMPLING = frozenset({"percentile", "BCa", "bootstrap-t", "sign-flip"})
+"""Costly, so that fewer experiments are simulated."""

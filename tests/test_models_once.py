@@ -1,0 +1,109 @@
+"""The same request is sent once; who asks again is given the same reply and the same seconds; a failure is nobody's."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import ScriptedServer, Step, completion, status
+from test_experiment_recording import as_it_happened, config, run
+from trials import TINY
+
+from bench.experiment.record import TrialRecord
+from bench.experiment.store import read_trials
+from bench.runtime.events import Called
+
+
+class Talkative:
+    """Says something else each time it is asked, and fails the third time."""
+
+    def __init__(self) -> None:
+        self.numbers = itertools.count(1)
+
+    def __call__(self, body: Any) -> Step:
+        number = next(self.numbers)
+        if number == 3:
+            return status(500)
+        name = re.findall(r"^# Task: (\w+)", body["messages"][-1]["content"], re.MULTILINE)
+        output = TINY.reference[name[0]] if name else {}
+        return completion(f"{number}: {json.dumps(output)}", usage=(number, 1))
+
+
+def asked_once(server: ScriptedServer, folder: Path, repetitions: int = 2) -> list[TrialRecord]:
+    entry = {"kind": "openai", "base_url": server.base_url, "ask_once": True}
+    return run(config(entry, plans=["none", "early"], repetitions=repetitions), folder)
+
+
+def calls_of(trials: list[TrialRecord]) -> list[Called]:
+    return [event for trial in trials for event in trial.events if isinstance(event, Called)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two repetitions at once, the third in another process's place, which knows only what is on disk."""
+    folder = tmp_path_factory.mktemp("once") / "run"
+    with ScriptedServer(Talkative()) as server:
+        asked_once(server, folder)
+        asked_once(server, folder, repetitions=3)
+    return folder
+
+
+def test_arms_that_make_the_same_request_are_given_the_same_reply_and_its_seconds(folder: Path) -> None:
+    given = defaultdict(list)
+    for call in calls_of(list(read_trials(folder))):
+        if call.failure is None:
+            given[call.messages, call.seed].append(call)
+    shared = [calls for calls in given.values() if len(calls) > 1]
+    assert len(shared) > 3
+    for calls in shared:
+        assert len({(call.reply, call.usage_in) for call in calls}) == 1
+        assert [call.reused for call in calls] == [False, *[True] * (len(calls) - 1)]
+        assert max(call.seconds for call in calls) - min(call.seconds for call in calls) < 0.005
+
+
+def test_only_what_was_never_answered_is_sent(tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server:
+        trials = asked_once(server, tmp_path / "run")
+        probes = 1
+        sent = [call for call in calls_of(trials) if not call.reused and call.asked]
+        assert len(server.requests) == probes + len(sent)
+        asked_once(server, tmp_path / "run")
+        again = asked_once(server, tmp_path / "other")
+        assert not all(call.reused for call in calls_of(again)), "another run asks anew"
+
+
+def test_what_is_reused_counts_in_full_for_every_arm(folder: Path) -> None:
+    for trial in read_trials(folder):
+        assert trial.tokens == sum(call.tokens_in + call.tokens_out for call in calls_of([trial]))
+        assert trial.api_seconds == pytest.approx(sum(call.seconds for call in calls_of([trial])), abs=1e-9)
+
+
+def test_a_failure_is_not_shared(folder: Path) -> None:
+    [failed] = [call for call in calls_of(list(read_trials(folder))) if call.failure == "server_failed"]
+    assert not failed.reused
+
+
+def test_a_run_that_goes_on_knows_what_was_answered_before(tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server:
+        first = asked_once(server, tmp_path / "run", repetitions=1)
+        lines = (tmp_path / "run" / "trials.jsonl").read_bytes().splitlines(True)
+        (tmp_path / "run" / "trials.jsonl").write_bytes(b"".join(line for line in lines if first[-1].id.encode() not in line))
+        answered = len(server.requests)
+        again = asked_once(server, tmp_path / "run", repetitions=1)[-1]
+        assert again.id == first[-1].id
+        known = [call for call in calls_of([again]) if call.reused]
+        assert known and len(server.requests) - answered == 1 + len(calls_of([again])) - len(known)
+
+
+def test_a_replay_of_such_a_run_is_the_run(folder: Path, tmp_path: Path) -> None:
+    entry = {"kind": "recorded", "run": str(folder)}
+    again = run(config(entry, plans=["none", "early"]), tmp_path / "again")
+    by_id = sorted(read_trials(folder), key=lambda trial: (trial.repetition, trial.arm))
+    assert [as_it_happened(trial) for trial in sorted(again, key=lambda trial: (trial.repetition, trial.arm))] == [
+        as_it_happened(trial) for trial in by_id
+    ]

@@ -1,0 +1,208 @@
+"""`bench serve` as a user of another language meets it: a process, a port, HTTP and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from commands import bench, start, workplace
+
+from bench.analysis.arms import arms_of
+from bench.analysis.frames import load_run
+from bench.errors import ConfigError
+from bench.experiment.store import read_trials
+from bench.serve.session import external_config, external_matrix
+
+TABLES = """
+[plan.storm]
+faults = [{ point = "call", effect = "rate_limit", attempts = [1], seconds = 0.0 }]
+
+[plan.inputs]
+faults = [{ point = "input", effect = "empty", attempts = [1] }]
+"""
+
+Serve = Callable[..., tuple["Outside", subprocess.Popen[str]]]
+
+
+class Outside:
+    """A system that is none of ours: it knows an address and JSON."""
+
+    def __init__(self, root: str, client: httpx2.Client):
+        self._root, self._client = root, client
+
+    def get(self, path: str) -> Any:
+        return self._client.get(self._root + path).json()
+
+    def post(self, path: str, body: object = None) -> httpx2.Response:
+        return self._client.post(self._root + path, content=b"" if body is None else json.dumps(body).encode())
+
+    def ask(self, base_url: str, messages: object) -> httpx2.Response:
+        return self._client.post(f"{base_url}/chat/completions", json={"model": "any", "messages": messages})
+
+    def hello(self) -> int:
+        return self.ask(f"{self._root}/v1", [{"role": "user", "content": "hello"}]).status_code
+
+    def solve(self) -> dict[str, str]:
+        """Ask for each subtask until a reply comes."""
+        outputs = {}
+        for subtask in self.get("/trial")["subtasks"]:
+            while (response := self.ask(subtask["base_url"], subtask["messages"])).status_code == 429:
+                pass
+            outputs[subtask["name"]] = response.json()["choices"][0]["message"]["content"]
+        return outputs
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Starts `bench serve` in a folder of its own and waits until it says that it serves."""
+    running: list[subprocess.Popen[str]] = []
+    config = workplace(tmp_path, tables=TABLES)
+
+    def begin(*words: str) -> tuple[Outside, subprocess.Popen[str]]:
+        port = free_port()
+        running.append(start(tmp_path, "serve", str(config), "--port", str(port), "--name", "outside", *words))
+        said = ""
+        while "Ctrl-C stops" not in said:
+            said = (running[-1].stdout or pytest.fail()).readline()
+            assert said, running[-1].communicate()[1]
+        return Outside(f"http://127.0.0.1:{port}", client), running[-1]
+
+    with httpx2.Client(trust_env=False, timeout=60) as client:
+        yield begin
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def records(tmp_path: Path) -> list[Any]:
+    return list(read_trials(tmp_path / "results" / "outside"))
+
+
+def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others(serve: Serve, tmp_path: Path) -> None:
+    outside, process = serve("--scenario", "demo", "--plan", "storm", "--repetitions", "2")
+    first = outside.post("/trial/answer", outside.solve()).json()
+    assert (first["outcome"], first["trials_left"]) == ("solved", 1)
+    assert first["grade"]["correct"]
+    assert sum(first["accounts"].values()) == first["tokens"] == first["accounts"]["useful"] > 0
+    assert outside.get("/trial")["repetition"] == 2
+    second = outside.post("/trial/give-up", {"reason": "too hard"}).json()
+    assert (second["outcome"], second["calls"], second["trials_left"]) == ("gave_up", 0, 0)
+    assert "too hard" in second["reason"]
+    code, out, err = ended(process)
+    assert (code, err) == (0, "")
+    assert f"{first['calls']} requests taken, {first['calls']} calls recorded" in out
+    assert [record.outcome for record in records(tmp_path)] == ["solved", "gave_up"]
+    run = load_run(tmp_path / "results" / "outside")
+    assert run.calls["failure"].tolist().count("rate_limited") == run.faults["delivered"].sum() > 0
+    assert bench(tmp_path, "report", "outside")[0] == 0
+
+
+def test_time_before_a_systems_first_request_is_not_its_own(serve: Serve, tmp_path: Path) -> None:
+    outside, process = serve("--scenario", "demo", "--repetitions", "1", "--plan", "none")
+    try:
+        process.wait(timeout=1.5)
+    except subprocess.TimeoutExpired:
+        outside.post("/trial/give-up")
+    ended(process)
+    assert records(tmp_path)[0].framework_seconds < 1.0
+
+
+def test_an_interrupt_in_mid_trial_keeps_what_was_counted_and_the_trial_is_run_again(serve: Serve, tmp_path: Path) -> None:
+    outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "1")
+    outside.solve()
+    process.send_signal(signal.SIGINT)
+    code, out, err = ended(process)
+    assert (code, err) == (130, "")
+    assert "stopped: 1 error" in out
+    [record] = records(tmp_path)
+    assert record.tokens > 0
+    outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "1")
+    assert outside.post("/trial/answer", outside.solve()).json()["outcome"] == "solved"
+    assert ended(process)[0] == 0
+    assert [record.outcome for record in records(tmp_path)] == ["error", "solved"]
+
+
+def test_an_interrupt_before_the_first_request_records_nothing(serve: Serve, tmp_path: Path) -> None:
+    _, process = serve("--scenario", "demo", "--plan", "none")
+    process.send_signal(signal.SIGINT)
+    code, out, err = ended(process)
+    assert (code, err) == (130, "")
+    assert "no trial was begun" in out
+    assert records(tmp_path) == []
+
+
+def test_without_a_scenario_calls_are_counted_and_enter_no_rate(serve: Serve, tmp_path: Path) -> None:
+    for session in (1, 2):
+        outside, process = serve("--plan", "storm")
+        assert [outside.hello() for _ in range(3)] == [429, 200, 200]
+        process.send_signal(signal.SIGINT)
+        code, out, err = ended(process)
+        assert (code, err) == (0, "")
+        assert "3 requests taken, 3 calls recorded" in out
+        assert [record.repetition for record in records(tmp_path)] == list(range(1, session + 1))
+    run = load_run(tmp_path / "results" / "outside")
+    assert run.trials["outcome"].tolist() == ["ungraded"] * 2
+    assert run.trials["correct"].isna().all()
+    assert run.calls["try"].tolist() == [1, 2, 1] * 2
+    assert bench(tmp_path, "report", "outside")[0] == 0
+    [arm] = [arm for found in arms_of(run).values() for arm in found.values()]
+    assert (arm.solved().k, arm.solved().n) == (0, 0)
+
+
+def test_what_cannot_be_taken_is_refused_and_the_trial_goes_on(serve: Serve) -> None:
+    outside, _ = serve("--scenario", "demo", "--plan", "none", "--repetitions", "1")
+    names = [subtask["name"] for subtask in outside.get("/trial")["subtasks"]]
+    cases: list[tuple[str, object, int, str]] = [
+        ("/trial/answer", {}, 400, "one output for each"),
+        ("/trial/answer", ["no object"], 400, "no JSON object"),
+        ("/trial/answer", dict.fromkeys(names, "{}"), 409, "no reply was ever given"),
+        ("/v1/chat/completions", {"messages": []}, 400, "messages"),
+        ("/trial/nothing", {}, 404, "/trial/nothing"),
+    ]
+    for path, body, status, said in cases:
+        refused = outside.post(path, body)
+        assert refused.status_code == status
+        assert said in refused.json()["error"]["message"]
+    assert outside.post("/trial/answer", outside.solve()).json()["outcome"] == "solved"
+
+
+@pytest.mark.parametrize(
+    ("plan", "architecture", "said"),
+    [
+        ("inputs", "external", "an outside system holds itself"),
+        ("none", "static", "is one of ours"),
+        ("strom", "external", "did you mean 'storm'?"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(tmp_path: Path, plan: str, architecture: str, said: str) -> None:
+    path = workplace(tmp_path, tables=TABLES)
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        external_matrix(external_config(path, architecture, {"plans": [plan]}), [tmp_path / "scenarios"], "code")
+
+
+def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
+    config = workplace(tmp_path)
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = bench(tmp_path, "serve", str(config), "--port", str(port))
+    assert (code, err) == (2, f"bench: port {port} at 127.0.0.1 is in use; give another with --port\n")
