@@ -10,21 +10,26 @@ nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_venv = "yes"
 nox.options.default_venv_backend = "virtualenv"
 
+RECORDED = "recorded:paper-qwen2.5-coder-1.5b-instruct"
 CONSTRAINTS = ("-c", "constraints.txt")
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
-def install(session: nox.Session, *groups: str) -> None:
+def install(session: nox.Session, *groups: str, extra: str = "") -> None:
     """Install the checkout itself, and what these dependency groups name, in the versions that the constraints pin."""
     packages = [package for group in groups for package in nox.project.dependency_groups(PYPROJECT, group)]
-    session.install(*CONSTRAINTS, "-e", ".", *packages)
+    session.install(*CONSTRAINTS, "-e", f".[{extra}]" if extra else ".", *packages)
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """The main job: the paper's experiment and its report. Another model: nox -s bench -- --model gpt-4"""
+    """The main job: the paper's experiment, replayed from a real model's run, and its report.
+
+    Another model: nox -s bench -- --model gpt-4
+    """
     install(session)
-    session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *session.posargs)
+    model = [] if "--model" in session.posargs else ["--model", RECORDED]
+    session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *model, *session.posargs)
 
 
 @nox.session
@@ -32,6 +37,14 @@ def tests(session: nox.Session) -> None:
     """All tests, in parallel, without network or key."""
     install(session, "tests")
     session.run("pytest", *session.posargs)
+
+
+@nox.session
+def systems(session: nox.Session) -> None:
+    """The tests of the systems under test, with all their packages: minutes."""
+    install(session, "tests", extra="systems")
+    chosen = ("tests/test_architectures_systems.py", "tests/test_conformance_systems.py")
+    session.run("pytest", "-m", "slow or not slow", *chosen, *session.posargs)
 
 
 @nox.session

@@ -1,5 +1,5 @@
-"""What holds for every architecture of ours holds for the systems under test: under every fault no trial ends in an error, every
-planned fault is followed to its end, and the ledger adds up to what the endpoint counted."""
+"""What holds for every architecture of ours holds for the systems under test: under every fault no trial ends in an error,
+every planned fault is followed to its end, and the ledger adds up to what the endpoint counted."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ INSTALLED = [name for name, system in SYSTEMS.items() if not system.extra or uti
 PASSING = {"rate_limit": 0.01, "server_error": 0.0, "timeout": 0.01, "cut_off": 0.0, "slow": 0.01}
 """The API's failures, and how many seconds they take: the clients wait in real time."""
 
+READ_BY_THEMSELVES = ("reflexion", "autogen_graph")
+"""What one subtask reads of another never passes the workbench. And the one call of `reflexion` meets the failures of three
+subtasks, one more than the two retries of OpenAI's client."""
+
 
 @pytest.mark.parametrize(("effect", "point"), CELLS)
 @pytest.mark.parametrize("name", INSTALLED)
@@ -32,10 +36,10 @@ def test_under_every_fault_a_system_ends_lawfully_and_its_record_adds_up(name: s
     assert sum(call.tokens_in + call.tokens_out for call in events(result, Called)) == record.tokens
     assert imbalance(book(record.events), record.tokens) is None
     assert {tuple(way) for way in stages(result).values()} <= LAWFUL
-    unexposed = name == "reflexion" and point == "input" and EFFECTS[effect].needs_json
-    unexposed = unexposed or (name == "autogen_graph" and point == "input" and EFFECTS[effect].needs_json)
+    unexposed = name in READ_BY_THEMSELVES and point == "input" and EFFECTS[effect].needs_json
     assert bool(stages(result)) is not unexposed
     assert_texts_are_kept(result)
     assert_lineage_is_closed(result)
     if effect in PASSING:
-        assert record.outcome == "solved", record.reason
+        tried_too_often = name == "reflexion" and effect != "slow"
+        assert record.outcome == ("gave_up" if tried_too_often else "solved"), record.reason

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, get_args
@@ -31,7 +32,18 @@ from bench.scenario import Output, Subtask, Task
 
 Found = Rejected | None
 """What a later subtask found wrong with the output that is asked for again."""
-Ask = Callable[[Subtask, Found, Loan, Workbench], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A loan, and the session that makes its calls."""
+
+    bench: Workbench
+    loan: Loan
+    session: MelleaSession
+
+
+Ask = Callable[[Subtask, Found, Line], Awaitable[None]]
 
 
 async def mellea(task: Task, bench: Workbench) -> None:
@@ -48,72 +60,80 @@ async def mellea_code(task: Task, bench: Workbench) -> None:
 async def _branching(task: Task, bench: Workbench, ask: Ask) -> None:
     """Skips what is not needed and reopens what was found wrong, as `runtime_structured` does."""
     reopened: dict[str, Rejected] = {}
-    async with bench.lend(*task.subtasks, judges=judges) as loan:
+    async with bench.lend(*task.subtasks, judges=judges) as loan, _session(loan.base_url()) as session:
+        line = Line(bench, loan, session)
         while subtask := next((one for one in task.subtasks if not bench.done(one)), None):
             if bench.skip(subtask):
                 continue
-            await ask(subtask, reopened.pop(subtask.name, None), loan, bench)
+            await ask(subtask, reopened.pop(subtask.name, None), line)
             if found := bench.finding(subtask):
                 bench.reopen(found)
                 reopened[found.subtask] = found
 
 
-async def _in_words(subtask: Subtask, found: Found, loan: Loan, bench: Workbench) -> None:
+async def _in_words(subtask: Subtask, found: Found, line: Line) -> None:
     def rejected(text: str, reasons: str) -> None:
-        bench.refuse(loan.proposal(text, subtask), f"by Mellea's judges: {reasons}")
+        line.bench.refuse(line.loan.proposal(text, subtask), f"by Mellea's judges: {reasons}")
 
-    result = await _instruct(subtask, found, loan, bench, in_words(subtask.output), rejected)
-    bench.hand_on(loan.proposal(str(result.result), subtask))
+    result = await _instruct(subtask, found, line, in_words(subtask.output), rejected)
+    line.bench.hand_on(line.loan.proposal(str(result.result), subtask))
 
 
-async def _in_code(subtask: Subtask, found: Found, loan: Loan, bench: Workbench) -> None:
+async def _in_code(subtask: Subtask, found: Found, line: Line) -> None:
     proposals: list[Proposal] = []
 
     def verified(context: Context) -> ValidationResult:
-        proposals.append(loan.proposal(str(context.last_output()), subtask))
-        rejected = bench.verify(proposals[-1], sufficiency=True)
+        proposals.append(line.loan.proposal(str(context.last_output()), subtask))
+        rejected = line.bench.verify(proposals[-1], sufficiency=True)
         return ValidationResult(rejected is None, reason=rejected.detail if rejected else None)
 
-    await _instruct(subtask, found, loan, bench, [Requirement("The answer is accepted.", verified, check_only=True)])
-    bench.commit(proposals[-1])
+    await _instruct(subtask, found, line, [Requirement("The answer is accepted.", verified, check_only=True)])
+    line.bench.commit(proposals[-1])
 
 
 async def _instruct(
     subtask: Subtask,
     found: Found,
-    loan: Loan,
-    bench: Workbench,
+    line: Line,
     requirements: Sequence[str | Requirement],
     rejected: Callable[[str, str], None] = lambda *_: None,
 ) -> SamplingResult[str]:
     """Mellea's loop. Raises GaveUp where its budget is used up, which Mellea itself does not."""
-    system, user = loan.messages(subtask)
-    description = f"{user.content}\n\n# Your last answer was found wrong\n{found.detail}" if found else user.content
-    async with _session(loan.base_url(subtask)) as session:
-        result = await session.ainstruct(
-            description,
-            requirements=list(requirements),
-            strategy=_Repair(bench.attempts_left(subtask), rejected),
-            return_sampling_results=True,
-            model_options={ModelOption.SYSTEM_PROMPT: system.content},
-        )
+    strategy = _Repair(line.bench.attempts_left(subtask), rejected)
+    system, user = line.loan.messages(subtask)
+    line.session.backend.turn_to(line.loan.base_url(subtask))
+    result = await line.session.ainstruct(
+        f"{user.content}\n\n# Your last answer was found wrong\n{found.detail}" if found else user.content,
+        requirements=list(requirements),
+        strategy=strategy,
+        return_sampling_results=True,
+        model_options={ModelOption.SYSTEM_PROMPT: system.content},
+    )
     if not result.success:
         rejected(str(result.sample_generations[-1]), _reasons(result.sample_validations[-1]))
-        raise GaveUp([subtask.name], f"no output that Mellea accepts in {bench.max_attempts} attempts")
+        raise GaveUp([subtask.name], f"no output that Mellea accepts in {line.bench.max_attempts} attempts")
     return result
 
 
 @asynccontextmanager
 async def _session(base_url: str) -> AsyncIterator[MelleaSession]:
-    """In a thread, because a new backend asks its server for the version, and waits."""
-    backend = await asyncio.to_thread(OpenAIBackend, "bench", base_url=base_url, api_key="none")
+    """Made in a thread, because a new backend asks its server for the version, and waits."""
+    backend = await asyncio.to_thread(_Backend, "bench", base_url=base_url, api_key="none")
     try:
         yield MelleaSession(backend, SimpleContext())
     finally:
         await backend.aclose()
 
 
-class _Repair(RepairTemplateStrategy):  # type: ignore[misc]  # skipped by mypy, as all of Mellea is
+class _Backend(OpenAIBackend):  # type: ignore[misc]  # skipped by mypy, as all of Mellea is
+    """A session has one backend, a backend one address; but ours name the subtask. A backend for each of them would be paid
+    for in framework time, which no user of Mellea does."""
+
+    def turn_to(self, base_url: str) -> None:
+        self._async_client.base_url = base_url
+
+
+class _Repair(RepairTemplateStrategy):  # type: ignore[misc]
     """Mellea's own strategy; it also tells of each output that it repairs. Its `repair` is static, but called on the object."""
 
     def __init__(self, budget: int, rejected: Callable[[str, str], None]):

@@ -14,7 +14,8 @@ from bench.analysis.frames import Run
 def is_simulated(run: Run, model: str) -> bool:
     """Whether its replies are made up by us; a replay of such replies is no less so."""
     timings = run.trials.loc[run.trials["model"] == model, "timing"]
-    return _simulates(run.manifest.get("models", {}).get(model, {})) or bool(timings.eq("simulated").any())
+    replayed = timings.eq("recorded").any() and _simulates(run.manifest.get("models", {}).get(model, {}))
+    return bool(timings.eq("simulated").any() or replayed)
 
 
 def _simulates(parameters: Mapping[str, Any]) -> bool:

@@ -148,7 +148,7 @@ def figure(results: Iterable[Result]) -> Picture:
             _panel(ax, name, [one for one in own if one.world == name])
         legend_below(drawn, axes[0], len(LOOKS))
         title = "How often a 95% interval of a mean holds the truth, by number of values (SIMULATED)"
-        caption = "Coverage of each interval by N in each simulated world, with two Monte-Carlo standard errors; dashed: 95%, dotted: 93%"
+        caption = "Coverage by N in each simulated world, with two Monte-Carlo standard errors; dashed: 95%, dotted: 93%"
         return finish(drawn, "coverage", title, caption)
 
 
