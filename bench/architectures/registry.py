@@ -105,7 +105,7 @@ def load_architecture(name: str) -> Architecture:
     try:
         loaded: Architecture = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
-        if system and system.extra and isinstance(error, ModuleNotFoundError):
+        if system and system.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
             raise ConfigError(f"architecture '{name}' needs: pip install '.[{system.extra}]'") from error
         raise ConfigError(f"architecture '{name}' cannot be imported: {error}") from error
     return loaded
