@@ -79,6 +79,13 @@ def test_the_order_of_names_in_a_config_makes_no_other_experiment(tmp_path: Path
     assert together([run(tmp_path, "small"), turned]).names("fault") == ["none", "paper"]
 
 
+def test_a_key_that_the_format_did_not_have_yet_stood_at_its_default(tmp_path: Path) -> None:
+    older = run(tmp_path, "small")
+    assert "repair" not in older.manifest["config"]
+    together([older, run(tmp_path, "big", config={"repair": "reason"})])
+    assert "config's repair" in refusal(older, run(tmp_path, "large", config={"repair": "none"}))
+
+
 def test_two_runs_that_share_a_model_are_refused_also_behind_a_third(tmp_path: Path) -> None:
     shared = run(tmp_path, "small", config={"repetitions": 9})
     assert "both hold a model 'small'" in refusal(shared, shared)

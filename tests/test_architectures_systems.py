@@ -190,6 +190,14 @@ def test_mellea_repairs_what_its_judge_refuses_with_the_requirement_shown() -> N
     assert [entry.account for entry in book(result.record.events)].count("rejected") == 1
 
 
+def test_mellea_names_what_failed_in_the_same_order_in_every_run() -> None:
+    for _ in range(3):
+        _, model = scripted("mellea", judgments=["yes"] * 3 + ["no", "no"])
+        again = next(request for request in model.requests if request.purpose.attempt == 2)
+        failed = "* It must have: total, unit.\n* The output must be one JSON object."
+        assert f"The following requirements failed before:\n{failed}" in said(again.messages)
+
+
 def test_what_melleas_judges_let_pass_is_found_at_the_end_and_not_asked_again() -> None:
     result, _ = scripted("mellea", faults=[FORGOTTEN])
     assert without_judges(result) == FIRST

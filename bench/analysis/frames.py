@@ -33,6 +33,7 @@ class Run:
     waits     one row a wait
     errors_rerun   records of errors that a later record of the same trial took the place of
     parts     the runs that it was put together from (`bench.analysis.together`); none for a run as it was recorded
+    folder    where it was read from, and its events and texts can be read; None where it was put together
     """
 
     manifest: Mapping[str, Any]
@@ -44,6 +45,7 @@ class Run:
     waits: pd.DataFrame
     errors_rerun: int
     parts: tuple[Run, ...] = ()
+    folder: Path | None = None
 
     def names(self, column: str) -> list[str]:
         """The scenarios, architectures, models or fault plans that have trials, in the config's order."""
@@ -78,6 +80,7 @@ def load_run(path: str | Path) -> Run:
         outputs=_frame(itertools.chain.from_iterable(one.outputs for one in rows), OUTPUTS),
         waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), WAITS),
         errors_rerun=records - len(latest),
+        folder=folder,
     )
 
 

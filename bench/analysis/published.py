@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from bench.analysis.arms import FAULT_FREE
+from bench.analysis.claims import Cell, Claim, Written
 from bench.errors import ConfigError
 
 FILE = Path(__file__).resolve().parents[2] / "configs" / "published.toml"
@@ -64,11 +66,25 @@ class Paper(_Strict):
     runs: int = Field(ge=1)
 
 
+class Judging(_Strict):
+    """How claims are judged.
+
+    tolerance   how far a mean may lie off the published one, as a part of it; of a rate, in itself
+    plan, plans the fault plan of ours that a table's cells are compared with: `plans` by measure, `plan` for all others
+    """
+
+    tolerance: float = Field(0.1, gt=0.0, lt=1.0)
+    plan: str = FAULT_FREE
+    plans: dict[str, str] = {}
+
+
 class Published(_Strict):
     paper: Paper
     columns: dict[str, str]
     table: tuple[Table, ...] = ()
     natural_failures: tuple[NaturalFailures, ...] = ()
+    judging: Judging = Judging()
+    claim: tuple[Written, ...] = ()
 
     @model_validator(mode="after")
     def _every_column_is_named(self) -> Published:
@@ -78,6 +94,42 @@ class Published(_Strict):
                     if architecture not in self.columns:
                         raise ValueError(f"table {table.number}, {measure}: '{architecture}' stands not in [columns]")
         return self
+
+    @model_validator(mode="after")
+    def _every_claim_has_a_name_of_its_own(self) -> Published:
+        seen = set[str]()
+        for claim in self.claims:
+            if claim.id in seen:
+                raise ValueError(f"two claims are called '{claim.id}'")
+            seen.add(claim.id)
+        return self
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The paper's sentences, then every cell of its tables."""
+        return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
+
+    def _cells(self, table: Table) -> Iterator[Cell]:
+        for measure, cells in table.cells.items():
+            for architecture in cells.values:
+                column = self.columns[architecture]
+                yield Cell(
+                    id=f"table{table.number}.{measure}.{architecture}",
+                    sentence=f"Table {table.number}, {cells.row}, {column}",
+                    source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
+                    scenario=table.scenario,
+                    plan=self.judging.plans.get(measure, self.judging.plan),
+                    measure=measure,
+                    architecture=architecture,
+                )
+
+    def cell(self, scenario: str, measure: str, architecture: str) -> Value | None:
+        """What a published table says of this, whatever fault plan of ours it is compared with."""
+        for table in self.table:
+            cells = table.cells.get(measure)
+            if table.scenario == scenario and cells and architecture in cells.values:
+                return cells.values[architecture]
+        return None
 
     def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedValue | None:
         """What the paper says, where it says something; `measure` is a column of a run's trials."""

@@ -10,6 +10,7 @@ import pandas as pd
 
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
+from bench.experiment.config import Config
 
 OWN = frozenset({"name", "models", "repetitions"})
 """What may differ between the configs of runs that are compared: trials are paired by repetition, so far as both have it."""
@@ -67,14 +68,16 @@ def _what_must_agree(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterable
     """(what, in the one, in the other)."""
     yield "the ruler for tokens", one.get("ruler"), two.get("ruler")
     for key in sorted((one["config"].keys() | two["config"].keys()) - OWN):
-        yield f"the config's {key}", _as_set(one["config"].get(key)), _as_set(two["config"].get(key))
+        yield f"the config's {key}", _setting(one["config"], key), _setting(two["config"], key)
     for name in one["scenarios"]:
         found = two["scenarios"].get(name, {})
         yield f"the version of the pack {name}", one["scenarios"][name]["digest"], found.get("digest")
 
 
-def _as_set(value: object) -> object:
-    """Lists of names mean the same in any order."""
+def _setting(config: Mapping[str, Any], key: str) -> object:
+    """Lists of names mean the same in any order; a key that the format did not have yet stood at its default."""
+    default = Config.model_fields[key].default if key in Config.model_fields else None
+    value = config.get(key, default)
     return sorted(value) if isinstance(value, list) else value
 
 

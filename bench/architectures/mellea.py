@@ -141,9 +141,11 @@ class _Repair(RepairTemplateStrategy):  # type: ignore[misc]
         self._rejected = rejected
 
     def repair(self, *steps: Any) -> Any:
-        *_, results, validations = steps
-        self._rejected(str(results[-1]), _reasons(validations[-1]))
-        return super().repair(*steps)
+        """Mellea keeps requirements in a set: their order, and with it the repair prompt, would differ from run to run."""
+        *others, results, verdicts = steps
+        ordered = [sorted(one, key=lambda verdict: str(verdict[0].description)) for one in verdicts]
+        self._rejected(str(results[-1]), _reasons(ordered[-1]))
+        return super().repair(*others, results, ordered)
 
 
 def in_words(output: type[Output]) -> list[str]:

@@ -49,7 +49,7 @@ SYSTEMS = {
         (
             "requirements are words: the checks beyond the schema cannot be said in them, and a model judges each one",
             "what its judges let pass is handed on; the verifier sees it at the end only, where nothing is asked again",
-            "the judges of one output are asked at once, in an order that Mellea leaves open",
+            "the judges of one output are asked at once: which is answered first is open",
         ),
     ),
     "mellea_code": System(

@@ -19,6 +19,10 @@ from bench.runtime.prompt import Repair
 from bench.scenario import Scenario
 
 
+EXPERIMENTS = ("break_even", "detectability", "validators", "policy", "depth", "context", "repair")
+"""What a report can make of a run beyond its standing tables: `bench.report.experiments` has one module for each."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -83,7 +87,8 @@ class BackOffEntry(_Strict):
 
 
 class Config(_Strict):
-    """One experiment: every scenario x architecture x model x fault plan, `repetitions` times."""
+    """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `experiment` names the
+    question that its report answers with a table and a figure more."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     scenarios: tuple[str, ...] = Field(min_length=1)
@@ -94,6 +99,7 @@ class Config(_Strict):
     seed: int
     max_attempts: int = Field(3, ge=1)
     repair: Repair = "reason"
+    experiment: str | None = None
     back_off: BackOffEntry = BackOffEntry()
     model: Mapping[str, ModelEntry] = Field(default_factory=dict)
     plan: Mapping[str, PlanEntry] = Field(default_factory=dict)
@@ -111,6 +117,8 @@ class Config(_Strict):
         for name in self.plans:
             if name not in self.plan and name != "none":
                 raise ValueError(f"unknown fault plan '{name}'; {nearest(name, [*self.plan, 'none'])}")
+        if self.experiment is not None and self.experiment not in EXPERIMENTS:
+            raise ValueError(f"unknown experiment '{self.experiment}'; {nearest(self.experiment, EXPERIMENTS)}")
         return self
 
     @model_validator(mode="after")

@@ -36,5 +36,6 @@ def _scenario(scenario: Scenario) -> dict[str, Any]:
         "size": scenario.size,
         "digest": scenario.digest,
         "subtasks": [subtask.name for subtask in scenario.task.subtasks],
+        "stages": [[subtask.name for subtask in stage] for stage in scenario.task.stages],
         "baseline": {"correct": baseline.correct, "score": baseline.score} if baseline else None,
     }

@@ -28,6 +28,7 @@ from bench.report.drawing import (
     style,
     tick_labels,
 )
+from bench.report.experiments import experiment_pictures
 from bench.report.labels import model_label, slug, trials_in
 from bench.report.model_figures import model_figures
 from bench.report.timeline import struck_trials, timeline
@@ -49,6 +50,7 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
             pictures += [accounts(run, drawn)] if drawn else []
             pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
         pictures += model_figures(run, arms)
+        pictures += experiment_pictures(run)
     return pictures
 
 

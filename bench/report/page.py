@@ -1,15 +1,11 @@
-"""The report in words: what this run is, then its tables and figures, as Markdown and as one self-contained page."""
+"""The report in words: what this run is, then its tables and figures; as Markdown here, as one page in `page_html`."""
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined
 
 from bench.analysis.arms import missing_trials
 from bench.analysis.frames import Run
@@ -17,8 +13,6 @@ from bench.analysis.together import name_of
 from bench.report.drawing import Picture
 from bench.report.labels import is_simulated, model_label
 from bench.report.table import Table, markdown
-
-TEMPLATE = Path(__file__).with_name("page.html.j2")
 
 SCOPE = (
     "Intervals speak of repetitions of these packs, with these models: how the mean would vary if this very experiment were "
@@ -59,27 +53,28 @@ def page_of(run: Run, tables: Sequence[Table], pictures: Sequence[Picture]) -> P
     )
 
 
+CONTENTS = (
+    ("verdicts", "Verdicts", ("claims",)),
+    ("comparison", "Every measure, and the paper's", ("comparison",)),
+    ("outcomes", "Outcomes", ("outcomes",)),
+    ("models", "Models compared", ("models",)),
+    ("differences", "Paired differences between architectures", ("differences",)),
+    ("cost", "What a solved task costs", ("per_solved",)),
+    ("ledger", "Where the tokens went", ("ledger",)),
+    ("faults", "Faults", ("exposure", "natural_failures")),
+    ("ruler", "The ruler", ("usage",)),
+)
+"""The sections in reading order: anchor, title, and the beginnings of the names of the tables in it."""
+
+
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:
-    """The sections in reading order, each with its tables and figures by the beginnings of their names."""
-    contents = (
-        ("comparison", "Every measure, and the paper's", ("comparison",), ("retry_tokens", "latency")),
-        ("outcomes", "Outcomes", ("outcomes",), ()),
-        ("models", "Models compared", ("models",), ("models",)),
-        ("differences", "Paired differences between architectures", ("differences",), ()),
-        ("cost", "What a solved task costs", ("per_solved",), ()),
-        ("ledger", "Where the tokens went", ("ledger",), ("ledger", "timeline")),
-        ("faults", "Faults", ("exposure", "natural_failures"), ()),
-        ("ruler", "The ruler", ("usage",), ()),
-    )
-    sections = (
-        Section(
-            name,
-            title,
-            tuple(table for table in tables if table.name.startswith(own_tables)),
-            tuple(picture for picture in pictures if own_pictures and picture.name.startswith(own_pictures)),
-        )
-        for name, title, own_tables, own_pictures in contents
-    )
+    """Verdicts, the other tables, and the figures last; a table that no section names stands after those that are named."""
+    sections = [
+        Section(name, title, tuple(table for table in tables if table.name.startswith(own))) for name, title, own in CONTENTS
+    ]
+    placed = {table.name for section in sections for table in section.tables}
+    sections.append(Section("more", "More tables", tuple(table for table in tables if table.name not in placed)))
+    sections.append(Section("figures", "Figures", pictures=tuple(pictures)))
     return tuple(section for section in sections if section.tables or section.pictures)
 
 
@@ -193,14 +188,3 @@ def as_markdown(page: Page) -> str:
         parts += [markdown(table) for table in section.tables]
         parts += [f"![{picture.caption}](figures/{picture.name}.png)\n" for picture in section.pictures]
     return "\n".join(parts)
-
-
-def as_html(page: Page) -> str:
-    """One page that needs nothing beside it: styles and figures are in it."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    return template.render(page=page, data_uri=_data_uri) + "\n"
-
-
-def _data_uri(picture: Picture) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(picture.svg).decode("ascii")

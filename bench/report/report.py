@@ -1,4 +1,5 @@
-"""Writes a run's report: `report.md`, `report.html`, `tables/` and `figures/`, from the run's frames alone.
+"""Writes a run's report: `report.md`, `report.html`, `tables/` and `figures/`, from the run's frames; its events and texts are
+for the page's trace explorer alone.
 
 The same results give the same bytes, wherever and whenever they are written.
 """
@@ -17,9 +18,11 @@ from bench.analysis.published import Published, load_published
 from bench.errors import ResultsError
 from bench.report.drawing import Picture
 from bench.report.figures import all_figures
-from bench.report.page import as_html, as_markdown, page_of
+from bench.report.page import as_markdown, page_of
+from bench.report.page_html import as_html
 from bench.report.table import Table, comma_separated, latex, markdown
 from bench.report.tables import all_tables
+from bench.report.trace import trace_of
 
 Named = TypeVar("Named", Table, Picture)
 
@@ -39,14 +42,14 @@ def write_report(run: Run, out: Path, published: Published | None = None) -> lis
 
 
 def contents_of(run: Run, published: Published) -> dict[str, bytes]:
-    """The files of the report, by their paths in its folder."""
+    """The files of the report, by their paths in its folder. Raises ResultsError where the run's folder cannot be read again."""
     arms = arms_of(run)
     tables = _named_apart(all_tables(run, arms, published))
     pictures = _named_apart(all_figures(run, arms, published))
     page = page_of(run, tables, pictures)
     texts: Mapping[str, str] = {
         "report.md": as_markdown(page),
-        "report.html": as_html(page),
+        "report.html": as_html(page, trace_of(run)),
         **{f"tables/{table.name}.md": markdown(table) for table in tables},
         **{f"tables/{table.name}.tex": latex(table) for table in tables},
         **{f"tables/{table.name}.csv": comma_separated(table) for table in tables},

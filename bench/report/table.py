@@ -55,6 +55,26 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Bounded:
+    """A number with its 95% interval, where what it is of stands elsewhere in the row."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    digits: int = 0
+    percent: bool = False
+
+    def text(self) -> str:
+        if self.value is None:
+            return NOTHING
+        value, low, high = (_shown(one, self.digits, self.percent) for one in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]" if self.low is not None and self.high is not None else f"{value} (interval {NOTHING})"
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.value, " low": self.low, " high": self.high}
+
+
+@dataclass(frozen=True)
 class Rate:
     """k of n with its interval; percentages with one digit, so that 2/100 and 3/1000 can be told apart."""
 
@@ -135,7 +155,7 @@ class Reported:
         return {"": self.mean, " sd": self.sd}
 
 
-Cell = str | int | Number | Estimate | Rate | RateGap | Spent | Reported
+Cell = str | int | Number | Bounded | Estimate | Rate | RateGap | Spent | Reported
 
 
 @dataclass(frozen=True)

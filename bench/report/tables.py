@@ -13,6 +13,7 @@ from bench.analysis.published import Published
 from bench.analysis.statistics import share_of
 from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_of
 from bench.report.comparison import comparison
+from bench.report.experiments import experiment_tables
 from bench.report.labels import model_label
 from bench.report.model_tables import models, spent_by_solved
 from bench.report.table import Cell, Estimate, Number, Rate, Table
@@ -31,6 +32,7 @@ def all_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
         exposure(run, arms),
         natural_failures(run, published),
         usage(run),
+        *experiment_tables(run),
     ]
 
 

@@ -1,0 +1,97 @@
+"""What a solved task costs at a failure rate, by reckoning: the closed forms that a simulation must agree with.
+
+Let a model be right whenever it is not struck, and let a fault that every verifier sees strike each subtask's part of a reply
+with chance p, independently. Let n bound the attempts at a subtask, t be the price of its first call and u of each further one
+(tokens or seconds; u > t where a reason is appended to the prompt).
+
+monolithic   One call for all k subtasks is accepted with chance a = (1 - p)^k. The calls are geometric, cut off at n: call i is
+             made with chance (1 - a)^(i - 1), so that their expected number is (1 - (1 - a)^n) / a, and the task is solved with
+             chance 1 - (1 - a)^n. At one price t a call, what is spent by solved task is t / a: the bound n cancels out.
+
+runtime_structured   Each subtask by itself is geometric, cut off at n: attempt i is made with chance p^(i - 1), and all fail
+             with chance p^n. Subtask j is reached with chance (1 - p^n)^(j - 1) and costs t + u (p + ... + p^(n - 1)) then; the
+             task is solved with chance (1 - p^n)^k.
+
+static       Within a stage (the subtasks up to a checkpoint) a pass from subtask i on costs all from i to the checkpoint. The
+             first of them to be struck is f with chance p (1 - p)^(f - i), and the next pass begins there; none is with chance
+             (1 - p)^(m - i + 1). Who is asked in every pass runs out of attempts first, so the state of the recursion is (where
+             the pass begins, the attempts used by each). Its tree ends after n passes, and the sum over it is exact.
+
+What they leave out: a struck output that is handed on is a little shorter than a whole one, and so is the prompt that shows
+it. A real model fails by itself as well, and is not always right when it passes: what a measurement lies above the closed form
+is that.
+
+Derived here, from the definitions of the architectures; no other source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """first, again    the price of the first and of any further call, by stage and in it by subtask
+    attempts        the bound n, at least 1
+    """
+
+    first: tuple[tuple[float, ...], ...]
+    again: tuple[tuple[float, ...], ...]
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Of one trial: what it spends, and the chance that it is solved."""
+
+    spent: float
+    solved: float
+
+    @property
+    def per_solved(self) -> float:
+        return self.spent / self.solved if self.solved else math.inf
+
+
+def monolithic(call: float, subtasks: int, rate: float, attempts: int) -> Expected:
+    """`call`: the price of the one call that does all `subtasks`."""
+    failed = 1 - (1 - rate) ** subtasks
+    return Expected(call * sum(failed**made for made in range(attempts)), 1 - failed**attempts)
+
+
+def runtime_structured(pipeline: Pipeline, rate: float) -> Expected:
+    n = pipeline.attempts
+    spent, reached = 0.0, 1.0
+    for first, again in zip(chain(*pipeline.first), chain(*pipeline.again), strict=True):
+        spent += reached * (first + again * sum(rate**made for made in range(1, n)))
+        reached *= 1 - rate**n
+    return Expected(spent, reached)
+
+
+def static(pipeline: Pipeline, rate: float) -> Expected:
+    spent, reached = 0.0, 1.0
+    for first, again in zip(pipeline.first, pipeline.again, strict=True):
+        stage = _passes(first, again, rate, pipeline.attempts, 0, (0,) * len(first))
+        spent += reached * stage.spent
+        reached *= stage.solved
+    return Expected(spent, reached)
+
+
+def _passes(
+    first: Sequence[float], again: Sequence[float], rate: float, most: int, begin: int, used: tuple[int, ...]
+) -> Expected:
+    """A pass from subtask `begin` to the checkpoint, and all that may follow."""
+    spent = 0.0
+    for place in range(begin, len(first)):
+        if used[place] == most:
+            return Expected(spent, 0.0)
+        spent += again[place] if used[place] else first[place]
+    made = tuple(count + (place >= begin) for place, count in enumerate(used))
+    passed = (1 - rate) ** (len(first) - begin)
+    for struck in range(begin, len(first)) if rate else ():
+        chance = rate * (1 - rate) ** (struck - begin)
+        rest = _passes(first, again, rate, most, struck, made)
+        spent, passed = spent + chance * rest.spent, passed + chance * rest.solved
+    return Expected(spent, passed)

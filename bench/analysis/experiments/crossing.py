@@ -1,0 +1,80 @@
+"""From which rate on one architecture is cheaper than another, and how surely.
+
+Compared is solved tasks by price: the inverse of the price of a solved task, which stays finite where nothing was solved, and
+orders two architectures as the price does. Between two measured rates it is taken as a straight line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.analysis.statistics import CONFIDENCE, generator
+
+RESAMPLES = 2000
+ROUNDING = 1e-9
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """What each trial of an architecture spent, and whether it was solved (0 or 1): repetitions down, rates across."""
+
+    spent: Numbers
+    solved: Numbers
+
+    def worth(self) -> Numbers:
+        """Solved tasks by price, at each rate."""
+        return _worth(self.spent.sum(axis=0), self.solved.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The rate from which on the one that was dearer at first is the cheaper one.
+
+    rate        -inf where it is at the lowest rate already, inf where it is at none
+    low, high   95% percentile bootstrap interval over repetitions, ends as `rate`
+    never       the share of resamples without a crossing
+    """
+
+    rate: float
+    low: float
+    high: float
+    never: float
+
+
+def crossing(rates: Sequence[float], cheaper: Trials, dearer: Trials, resamples: int = RESAMPLES) -> Crossing:
+    """`cheaper` and `dearer` at the lowest of the `rates`, over the same repetitions, which are drawn together with all their
+    rates and both architectures: they met the same weather, and what they have in common cancels out.
+
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13: the percentile interval.
+    """
+    found = crossing_of(rates, cheaper.worth(), dearer.worth())
+    count = len(cheaper.spent)
+    drawn = generator().integers(count, size=(resamples, count))
+    sums = [_worth(one.spent[drawn].sum(axis=1), one.solved[drawn].sum(axis=1)) for one in (cheaper, dearer)]
+    again = np.array([crossing_of(rates, one, other) for one, other in zip(*sums, strict=True)])
+    again.sort()
+    beyond = int((1 - CONFIDENCE) / 2 * resamples)  # on either side; never between two values, of which one may be infinite
+    return Crossing(found, float(again[beyond]), float(again[-1 - beyond]), float(np.isinf(again).mean()))
+
+
+def crossing_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> float:
+    """Where `dearer`'s worth first rises above `cheaper`'s, by more than rounding."""
+    lead = dearer - cheaper
+    above = np.flatnonzero(lead > ROUNDING * np.maximum(cheaper, dearer))
+    if not len(above):
+        return float("inf")
+    place = int(above[0])
+    if place == 0:
+        return float("-inf")
+    behind = max(0.0, -float(lead[place - 1]))
+    share = behind / (behind + float(lead[place]))
+    return float(rates[place - 1] + share * (rates[place] - rates[place - 1]))
+
+
+def _worth(spent: Numbers, solved: Numbers) -> Numbers:
+    return np.divide(solved, spent, out=np.zeros_like(solved), where=spent > 0)

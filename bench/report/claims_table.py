@@ -1,0 +1,122 @@
+"""The verdicts: as the first table of a report, and as the lines that `bench report` prints first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bench.analysis.claims import Cell as CellClaim, Claim, Direction, Part, Rate, Ratio
+from bench.analysis.frames import Run
+from bench.analysis.measures import COMPARED, COSTS, SOLVED, Measure
+from bench.analysis.statistics import Share
+from bench.analysis.verdicts import VERDICTS, Found, Judgement, counts
+from bench.report.labels import model_label
+from bench.report.limits import noted
+from bench.report.table import NOTHING, Bounded, Cell, Number, Rate as RateCell, Table, text_of
+
+NOTES = (
+    "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, were "
+    "the truth what was found (means: with a spread exceeded only one time in five)",
+    "a direction is reproduced where the interval of the paired difference lies on the claimed side and p, of the sign-flip test "
+    "with Holm's correction over all directions of one model, is at most 0.05; contradicted where both hold on the other side",
+    "all others are reproduced where our interval lies within the bounds, contradicted where it lies wholly outside: each at 95% by "
+    "itself, so among forty two may come out by chance; the bounds are the tolerance, or the published mean's own interval where "
+    "that is wider",
+    "a verdict speaks of this run: another model than the paper's, and prompts and inputs of our own; a contradicted cell says that "
+    "its number does not carry over to here, not that it was wrong there",
+    "tokens, seconds and calls are compared with runs without a failure, as the paper gives them; where most trials gave up they "
+    "price failing, and nothing is concluded",
+    "natural failures and wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; "
+    "wrong outputs are those known to be, by form or by a check",
+)
+
+
+def claims_table(run: Run, judgements: Sequence[Judgement]) -> Table:
+    return Table(
+        name="claims",
+        title="Claims and their verdicts",
+        columns=(
+            *("Claim", "Model", "Verdict", "What is said", "Ours", "Published", "From", "To", "N", "To decide", "p (Holm)"),
+            *("Reason", "Source"),
+        ),
+        rows=tuple(_row(run, one) for one in judgements),
+        notes=(*NOTES, *noted(one.found.basis for one in judgements if one.found)),
+    )
+
+
+def _row(run: Run, one: Judgement) -> tuple[Cell, ...]:
+    claim, found = one.claim, one.found
+    digits, percent = _form(claim)
+    ours = Bounded(found.value, found.low, found.high, digits, percent) if found else NOTHING
+    if found and isinstance(found.basis, Share):
+        ours = RateCell(found.basis)
+    return (
+        *(claim.id, model_label(run, one.model), one.verdict, claim.sentence, ours),
+        *_published(one, digits, percent),
+        found.n if found else 0,
+        _needed(one, found),
+        Number(one.p, 3) if one.p is not None else "–",
+        one.reason,
+        claim.source,
+    )
+
+
+def _published(one: Judgement, digits: int, percent: bool) -> Iterator[Cell]:
+    """The value and its bounds; a direction has none but 0."""
+    wanted = one.expected
+    if wanted is None:
+        yield from ("–", "–", "–")
+        return
+    bounds = (0.0, None) if isinstance(one.claim, Direction) else (wanted.low, wanted.high)
+    yield Number(wanted.value, digits, percent)
+    for bound in bounds:
+        yield "–" if bound is None else Number(bound, digits, percent)
+
+
+def _needed(one: Judgement, found: Found | None) -> Cell:
+    if found is None or one.verdict != "inconclusive":
+        return "–"
+    return NOTHING if found.needed is None else found.needed
+
+
+def _form(claim: Claim) -> tuple[int, bool]:
+    """How many digits stand behind the point, and whether it is a percentage."""
+    if isinstance(claim, Rate | Part):
+        return 1, True
+    if isinstance(claim, Ratio):
+        return 3, False
+    measure = _MEASURES.get(claim.measure, Measure(claim.measure, claim.measure, 3))
+    return (1, True) if measure.percent else (max(measure.digits, measure.published_digits), False)
+
+
+_MEASURES = {measure.column: measure for measure in (*COSTS, *COMPARED, SOLVED)}
+
+
+# On the terminal
+
+
+def verdict_lines(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
+    """How many of each verdict, then the paper's sentences one by one; the cells of its tables stand in the report."""
+    for model in run.names("model"):
+        own = [one for one in judgements if one.model == model]
+        found = counts(own)
+        yield f"{model_label(run, model)}: {', '.join(f'{found[name]} {name}' for name in VERDICTS)}, of {len(own)} claims"
+        sentences = [one for one in own if not isinstance(one.claim, CellClaim)]
+        yield from (_line(one) for one in sentences if one.found)
+        yield from _unmeasured(sentences)
+
+
+def _line(one: Judgement) -> str:
+    assert one.found is not None
+    digits, percent = _form(one.claim)
+    ours = text_of(Bounded(one.found.value, one.found.low, one.found.high, digits, percent))
+    return f"  {one.verdict:<12}  {one.claim.id}: {one.claim.sentence}: ours {ours}, N={one.found.n}"
+
+
+def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
+    """One line for each reason, for many claims may lack the same."""
+    lacking: dict[str, list[str]] = {}
+    for one in judgements:
+        if one.found is None:
+            lacking.setdefault(one.reason, []).append(one.claim.id)
+    for reason, claims in lacking.items():
+        yield f"  not measured  {reason}: {', '.join(claims)}"

@@ -1,0 +1,200 @@
+"""What the page's trace explorer carries: every trial's events, and each text once, as compressed pieces of JSON.
+
+A browser inflates only the pieces that the opened trial needs. Everything a model said is inside of base64, so none of it can
+be read as markup, whatever it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.analysis import ledger
+from bench.analysis.frames import Run
+from bench.experiment.record import TrialRecord
+from bench.experiment.store import read_texts, read_trials
+from bench.report.labels import model_label
+from bench.runtime.events import Answered, Committed, Faulted, Judged, Waited
+
+PIECE = 1 << 18
+"""Characters of JSON after which a piece is closed: inflated in milliseconds, and large enough to compress well."""
+
+MOST = 64 << 20
+"""Characters of compressed texts in one page; what comes after is left out, and the page says so where it is missing."""
+
+COLUMNS = (
+    *("scenario", "architecture", "model", "fault", "repetition", "outcome", "tokens", "retry_tokens", "calls"),
+    *("faults_planned", "faults_delivered", "latency_seconds"),
+)
+"""Of the trials' frame: what the list of trials shows."""
+
+NAMED = ("scenario", "architecture", "model", "fault")
+"""Columns whose names stand in the config's order."""
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Items in order, many to a piece. `firsts` are the numbers of the pieces' first items; each piece is a JSON list, as
+    zlib compresses it, in base64."""
+
+    firsts: tuple[int, ...]
+    packed: tuple[str, ...]
+
+    @property
+    def characters(self) -> int:
+        return sum(map(len, self.packed))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """`index`: the columns of the list of trials, and the `firsts` of the pieces; packed like them.
+
+    `trials` stand in the order of the run's frame, `texts` in the order of recording. `texts_left_out` counts those that
+    would have made the page larger than `MOST`.
+    """
+
+    index: str
+    trials: Pieces
+    texts: Pieces
+    texts_left_out: int
+
+    @property
+    def characters(self) -> int:
+        return len(self.index) + self.trials.characters + self.texts.characters
+
+
+def trace_of(run: Run) -> Trace | None:
+    """Read the events and texts of a run, or of all runs that it was put together from; None where it was not read from a
+    folder. Raises ResultsError where a folder can no longer be read.
+
+    In memory at one time: the texts of one run, and of each trial what the page shows of it.
+    """
+    parts = run.parts or (run,)
+    folders = [part.folder for part in parts if part.folder is not None]
+    if len(folders) < len(parts):
+        return None
+    texts, numbers, left_out = _packed_texts(folders)
+    # A trial that was run again after an error stands twice; its last record is the one that the frame has.
+    shown = {record.id: _json(_trial(record, numbers)) for folder in folders for record in read_trials(folder)}
+    trials = Packer()
+    for trial in run.trials["trial"]:
+        trials.add(shown[trial])
+    packed = trials.pieces()
+    return Trace(_pack(_json(_index(run, packed, texts))), packed, texts, left_out)
+
+
+def _packed_texts(folders: Iterable[Path]) -> tuple[Pieces, Mapping[str, int], int]:
+    """The texts, each once; digest -> the text's number; how many are left out."""
+    texts, numbers, left_out = Packer(), dict[str, int](), set[str]()
+    for folder in folders:
+        for digest, text in read_texts(folder).items():
+            if digest in numbers:
+                continue
+            if texts.characters < MOST:
+                numbers[digest] = texts.add(_json(text))
+            else:
+                left_out.add(digest)
+    return texts.pieces(), numbers, len(left_out)
+
+
+def _index(run: Run, trials: Pieces, texts: Pieces) -> Json:
+    """Models stand under the names that say whether they are simulated or recorded."""
+    labels = {model: model_label(run, model) for model in run.names("model")}
+    columns = {name: run.trials[name].tolist() for name in COLUMNS}
+    return {
+        "trials": {"id": run.trials["trial"].tolist(), **columns, "model": [labels[model] for model in columns["model"]]},
+        "names": {name: [labels.get(one, one) for one in run.names(name)] for name in NAMED},
+        "firsts": {"trials": trials.firsts, "texts": texts.firsts},
+    }
+
+
+def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> Json:
+    """What the page shows of one trial: its events by kind, each as it was recorded, and each call's account.
+
+    A text stands there as its number, or as its digest where the page does not hold it.
+    """
+    entries = ledger.book(record.events)
+    return {
+        "reason": record.reason,
+        "score": record.grade.score if record.grade else None,
+        "note": record.grade.note if record.grade else "",
+        "timing": record.timing,
+        "seconds": {"api": record.api_seconds, "waiting": record.waiting_seconds, "framework": record.framework_seconds},
+        "accounts": ledger.totals(entries),
+        "calls": [_call(entry, numbers) for entry in entries],
+        "waits": [vars(event) for event in record.events if isinstance(event, Waited)],
+        "faults": [vars(event) for event in record.events if isinstance(event, Faulted)],
+        "verdicts": [vars(event) for event in record.events if isinstance(event, Judged)],
+        "versions": [_version(event) for event in record.events if isinstance(event, Committed)],
+        "answer": [version for event in record.events if isinstance(event, Answered) for version in event.versions],
+    }
+
+
+def _call(entry: ledger.Entry, numbers: Mapping[str, int]) -> Json:
+    call = entry.call
+    return {
+        **vars(call),
+        "messages": [(role, numbers.get(digest, digest)) for role, digest in call.messages],
+        "reply": numbers.get(call.reply, call.reply) if call.reply else None,
+        "delivered": numbers.get(call.delivered, call.delivered) if call.delivered else None,
+        "account": entry.account,
+        "verdict": entry.verdict,
+    }
+
+
+def _version(event: Committed) -> Json:
+    """Without the digests: the outputs themselves are in the replies."""
+    made_from = [(name, version) for name, version, _ in event.made_from]
+    return {"subtask": event.subtask, "version": event.version, "call": event.call} | {
+        "verified": event.verified,
+        "made_from": made_from,
+    }
+
+
+@dataclass
+class Packer:
+    """Gathers items of JSON into pieces. `characters`: of the pieces that are closed."""
+
+    characters: int = 0
+    _firsts: list[int] = field(default_factory=list)
+    _packed: list[str] = field(default_factory=list)
+    _open: list[str] = field(default_factory=list)
+    _added: int = 0
+    _size: int = 0
+
+    def add(self, item: str) -> int:
+        """The item's number, from 0."""
+        self._open.append(item)
+        self._added += 1
+        self._size += len(item)
+        if self._size >= PIECE:
+            self._close()
+        return self._added - 1
+
+    def pieces(self) -> Pieces:
+        if self._open:
+            self._close()
+        return Pieces(tuple(self._firsts), tuple(self._packed))
+
+    def _close(self) -> None:
+        self._firsts.append(self._added - len(self._open))
+        self._packed.append(_pack(f"[{','.join(self._open)}]"))
+        self.characters += len(self._packed[-1])
+        self._open.clear()
+        self._size = 0
+
+
+def _json(value: object) -> str:
+    """In ASCII, so that half a surrogate pair survives."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _pack(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode("ascii"), level=9)).decode("ascii")
