@@ -16,6 +16,7 @@ from bench.report.comparison import comparison
 from bench.report.experiments import experiment_tables
 from bench.report.labels import model_label
 from bench.report.model_tables import models, spent_by_solved
+from bench.report.systems_table import systems
 from bench.report.table import Cell, Estimate, Number, Rate, Table
 
 ARM = ("Scenario", "Model", "Fault plan", "Architecture")
@@ -25,6 +26,7 @@ def all_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
     return [
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
+        *systems(run, arms),
         differences(run, arms),
         *([models(run, arms)] if len(run.names("model")) > 1 else []),
         spent_by_solved(run, arms),

@@ -1,0 +1,58 @@
+"""The table in which the frameworks that people use stand beside our architectures, and what each of them cannot express."""
+
+from __future__ import annotations
+
+from bench.analysis.arms import Arm, Arms
+from bench.analysis.frames import Run
+from bench.analysis.ledger import ACCOUNTS
+from bench.analysis.statistics import Mean, mean_of
+from bench.architectures.registry import SYSTEMS
+from bench.report.labels import model_label
+from bench.report.table import Cell, Estimate, Rate, Table
+
+SPENT = ("tokens", "retry_tokens", *ACCOUNTS, "calls")
+SECONDS = ("api_seconds", "waiting_seconds")
+
+
+def systems(run: Run, arms: Arms) -> list[Table]:
+    """None where only architectures of our own were run."""
+    if not set(run.names("architecture")) & SYSTEMS.keys():
+        return []
+    rows = [_row(run, arm) for found in arms.values() for arm in found.values()]
+    return [
+        Table(
+            name="systems",
+            title="All systems",
+            columns=(
+                *("Scenario", "Model", "Fault plan", "System", "Solved", "Wrong", "Gave up", "Errors"),
+                *("Tokens", "Retry tokens", *ACCOUNTS, "LLM calls", "LLM API s", "Waiting s", "Framework ms a call"),
+            ),
+            rows=tuple(rows),
+            notes=(
+                "means over trials without errors: mean ± sd [95% interval]; solved: k/N with Wilson's 95% interval",
+                "the accounts of the ledger add up to the tokens, trial by trial",
+                "framework time is that of the machine that made this run: of our own architectures the steps of the trial, "
+                "of the others all real time in which no call is in flight, their HTTP clients' and threads' too",
+                *(
+                    f"{name}: {limit}"
+                    for name in run.names("architecture")
+                    if name in SYSTEMS
+                    for limit in SYSTEMS[name].limits
+                ),
+            ),
+        )
+    ]
+
+
+def _row(run: Run, arm: Arm) -> tuple[Cell, ...]:
+    named = (arm.condition.scenario, model_label(run, arm.condition.model), arm.condition.plan, arm.architecture)
+    counts = [arm.count(outcome) for outcome in ("wrong", "gave_up", "error")]
+    spent = [Estimate(arm.mean(column), 1 if column == "calls" else 0) for column in SPENT]
+    seconds = [Estimate(arm.mean(column), 2) for column in SECONDS]
+    return (*named, Rate(arm.solved()), *counts, *spent, *seconds, Estimate(_framework_a_call(arm), 1))
+
+
+def _framework_a_call(arm: Arm) -> Mean:
+    """Milliseconds, trial by trial; a trial without a call has none."""
+    called = arm.usable[arm.usable["calls"] > 0]
+    return mean_of((1000 * called["framework_seconds"] / called["calls"]).tolist())
