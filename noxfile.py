@@ -48,6 +48,13 @@ def systems(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """The report's page, driven in a headless Chromium, which must be on the path (Debian: chromium): minutes."""
+    install(session, "tests", "browser")
+    session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/test_report_page_in_browser.py", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint, types; and are the packs sound?"""
     install(session, "lint")

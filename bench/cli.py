@@ -26,6 +26,7 @@ from bench.experiment.store import RunWriter, set_aside
 from bench.models.routed import answerers
 from bench.new import new_scenario
 from bench.packs import find_packs, sizes_of
+from bench.report.commands import compare, trace
 from bench.runtime.effects import EFFECTS
 from bench.serve.command import command as serve
 from bench.terminal import RunProgress
@@ -192,10 +193,15 @@ def report(
 def _report(folders: list[Path], target: Path) -> None:
     # Here, because these import pandas and matplotlib, for which no other command should wait.
     from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.analysis.published import load_published  # noqa: PLC0415
     from bench.analysis.together import together  # noqa: PLC0415
+    from bench.analysis.verdicts import judge_all  # noqa: PLC0415
+    from bench.report.claims_table import verdict_lines  # noqa: PLC0415
     from bench.report.report import write_report  # noqa: PLC0415
 
-    written = write_report(together([load_run(folder) for folder in folders]), target)
+    run, published = together([load_run(folder) for folder in folders]), load_published()
+    written = write_report(run, target, published)
+    out.print("\n".join(verdict_lines(run, judge_all(run, published))), markup=False)
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 
 
@@ -207,6 +213,8 @@ def scenario_(name: str, into: Annotated[Path, typer.Option(help="The folder of 
 
 
 app.command("serve")(serve)
+app.command()(compare)
+app.command()(trace)
 
 
 def main() -> None:

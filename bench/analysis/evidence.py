@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -37,11 +37,12 @@ class Missing:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One model's part of a run."""
+    """One model's part of a run; `outcomes` by trial."""
 
     run: Run
     arms: Arms
     model: str
+    outcomes: Mapping[str, str]
 
     def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
         """The arm, if a trial of it is usable."""
@@ -65,7 +66,8 @@ class Source:
 def sources_of(run: Run, arms: Arms | None = None) -> tuple[Source, ...]:
     """One for each model of the run."""
     known = arms_of(run) if arms is None else arms
-    return tuple(Source(run, known, model) for model in run.names("model"))
+    outcomes = dict(zip(run.trials["trial"].tolist(), run.trials["outcome"].tolist(), strict=True))
+    return tuple(Source(run, known, model, outcomes) for model in run.names("model"))
 
 
 def evidence(source: Source, claim: Claim) -> tuple[Item, ...] | Missing:

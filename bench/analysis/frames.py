@@ -33,6 +33,7 @@ class Run:
     waits     one row a wait
     errors_rerun   records of errors that a later record of the same trial took the place of
     parts     the runs that it was put together from (`bench.analysis.together`); none for a run as it was recorded
+    rerun     the ids of the trials that ended in an error at first and were run again
     folder    where it was read from, and its events and texts can be read; None where it was put together
     """
 
@@ -46,6 +47,7 @@ class Run:
     errors_rerun: int
     parts: tuple[Run, ...] = ()
     folder: Path | None = None
+    rerun: frozenset[str] = frozenset()
 
     def names(self, column: str) -> list[str]:
         """The scenarios, architectures, models or fault plans that have trials, in the config's order."""
@@ -59,12 +61,14 @@ def load_run(path: str | Path) -> Run:
     manifest = read_manifest(folder)
     tariff = Tariff(manifest.get("models", {}))
     latest: dict[str, TrialRows] = {}
+    rerun: set[str] = set()
     sessions: list[SessionRecord] = []
     records = 0
     for record in read_records(folder):
         if isinstance(record, SessionRecord):
             sessions.append(record)
         else:
+            rerun |= {record.id} & latest.keys()
             latest[record.id] = rows_of(record, tariff)
             records += 1
     if not latest:
@@ -81,6 +85,7 @@ def load_run(path: str | Path) -> Run:
         waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), WAITS),
         errors_rerun=records - len(latest),
         folder=folder,
+        rerun=frozenset(rerun),
     )
 
 

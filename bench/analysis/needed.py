@@ -32,7 +32,7 @@ def values_for_the_mean(mean: Mean, wanted: Expected) -> int | None:
 
 
 def pairs_for_the_ratio(of: Mapping[int, float], to: Mapping[int, float], wanted: Expected) -> int | None:
-    """As of a mean: a ratio differs from a bound b where `of` - b `to` differs from 0, which is how Fieller's interval is made."""
+    """As of a mean: a ratio differs from a bound b where `of` - b `to` differs from 0; Fieller's interval is made of that."""
     apart = [mean_of(of[key] - bound * to[key] for key in of if key in to) for bound in (wanted.low, wanted.high)]
     return _most(_cautious(one.mean, one) for one in apart)
 
@@ -51,7 +51,7 @@ def _for_rate(rate: float, bound: float) -> int | None:
         return None
     level, power = float(stats.norm.ppf((1 + CONFIDENCE) / 2)), float(stats.norm.ppf(POWER))
     spread = level * math.sqrt(bound * (1 - bound)) + power * math.sqrt(rate * (1 - rate))
-    return math.ceil((spread / (rate - bound)) ** 2)
+    return max(2, math.ceil((spread / (rate - bound)) ** 2))
 
 
 def _cautious(distance: float | None, pilot: Mean) -> int | None:

@@ -39,6 +39,7 @@ def together(runs: Sequence[Run]) -> Run:
         waits=_joined(runs, [run.waits for run in runs]),
         errors_rerun=sum(run.errors_rerun for run in runs),
         parts=tuple(runs),
+        rerun=frozenset(chain.from_iterable(run.rerun for run in runs)),
     )
 
 

@@ -5,9 +5,9 @@
     others      reproduced where our 95% interval lies wholly within what counts as the published value (`expected`);
                 contradicted where it lies wholly outside
 
-and inconclusive otherwise, as is everything at N = 1. The family of the correction is every direction claim of the file, for each model by itself,
-whether or not the run holds its data. Cells, ratios and rates are each judged at 95% by themselves: among forty of them two may
-be contradicted by chance alone.
+and inconclusive otherwise, as is everything at N = 1. The family of the correction is every direction claim of the file, for
+each model by itself, whether or not the run holds its data. Cells, ratios and rates are each judged at 95% by themselves:
+among forty of them two may be contradicted by chance alone.
 
 Means and ratios of tokens, seconds and calls price work that led to an answer: every trial of the paper did. Where more than
 half of an arm's trials gave up they price failing, and no number of repetitions makes one the other: inconclusive, with that
@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from bench.analysis import statistics
 from bench.analysis.arms import Arms
 from bench.analysis.claims import Cell, Claim, Direction, Part, Rate, Ratio
 from bench.analysis.evidence import Item, Missing, Source, evidence, sources_of
@@ -28,18 +29,7 @@ from bench.analysis.expected import Expected, expected
 from bench.analysis.frames import Run
 from bench.analysis.needed import pairs_for_the_family, pairs_for_the_ratio, trials_for_the_rate, values_for_the_mean
 from bench.analysis.published import Published
-from bench.analysis.statistics import (
-    Mean,
-    PairedTest,
-    Ratio as RatioOfMeans,
-    Share,
-    holm,
-    mean_of,
-    paired_difference,
-    paired_test,
-    ratio_of_means,
-    share_of,
-)
+from bench.analysis.statistics import Mean, PairedTest, Share
 
 Verdict = Literal["reproduced", "contradicted", "inconclusive", "not measured"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -57,7 +47,7 @@ class Found:
     test     of a direction alone
     """
 
-    basis: Mean | RatioOfMeans | Share
+    basis: Mean | statistics.Ratio | Share
     value: float | None
     low: float | None
     high: float | None
@@ -91,7 +81,7 @@ def _judge_model(source: Source, published: Published) -> list[Judgement]:
     tests = {
         one.claim.id: one.found.test.p if one.found and one.found.test else None for one in first if one.claim.id in family
     }
-    adjusted = holm(tests)
+    adjusted = statistics.holm(tests)
     return [_corrected(one, adjusted[one.claim.id]) if one.claim.id in family else one for one in first]
 
 
@@ -146,11 +136,8 @@ def _mostly_given_up(source: Source, claim: Claim, items: Sequence[Item]) -> str
     """Why the values price failing; '' where they do not, or where the claim is about no price."""
     if isinstance(claim, Rate | Part) or claim.measure in ("correct", "score"):
         return ""
-    outcomes = dict(zip(source.run.trials["trial"], source.run.trials["outcome"], strict=True))
-    all_of, gave_up = (
-        Counter(item.side for item in items),
-        Counter(item.side for item in items if outcomes[item.trial] == "gave_up"),
-    )
+    all_of = Counter(item.side for item in items)
+    gave_up = Counter(item.side for item in items if source.outcomes[item.trial] == "gave_up")
     named = [f"{gave_up[side]} of {n} trials{_of(claim, side)}" for side, n in all_of.items() if gave_up[side] > MOSTLY * n]
     return f"{' and '.join(named)} gave up: what they took prices failing, not an answer" if named else ""
 
@@ -184,23 +171,23 @@ def _sides(items: Sequence[Item]) -> tuple[Mapping[int, float], Mapping[int, flo
 
 
 def _difference(higher: Mapping[int, float], lower: Mapping[int, float], family: int) -> Found:
-    mean = paired_difference(higher, lower).difference
+    mean = statistics.paired_difference(higher, lower).difference
     needed = pairs_for_the_family(mean, family, LEVEL)
-    return Found(mean, mean.mean, mean.low, mean.high, mean.n, needed, paired_test(higher, lower))
+    return Found(mean, mean.mean, mean.low, mean.high, mean.n, needed, statistics.paired_test(higher, lower))
 
 
 def _ratio(of: Mapping[int, float], to: Mapping[int, float], wanted: Expected) -> Found:
-    ratio = ratio_of_means(of, to)
+    ratio = statistics.ratio_of_means(of, to)
     return Found(ratio, ratio.ratio, ratio.low, ratio.high, ratio.pairs, pairs_for_the_ratio(of, to, wanted))
 
 
 def _mean(values: Sequence[float], wanted: Expected) -> Found:
-    mean = mean_of(values)
+    mean = statistics.mean_of(values)
     return Found(mean, mean.mean, mean.low, mean.high, mean.n, values_for_the_mean(mean, wanted))
 
 
 def _share(held: Sequence[bool], wanted: Expected) -> Found:
-    share = share_of(sum(held), len(held))
+    share = statistics.share_of(sum(held), len(held))
     return Found(share, share.rate, share.low, share.high, share.n, trials_for_the_rate(share, wanted))
 
 

@@ -6,14 +6,16 @@ from typing import Any
 
 from bench.architectures.registry import extras_of
 from bench.experiment.matrix import Matrix
+from bench.experiment.mutants import mutants_of
 from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
 from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
-from bench.tokens import RULER
+from bench.tokens import RULER, count_tokens
 
 
 def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
     """The manifest of a run that begins now. It holds no key, no path and no host name of this machine."""
+    asks_for_mutants = matrix.config.experiment == "validators"
     return {
         "format": FORMAT,
         "name": name,
@@ -25,6 +27,7 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
         "code": code_version(),
         "packages": {**package_versions(), **extra_versions(extras_of(matrix.config.architectures))},
         "machine": machine(),
+        **({"mutants": mutants_of(matrix.scenarios.values(), matrix.config.seed)} if asks_for_mutants else {}),
     }
 
 
@@ -36,6 +39,7 @@ def _scenario(scenario: Scenario) -> dict[str, Any]:
         "size": scenario.size,
         "digest": scenario.digest,
         "subtasks": [subtask.name for subtask in scenario.task.subtasks],
+        "document_tokens": sum(map(count_tokens, scenario.task.documents.values())),
         "stages": [[subtask.name for subtask in stage] for stage in scenario.task.stages],
         "baseline": {"correct": baseline.correct, "score": baseline.score} if baseline else None,
     }

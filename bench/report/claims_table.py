@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.analysis.claims import Cell as CellClaim, Claim, Direction, Part, Rate, Ratio
+from bench.analysis import claims
 from bench.analysis.frames import Run
 from bench.analysis.measures import COMPARED, COSTS, SOLVED, Measure
 from bench.analysis.statistics import Share
 from bench.analysis.verdicts import VERDICTS, Found, Judgement, counts
 from bench.report.labels import model_label
 from bench.report.limits import noted
-from bench.report.table import NOTHING, Bounded, Cell, Number, Rate as RateCell, Table, text_of
+from bench.report.table import NOTHING, Bounded, Cell, Number, Rate, Table, text_of
 
 NOTES = (
-    "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, were "
-    "the truth what was found (means: with a spread exceeded only one time in five)",
-    "a direction is reproduced where the interval of the paired difference lies on the claimed side and p, of the sign-flip test "
-    "with Holm's correction over all directions of one model, is at most 0.05; contradicted where both hold on the other side",
-    "all others are reproduced where our interval lies within the bounds, contradicted where it lies wholly outside: each at 95% by "
-    "itself, so among forty two may come out by chance; the bounds are the tolerance, or the published mean's own interval where "
-    "that is wider",
-    "a verdict speaks of this run: another model than the paper's, and prompts and inputs of our own; a contradicted cell says that "
-    "its number does not carry over to here, not that it was wrong there",
-    "tokens, seconds and calls are compared with runs without a failure, as the paper gives them; where most trials gave up they "
-    "price failing, and nothing is concluded",
+    "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "
+    "were the truth what was found (of means: with a spread exceeded only one time in five)",
+    "a direction is reproduced where the interval of the paired difference lies on the claimed side and p, of the sign-flip "
+    "test with Holm's correction over all directions of one model, is at most 0.05; contradicted where both hold on the other",
+    "all others are reproduced where our interval lies within the bounds, contradicted where it lies wholly beyond them, each "
+    "at 95% by itself, so that among forty two may come out by chance; the bounds are the tolerance, or the published mean's "
+    "own interval where that is wider",
+    "a verdict speaks of this run: another model than the paper's, and prompts and inputs of our own; a contradicted cell says "
+    "that its number does not carry over to here, not that it was wrong there",
+    "tokens, seconds and calls are compared with runs without a failure, as the paper gives them; where most trials gave up "
+    "they price failing, and nothing is concluded",
     "natural failures and wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; "
     "wrong outputs are those known to be, by form or by a check",
 )
@@ -44,29 +44,34 @@ def claims_table(run: Run, judgements: Sequence[Judgement]) -> Table:
 
 
 def _row(run: Run, one: Judgement) -> tuple[Cell, ...]:
-    claim, found = one.claim, one.found
-    digits, percent = _form(claim)
-    ours = Bounded(found.value, found.low, found.high, digits, percent) if found else NOTHING
-    if found and isinstance(found.basis, Share):
-        ours = RateCell(found.basis)
     return (
-        *(claim.id, model_label(run, one.model), one.verdict, claim.sentence, ours),
-        *_published(one, digits, percent),
-        found.n if found else 0,
-        _needed(one, found),
+        *(one.claim.id, model_label(run, one.model), one.verdict, one.claim.sentence, _ours(one)),
+        *_published(one),
+        one.found.n if one.found else 0,
+        _needed(one, one.found),
         Number(one.p, 3) if one.p is not None else "–",
         one.reason,
-        claim.source,
+        one.claim.source,
     )
 
 
-def _published(one: Judgement, digits: int, percent: bool) -> Iterator[Cell]:
+def _ours(one: Judgement) -> Cell:
+    found = one.found
+    if found is None:
+        return NOTHING
+    return (
+        Rate(found.basis) if isinstance(found.basis, Share) else Bounded(found.value, found.low, found.high, *_form(one.claim))
+    )
+
+
+def _published(one: Judgement) -> Iterator[Cell]:
     """The value and its bounds; a direction has none but 0."""
     wanted = one.expected
     if wanted is None:
         yield from ("–", "–", "–")
         return
-    bounds = (0.0, None) if isinstance(one.claim, Direction) else (wanted.low, wanted.high)
+    digits, percent = _form(one.claim)
+    bounds = (0.0, None) if isinstance(one.claim, claims.Direction) else (wanted.low, wanted.high)
     yield Number(wanted.value, digits, percent)
     for bound in bounds:
         yield "–" if bound is None else Number(bound, digits, percent)
@@ -78,11 +83,11 @@ def _needed(one: Judgement, found: Found | None) -> Cell:
     return NOTHING if found.needed is None else found.needed
 
 
-def _form(claim: Claim) -> tuple[int, bool]:
+def _form(claim: claims.Claim) -> tuple[int, bool]:
     """How many digits stand behind the point, and whether it is a percentage."""
-    if isinstance(claim, Rate | Part):
-        return 1, True
-    if isinstance(claim, Ratio):
+    if isinstance(claim, claims.Rate | claims.Part):
+        return (3 if isinstance(claim, claims.Part) else 1), True
+    if isinstance(claim, claims.Ratio):
         return 3, False
     measure = _MEASURES.get(claim.measure, Measure(claim.measure, claim.measure, 3))
     return (1, True) if measure.percent else (max(measure.digits, measure.published_digits), False)
@@ -100,16 +105,14 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
         own = [one for one in judgements if one.model == model]
         found = counts(own)
         yield f"{model_label(run, model)}: {', '.join(f'{found[name]} {name}' for name in VERDICTS)}, of {len(own)} claims"
-        sentences = [one for one in own if not isinstance(one.claim, CellClaim)]
-        yield from (_line(one) for one in sentences if one.found)
+        sentences = [one for one in own if not isinstance(one.claim, claims.Cell)]
+        yield from (verdict_line(one) for one in sentences if one.found)
         yield from _unmeasured(sentences)
 
 
-def _line(one: Judgement) -> str:
-    assert one.found is not None
-    digits, percent = _form(one.claim)
-    ours = text_of(Bounded(one.found.value, one.found.low, one.found.high, digits, percent))
-    return f"  {one.verdict:<12}  {one.claim.id}: {one.claim.sentence}: ours {ours}, N={one.found.n}"
+def verdict_line(one: Judgement) -> str:
+    n = f", N={one.found.n}" if one.found else ""
+    return f"  {one.verdict:<12}  {one.claim.id}: {one.claim.sentence}: ours {text_of(_ours(one))}{n}"
 
 
 def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
@@ -118,5 +121,5 @@ def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
     for one in judgements:
         if one.found is None:
             lacking.setdefault(one.reason, []).append(one.claim.id)
-    for reason, claims in lacking.items():
-        yield f"  not measured  {reason}: {', '.join(claims)}"
+    for reason, names in lacking.items():
+        yield f"  not measured  {reason}: {', '.join(names)}"

@@ -32,7 +32,10 @@ def recording_of(run: Run, model: str) -> str | None:
 def model_label(run: Run, model: str) -> str:
     simulated = " (SIMULATED)" if is_simulated(run, model) else ""
     recording = recording_of(run, model)
-    return f"{model}{simulated} (recorded: {recording})" if recording else f"{model}{simulated}"
+    if recording is None:
+        return f"{model}{simulated}"
+    by_itself = model in recording  # a run is named after its models, unless someone named it otherwise
+    return f"recorded:{recording}{simulated}" if by_itself else f"{model}{simulated} (recorded:{recording})"
 
 
 def condition_label(run: Run, condition: Condition) -> str:

@@ -55,6 +55,7 @@ def page_of(run: Run, tables: Sequence[Table], pictures: Sequence[Picture]) -> P
 
 CONTENTS = (
     ("verdicts", "Verdicts", ("claims",)),
+    ("experiment", "The experiment", ("experiment",)),
     ("comparison", "Every measure, and the paper's", ("comparison",)),
     ("outcomes", "Outcomes", ("outcomes",)),
     ("models", "Models compared", ("models",)),

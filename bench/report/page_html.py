@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from bench.report.drawing import Picture
 from bench.report.page import Page
-from bench.report.table import Cell
+from bench.report.table import Cell, text_of
 from bench.report.trace import Trace
 
 FOLDER = Path(__file__).parent
@@ -36,6 +36,7 @@ def as_html(page: Page, trace: Trace | None) -> str:
             script=Markup(script),
             data_uri=_data_uri,
             sort_value=_sort_value,
+            text_of=text_of,
         )
         + "\n"
     )

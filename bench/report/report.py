@@ -20,7 +20,7 @@ from bench.report.drawing import Picture
 from bench.report.figures import all_figures
 from bench.report.page import as_markdown, page_of
 from bench.report.page_html import as_html
-from bench.report.table import Table, comma_separated, latex, markdown
+from bench.report.table import Table, comma_separated, latex, latex_document, markdown
 from bench.report.tables import all_tables
 from bench.report.trace import trace_of
 
@@ -42,7 +42,7 @@ def write_report(run: Run, out: Path, published: Published | None = None) -> lis
 
 
 def contents_of(run: Run, published: Published) -> dict[str, bytes]:
-    """The files of the report, by their paths in its folder. Raises ResultsError where the run's folder cannot be read again."""
+    """The files of the report, by their paths in its folder. Raises ResultsError where the run cannot be read again."""
     arms = arms_of(run)
     tables = _named_apart(all_tables(run, arms, published))
     pictures = _named_apart(all_figures(run, arms, published))
@@ -53,6 +53,7 @@ def contents_of(run: Run, published: Published) -> dict[str, bytes]:
         **{f"tables/{table.name}.md": markdown(table) for table in tables},
         **{f"tables/{table.name}.tex": latex(table) for table in tables},
         **{f"tables/{table.name}.csv": comma_separated(table) for table in tables},
+        "tables/all.tex": latex_document(tables),
     }
     return {
         **{name: text.encode() for name, text in texts.items()},

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bench.analysis.per_solved import PerSolved
@@ -201,8 +201,22 @@ def _markdown(text: str) -> str:
 
 # LaTeX
 
-WIDE = 4
-"""Columns that fit into a text's width as they are."""
+CELL = 45
+"""Characters after which a cell is broken into lines."""
+
+UPRIGHT = 120
+"""Characters in a row that can still be read when shrunk to an upright page's width; a wider table lies on its side."""
+
+LINES = 36
+"""Of one part of a table; a longer one is continued on the next page."""
+
+BREAKING = r">{\raggedright\arraybackslash}p{5.5cm}"
+SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+PREAMBLE = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage[margin=2cm]{geometry}
+\usepackage{array,booktabs,graphicx,pdflscape,textcomp}
+"""
 
 _LATEX: Mapping[str, str] = {
     "\\": r"\textbackslash{}",
@@ -213,6 +227,7 @@ _LATEX: Mapping[str, str] = {
     "_": r"\_",
     "{": r"\{",
     "}": r"\}",
+    "|": r"\textbar{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
@@ -225,16 +240,45 @@ _LATEX: Mapping[str, str] = {
 
 
 def latex(table: Table) -> str:
-    """A table environment for a document that loads booktabs, and graphicx: a wide table is shrunk to the text's width."""
-    wide = len(table.columns) > WIDE
-    before, after = (r"\resizebox{\linewidth}{!}{%", "}") if wide else ("", "")
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(table.title)}}}", rf"\label{{tab:{table.name}}}"]
-    lines += [before] if wide else []
-    lines += [rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}", r"\toprule", _latex_row(table.columns), r"\midrule"]
-    lines += [_latex_row(row) for row in table.texts()]
-    lines += [r"\bottomrule", r"\end{tabular}" + after]
-    lines += [rf"\par\footnotesize {escape_latex(note)}" for note in table.notes]
+    """Table environments for a document with `PREAMBLE`'s packages: no wider than the page, and no longer."""
+    texts = table.texts()
+    longest = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
+    kinds = "".join(BREAKING if length > CELL else "l" for length in longest)
+    parts = _parts(texts)
+    written = "\n".join(_latex_part(table, kinds, rows, first=number == 0) for number, rows in enumerate(parts))
+    wide = sum(min(length, CELL) + 2 for length in longest) > UPRIGHT
+    return f"\\begin{{landscape}}\n{written}\\end{{landscape}}\n" if wide else written
+
+
+def _parts(rows: list[list[str]]) -> list[list[list[str]]]:
+    """The rows in order, in parts of at most LINES lines; one part at least."""
+    parts: list[list[list[str]]] = [[]]
+    lines = 0
+    for row in rows:
+        lines += max(-(-len(text) // CELL) for text in row)
+        if lines > LINES and parts[-1]:
+            parts.append([])
+            lines = 0
+        parts[-1].append(row)
+    return parts
+
+
+def _latex_part(table: Table, kinds: str, rows: list[list[str]], first: bool) -> str:
+    """One table environment. The notes stand below the first part, where the label is."""
+    caption = escape_latex(table.title) + ("" if first else " (continued)")
+    lines = [r"\begin{table}[p]", r"\centering", rf"\caption{{{caption}}}"]
+    lines += [rf"\label{{tab:{table.name}}}"] if first else []
+    lines += [SHRUNK, rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _latex_row(table.columns), r"\midrule"]
+    lines += [_latex_row(row) for row in rows]
+    lines += [r"\bottomrule", r"\end{tabular}}"]
+    lines += [rf"\par\footnotesize {escape_latex(note)}" for note in table.notes if first]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def latex_document(tables: Iterable[Table]) -> str:
+    """A document of all these tables, each read from its own file beside it."""
+    lines = [rf"\input{{{table.name}.tex}}" + "\n" + r"\clearpage" for table in tables]
+    return PREAMBLE + "\n".join([r"\begin{document}", *lines, r"\end{document}"]) + "\n"
 
 
 def escape_latex(text: str) -> str:

@@ -12,10 +12,15 @@ from bench.analysis.measures import COMPARED
 from bench.analysis.published import Published
 from bench.analysis.statistics import share_of
 from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_of
+from bench.analysis.verdicts import judge_all
+from bench.report.claims_table import claims_table
 from bench.report.comparison import comparison
+from bench.report.denominators import denominators_of, ranking_warnings, reruns
 from bench.report.experiments import experiment_tables
 from bench.report.labels import model_label
+from bench.report.limits import with_limits
 from bench.report.model_tables import models, spent_by_solved
+from bench.report.noise_table import noise_floor
 from bench.report.systems_table import systems
 from bench.report.table import Cell, Estimate, Number, Rate, Table
 
@@ -23,11 +28,14 @@ ARM = ("Scenario", "Model", "Fault plan", "Architecture")
 
 
 def all_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
-    return [
+    """The verdicts first; below each table what its intervals do not hold."""
+    tables = [
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
+        *reruns(run, arms),
         *systems(run, arms),
         differences(run, arms),
+        noise_floor(run, arms),
         *([models(run, arms)] if len(run.names("model")) > 1 else []),
         spent_by_solved(run, arms),
         ledger(run, arms),
@@ -36,16 +44,17 @@ def all_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
         usage(run),
         *experiment_tables(run),
     ]
+    return [claims_table(run, judge_all(run, published, arms)), *map(with_limits, tables)]
 
 
 def outcomes(run: Run, arms: Arms) -> Table:
     """What became of the trials, under each way to look at errors."""
     rows: list[tuple[Cell, ...]] = []
     for arm in _each(arms):
-        n, errors, solved = len(arm.trials) - arm.count("ungraded"), arm.count("error"), arm.count("solved")
+        n, errors, rates = len(arm.trials) - arm.count("ungraded"), arm.count("error"), denominators_of(arm)
         counts = [arm.count(outcome) for outcome in ("solved", "wrong", "gave_up")]
         silent = share_of(int(arm.usable["silent_corruption"].sum()), len(arm.usable))
-        shares = (arm.solved(), share_of(solved, n), share_of(solved + errors, n), silent)
+        shares = (rates.left_out, rates.as_failures, rates.best, silent)
         rows.append((*_named(run, arm), n, *counts, errors, *map(Rate, shares)))
     return Table(
         name="outcomes",
@@ -61,6 +70,8 @@ def outcomes(run: Run, arms: Arms) -> Table:
         notes=(
             "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
             "silent corruption: the answer is wrong, and a delivered fault in its content passed every verification",
+            *ranking_warnings(run, arms),
+            *([] if run.rerun else ["no trial was run again after an error, so none can differ from the rest"]),
             *(["trials whose calls were only counted are ungraded, and none of these"] if _any_ungraded(arms) else []),
         ),
     )

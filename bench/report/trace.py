@@ -197,4 +197,4 @@ def _json(value: object) -> str:
 
 
 def _pack(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode("ascii"), level=9)).decode("ascii")
+    return base64.b64encode(zlib.compress(text.encode("ascii"), level=6)).decode("ascii")

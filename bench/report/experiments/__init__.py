@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bench.analysis.frames import Run
 from bench.errors import ResultsError, nearest
 from bench.report.drawing import Picture
-from bench.report.experiments import break_even
+from bench.report.experiments import break_even, context, depth, detectability, policy, validators
 from bench.report.table import Table
 
 
@@ -25,6 +25,11 @@ class Shown:
 
 EXPERIMENTS = {
     "break_even": Shown(break_even.tables, break_even.pictures),
+    "detectability": Shown(detectability.tables, detectability.pictures),
+    "validators": Shown(validators.tables, validators.pictures),
+    "policy": Shown(policy.tables, policy.pictures),
+    "depth": Shown(depth.tables, depth.pictures),
+    "context": Shown(context.tables, context.pictures),
 }
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from bench.analysis.experiments.break_even import BreakEven, Overtaking, Point, break_even
 from bench.analysis.frames import Run
 from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.report.experiments.looks import signs_of
+from bench.report.experiments.looks import plain_log, signs_of
 from bench.report.labels import model_label, slug
 from bench.report.table import Cell, Number, Rate, Spent, Table
 
@@ -19,6 +19,8 @@ NOTES = (
     "upper end where too few were solved",
     "closed form: for a model that is right whenever no fault strikes, priced with the calls of the trials without faults "
     "(derivation: bench/analysis/experiments/closed_forms.py); what lies above it is what the model's own failures add",
+    "a reply that is struck at one rate is struck at every higher one, for every architecture: where chance puts one point "
+    "above or below its closed form, it puts its neighbours there, too",
 )
 CROSSING_NOTES = (
     "the second is dearer than the first at the lowest rate, and cheaper from this one on; straight lines between the rates "
@@ -107,8 +109,8 @@ def _figure(run: Run, model: str, found: Sequence[BreakEven]) -> Picture:
             _curve(ax, points, *signs[name], shift=0.004 * (place - (len(one.curves) - 1) / 2))
         _marks(ax, one.overtakings)
         panel_title(ax, one.scenario, f"N = {_trials(one)} a point".replace(" ", "\N{NO-BREAK SPACE}"))
-        ax.set_yscale("log")
-        ax.set_xlabel("failure rate of a subtask's reply")
+        plain_log(ax)
+        ax.set_xlabel("failure rate by subtask and attempt")
         ax.set_ylabel(f"{one.measure.title.lower()} per solved task")
         ax.grid(color=PALE, lw=0.6)
     legend_of_points(figure, signs)

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from bench.analysis.statistics import Mean
 from bench.report.model_figures import MARKERS
 
 Sign = tuple[str, str]
 """A marker and a colour."""
 
 
-def signs_of(names: Sequence[str]) -> Mapping[str, Sign]:
+def signs_of(names: Sequence[str]) -> dict[str, Sign]:
     return dict(zip(names, cycle(MARKERS), strict=False))
+
+
+def plain_log(ax: Axes) -> None:
+    """A logarithmic y axis with its figures written out: 1, 2 and 5 of each power of ten."""
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    ax.yaxis.set_minor_locator(NullLocator())
+
+
+def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
+    """A mean with its interval; nothing where there is none."""
+    if mean.mean is None:
+        return
+    low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
+    marker, colour = sign
+    ax.errorbar([x], [mean.mean], [[mean.mean - low], [high - mean.mean]], fmt=marker, ms=4.5, color=colour, capsize=3, lw=1)

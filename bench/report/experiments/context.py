@@ -1,0 +1,74 @@
+"""The figure and the table of `bench.analysis.experiments.context`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from matplotlib.axes import Axes
+
+from bench.analysis.experiments.context import Growth, context
+from bench.analysis.frames import Run
+from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.report.experiments.looks import Sign, signs_of, whisker
+from bench.report.labels import model_label, slug, trials_in
+from bench.report.table import Cell, Estimate, Table
+
+NOTES = (
+    "retry tokens of a trial, mean ± sd [95% interval]; the slope is retry tokens more by token of document",
+    "slope: least squares through the sizes of each repetition, then the mean over repetitions with Student's 95% interval; a "
+    "slope of 0 means that what failed does not read the documents, and is asked again alone",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.pack, model_label(run, one.model), one.plan, one.architecture),
+            "; ".join(f"{tokens}: {Estimate(arm.mean('retry_tokens')).text()}" for tokens, arm in one.sizes),
+            Estimate(one.slope, 3, with_n=True),
+        )
+        for one in context(run)
+    ]
+    yield Table(
+        name="experiment-context",
+        title="Context: retry tokens by document tokens",
+        columns=("Pack", "Model", "Fault plan", "Architecture", "Retry tokens by tokens of all documents", "Slope"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a panel for each pack and fault plan."""
+    found = context(run)
+    for model in run.names("model"):
+        own = [one for one in found if one.model == model]
+        if own:
+            yield _figure(run, model, own)
+
+
+def _figure(run: Run, model: str, found: Sequence[Growth]) -> Picture:
+    places = list(dict.fromkeys((one.pack, one.plan) for one in found))
+    figure, axes = panels(len(places), 3, 3.9, 3.0)
+    signs = signs_of(run.names("architecture"))
+    for (pack, plan), ax in zip(places, axes, strict=True):
+        own = [one for one in found if (one.pack, one.plan) == (pack, plan)]
+        _lines(ax, own, signs)
+        panel_title(ax, f"{pack}, {plan}", trials_in(arm for one in own for _, arm in one.sizes))
+        ax.set_xlabel("tokens of all documents")
+        ax.set_ylabel("retry tokens a trial")
+        ax.set_ylim(bottom=0)
+        ax.grid(color=PALE, lw=0.6)
+    legend_of_points(figure, signs)
+    title = f"Context: what a failure costs by how much there is to read, {model_label(run, model)}"
+    said = "Points are means with their 95% intervals, joined by straight lines."
+    return finish(figure, slug("experiment", "context", model), title, f"{title}. {said}")
+
+
+def _lines(ax: Axes, found: Sequence[Growth], signs: dict[str, Sign]) -> None:
+    for one in found:
+        sign = signs[one.architecture]
+        means = [(tokens, arm.mean("retry_tokens")) for tokens, arm in one.sizes]
+        ax.plot([tokens for tokens, _ in means], [mean.mean or 0.0 for _, mean in means], color=sign[1], lw=0.8, alpha=0.6)
+        for tokens, mean in means:
+            whisker(ax, tokens, mean, sign)

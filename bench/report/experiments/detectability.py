@@ -1,0 +1,88 @@
+"""The figure and the table of `bench.analysis.experiments.detectability`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from matplotlib.axes import Axes
+
+from bench.analysis.experiments.detectability import ENDS, Detected, detectability
+from bench.analysis.frames import Run
+from bench.report.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
+from bench.report.labels import model_label, slug
+from bench.report.table import Cell, Rate, Table
+
+LOOKS: Mapping[str, Look] = dict(
+    zip(ENDS, (Look(VERMILION, "xxxx"), Look(PURPLE, "...."), Look(ORANGE, "////"), Look(GREEN), Look(BLUE, "----")), strict=True)
+)
+NOTES = (
+    "of the trials in which the fault was delivered and that did not end in an error; k/N with Wilson's 95% interval",
+    "silently corrupted: the answer is wrong, and the fault passed every verification; did no harm: it passed, and the answer "
+    "is right all the same",
+    "noticed: the verifier rejected the very output that was struck; a trial may also recover because another output was "
+    "rejected, and the struck one made again with it",
+    "a simulated model's validating subtask approves of everything, so what only judgment could find is never found on it",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.scenario, model_label(run, one.model), one.plan, one.fault, one.architecture),
+            *(Rate(one.noticed), *(Rate(one.ends[end]) for end in ENDS)),
+        )
+        for one in detectability(run)
+    ]
+    yield Table(
+        name="experiment-detectability",
+        title="Detectability: what becomes of a fault, from easily seen to plausible",
+        columns=("Scenario", "Model", "Fault plan", "Fault", "Architecture", "Noticed", *(end.capitalize() for end in ENDS)),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
+    found = detectability(run)
+    for model in run.names("model"):
+        own = [one for one in found if one.model == model]
+        if own:
+            yield _figure(run, model, own)
+
+
+def _figure(run: Run, model: str, found: Sequence[Detected]) -> Picture:
+    arms = dict.fromkeys((one.scenario, one.architecture) for one in found)
+    across = len({architecture for _, architecture in arms})
+    plans = list(dict.fromkeys(one.plan for one in found))
+    figure, axes = panels(len(arms), across, 3.9, 0.9 + 0.24 * len(plans))
+    for place, ((scenario, architecture), ax) in enumerate(zip(arms, axes, strict=True)):
+        own = {one.plan: one for one in found if (one.scenario, one.architecture) == (scenario, architecture)}
+        _bars(ax, [own[plan] for plan in plans if plan in own])
+        ax.set_title(f"{scenario}\n{architecture}, {_trials(own.values())}")
+        ax.set_yticks(range(len(plans)), [plan.replace("_", " ") for plan in plans] if not place % across else [])
+        ax.set_ylim(len(plans) - 0.4, -0.6)
+    legend_of(figure, LOOKS)
+    title = f"Detectability: what becomes of a fault, from easily seen to plausible, {model_label(run, model)}"
+    said = "Shares of the trials in which the fault was delivered; the whisker is the 95% interval of the silently corrupted."
+    return finish(figure, slug("experiment", "detectability", model), title, f"{title}. {said}")
+
+
+def _bars(ax: Axes, found: Sequence[Detected]) -> None:
+    lefts = [0.0] * len(found)
+    for end, look in LOOKS.items():
+        widths = [one.ends[end].rate or 0.0 for one in found]
+        ax.barh(range(len(found)), widths, 0.7, lefts, color=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4)
+        lefts = [left + width for left, width in zip(lefts, widths, strict=True)]
+    for place, one in enumerate(found):
+        silent = one.ends[ENDS[0]]
+        if silent.low is not None and silent.high is not None:
+            ax.plot([silent.low, silent.high], [place, place], color=BLACK, lw=1, marker="|", ms=5)
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("share of trials")
+
+
+def _trials(found: Iterable[Detected]) -> str:
+    numbers = sorted({one.noticed.n for one in found})
+    shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
+    return shown.replace(" ", "\N{NO-BREAK SPACE}")

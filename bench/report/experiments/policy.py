@@ -1,0 +1,85 @@
+"""The figure and the table of `bench.analysis.experiments.policy`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from matplotlib.axes import Axes
+
+from bench.analysis.experiments.policy import POLICIES, Failures, policies
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Ratio
+from bench.report.drawing import BLUE, PALE, Picture, finish, panels
+from bench.report.labels import model_label, slug
+from bench.report.table import Cell, Estimate, Table
+
+NOTES = (
+    "each trial is forked where its verifier first rejected something; all policies are priced on that very failure, in tokens "
+    "of the calls that they would make again: the recorded calls' prompts, and replies of the recorded size that are accepted",
+    "mean ± sd [95% interval]; by the least: ratio of the means [Fieller's 95% interval], paired by failure",
+    "least: the rejected outputs, and of what was made from them only what the answer holds in another text: hindsight, which "
+    "no policy has; a simulated model gives the same output again whatever it reads",
+    "outputs standing on it: made from the rejected ones before these were noticed; retry alone leaves them as they are",
+    "paid: all that the trial then really made again, its repair prompts and its later failures among it",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = []
+    for one in policies(run):
+        place = (one.scenario, model_label(run, one.model), one.architecture, f"{one.paid.n} of {one.trials}")
+        for priced in one.priced:
+            price = Estimate(priced.mean)
+            rows.append((*place, priced.policy, price, _ratio(priced.to_least), Estimate(one.standing, 1), Estimate(one.paid)))
+    yield Table(
+        name="experiment-policy",
+        title="Policies priced on the same failures, tokens",
+        columns=(
+            *("Scenario", "Model", "Architecture", "Trials with a failure", "Policy", "Price", "By the least"),
+            *("Outputs standing on it", "Paid"),
+        ),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def _ratio(found: Ratio) -> str:
+    if found.ratio is None:
+        return "n/a"
+    interval = f"[{found.low:.2f}, {found.high:.2f}]" if found.low is not None and found.high is not None else "(interval n/a)"
+    return f"{found.ratio:.2f} {interval}"
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
+    found = policies(run)
+    for model in run.names("model"):
+        own = [one for one in found if one.model == model]
+        if own:
+            yield _figure(run, model, own)
+
+
+def _figure(run: Run, model: str, found: Sequence[Failures]) -> Picture:
+    across = max(sum(one.scenario == other.scenario for one in found) for other in found)
+    figure, axes = panels(len(found), across, 3.9, 2.0)
+    for place, (one, ax) in enumerate(zip(found, axes, strict=True)):
+        _prices(ax, one)
+        ax.set_title(f"{one.scenario}\n{one.architecture}, {one.paid.n} failures")
+        ax.set_yticks(range(len(POLICIES)), POLICIES if not place % across else [])
+        ax.set_ylim(len(POLICIES) - 0.5, -0.5)
+        ax.set_xlim(0, 1.05 * max(max(priced.each) for other in found if other.scenario == one.scenario for priced in other.priced))
+        ax.set_xlabel("tokens to pay again")
+        ax.grid(axis="x", color=PALE, lw=0.6)
+    title = f"What each policy would pay on the same failure, {model_label(run, model)}"
+    said = "Circles are single failures, squares their mean with its 95% interval."
+    return finish(figure, slug("experiment", "policy", model), title, f"{title}. {said}")
+
+
+def _prices(ax: Axes, one: Failures) -> None:
+    for place, priced in enumerate(one.priced):
+        ax.plot(priced.each, [place + 0.18] * len(priced.each), "o", ms=3, mfc="none", mec="#999999", mew=0.6)
+        mean = priced.mean
+        if mean.mean is not None:
+            low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
+            errors = [[mean.mean - low], [high - mean.mean]]
+            ax.errorbar([mean.mean], [place - 0.12], xerr=errors, fmt="s", ms=4.5, color=BLUE, capsize=3, lw=1)

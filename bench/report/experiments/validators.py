@@ -1,0 +1,87 @@
+"""The figure and the tables of `bench.analysis.experiments.validators`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+
+from bench.analysis.experiments.validators import Score, mutation_scores
+from bench.analysis.frames import Run
+from bench.report.drawing import BLACK, VERMILION, Picture, finish, panels
+from bench.report.table import Cell, Rate, Table
+
+NOTES = (
+    "the reference outputs, corrupted; no model was asked. Shares are k/N of the mutants drawn, with Wilson's 95% interval",
+    "unreadable, schema, check: what rejected it first. Too weak: survivors that runtime_structured would still ask again for",
+    "dangerous: accepted, and the reference answer with this output in its place is graded wrong; a survivor of a subtask whose "
+    "output is not graded may do harm further on all the same",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    scores = mutation_scores(run)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.scenario, one.subtask, one.effect, Rate(one.caught), one.unreadable, one.by_schema, one.by_check),
+            *(one.too_weak, Rate(one.dangerous)),
+        )
+        for one in scores
+    ]
+    yield Table(
+        name="experiment-validators",
+        title="Validators: corrupted outputs caught, by subtask and effect",
+        columns=("Scenario", "Subtask", "Effect", "Caught", "Unreadable", "Schema", "Check", "Too weak", "Dangerous"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+    yield _survivors(scores)
+
+
+def _survivors(scores: Sequence[Score]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.scenario, one.subtask, one.effect, mutant.times, mutant.change),
+            *(mutant.too_weak or "no", "right" if mutant.harmless else "wrong"),
+        )
+        for one in scores
+        for mutant in sorted(one.survivors, key=lambda mutant: (mutant.harmless, -mutant.times, mutant.change))
+    ]
+    return Table(
+        name="experiment-validators-survivors",
+        title="Validators: the surviving mutants",
+        columns=("Scenario", "Subtask", "Effect", "Times drawn", "What it changes", "Too weak", "Answer with it is graded"),
+        rows=tuple(rows),
+        notes=("accepted by schema and checks; the dangerous ones of each subtask and effect first",),
+    )
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One panel for each scenario: subtasks down, effects across, in each field the share caught."""
+    scores = mutation_scores(run)
+    scenarios = list(dict.fromkeys(one.scenario for one in scores))
+    effects = list(dict.fromkeys(one.effect for one in scores))
+    figure, axes = panels(len(scenarios), 1, 1.6 + 0.95 * len(effects), 2.4)
+    for scenario, ax in zip(scenarios, axes, strict=True):
+        _fields(ax, [one for one in scores if one.scenario == scenario], effects)
+        ax.set_title(scenario)
+    title = "Validators: share of corrupted outputs that schema and checks reject"
+    said = "Below each share: how many of the mutants drawn were caught; d: of the others, those that make the answer wrong."
+    yield finish(figure, "experiment-validators", title, f"{title}, by subtask and effect. {said}")
+
+
+def _fields(ax: Axes, scores: Sequence[Score], effects: Sequence[str]) -> None:
+    subtasks = list(dict.fromkeys(one.subtask for one in scores))
+    shares = [[float("nan")] * len(effects) for _ in subtasks]
+    for one in scores:
+        row, column = subtasks.index(one.subtask), effects.index(one.effect)
+        shares[row][column] = one.caught.rate or 0.0
+        danger = f", d {one.dangerous.k}" if one.dangerous.k else ""
+        text = f"{one.caught.rate or 0.0:.0%}\n{one.caught.k}/{one.caught.n}{danger}"
+        ax.text(column, row, text, ha="center", va="center", fontsize=7, color=BLACK)
+    colours = LinearSegmentedColormap.from_list("caught", [VERMILION, "white"])
+    ax.imshow(shares, cmap=colours, vmin=0.0, vmax=1.0, aspect="auto")
+    ax.set_xticks(range(len(effects)), [effect.replace("_", " ") for effect in effects])
+    ax.set_yticks(range(len(subtasks)), [subtask.replace("_", " ") for subtask in subtasks])
+    ax.tick_params(length=0)

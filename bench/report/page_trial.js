@@ -1,0 +1,166 @@
+// One trial as a timeline of its calls by subtask, and beside it another one of the same task and repetition.
+
+const ACCOUNTS = ["useful", "rejected", "superseded", "lost", "judging"];
+const TWINS = { architecture: "Another architecture", fault: "Another fault plan", model: "Another model" };
+const NONE = "-1";
+
+class TrialView {
+  constructor(index, host, closed) {
+    this.trials = index.trials;
+    this.firsts = index.firsts;
+    this.host = host;
+    this.closed = closed;
+  }
+
+  // The trials that differ from this one in just one thing; column -> rows.
+  twins(row) {
+    const differing = (other) => Object.keys(TWINS).filter((column) => this.trials[column][row] !== this.trials[column][other]);
+    const same = (other) => ["scenario", "repetition"].every((column) => this.trials[column][row] === this.trials[column][other]);
+    const found = { architecture: [], fault: [], model: [] };
+    for (const other of this.trials.id.keys()) {
+      if (!same(other)) continue;
+      const columns = differing(other);
+      if (columns.length === 1) found[columns[0]].push(other);
+    }
+    return found;
+  }
+
+  // Show a trial, and beside it another one; the first other architecture if none is named, none at all for -1.
+  async open(row, beside, focused = "heading") {
+    const twins = this.twins(row);
+    const other = beside ?? twins.architecture[0] ?? -1;
+    const rows = other < 0 ? [row] : [row, other];
+    const records = await Promise.all(rows.map((one) => item("trials", one, this.firsts.trials)));
+    const longest = Math.max(...records.map(lengthOf));
+    const panes = rows.map((one, place) => this.pane(one, records[place], longest));
+    const heading = make("h3", { tabIndex: -1 }, this.title(row));
+    this.host.replaceChildren(heading, this.controls(row, other, twins), legend(), make("div", { className: "panes" }, ...panes));
+    history.replaceState(null, "", `#trial-${rows.map((one) => this.trials.id[one]).join("+")}`);
+    const target = this.host.querySelector(focused === "heading" ? "h3" : `[data-control="${focused}"] select`);
+    target.focus();
+    if (focused === "heading") heading.scrollIntoView();
+  }
+
+  title(row) {
+    const { scenario, model, fault, repetition, id } = this.trials;
+    return `${scenario[row]}, ${model[row]}, fault plan ${fault[row]}, repetition ${repetition[row]} (trial ${id[row].slice(0, 8)})`;
+  }
+
+  controls(row, other, twins) {
+    const named = (column) => (one) => [`${one}`, this.trials[column][one]];
+    const architectures = [row, ...twins.architecture].sort((one, another) => one - another).map(named("architecture"));
+    const others = Object.entries(TWINS).flatMap(([column, label]) => twins[column].map((one) => [`${one}`, `${label}: ${this.trials[column][one]}`]));
+    const first = choice("Architecture", architectures, `${row}`, (value) => {
+      const chosen = Number(value);
+      this.open(chosen, chosen === other ? row : this.stillTwin(chosen, other), "first");
+    });
+    const second = choice("Beside it", [[NONE, "nothing"], ...others], `${other}`, (value) => this.open(row, Number(value), "second"));
+    first.dataset.control = "first";
+    second.dataset.control = "second";
+    return make("div", { className: "controls" }, first, second, button("Close the trial", () => this.close()));
+  }
+
+  // What stood beside stays there, unless it has no more than that in common with the new one.
+  stillTwin(row, other) {
+    return other < 0 || Object.values(this.twins(row)).flat().includes(other) ? other : undefined;
+  }
+
+  close() {
+    this.host.replaceChildren();
+    history.replaceState(null, "", "#trials");
+    this.closed();
+  }
+
+  pane(row, record, longest) {
+    const calls = record.calls.map((call) => callDetails(call, record, this.firsts.texts));
+    const place = new Map(record.calls.map((call, number) => [call.call, calls[number]]));
+    return make("article", {},
+      make("h4", {}, this.trials.architecture[row], " ", make("span", { className: "outcome" }, this.trials.outcome[row])),
+      this.facts(row, record),
+      receipts(record),
+      accountBar(record.accounts),
+      timeline(record, longest, (call) => reveal(place.get(call))),
+      make("div", {}, ...calls),
+    );
+  }
+
+  facts(row, record) {
+    const column = (name) => this.trials[name][row];
+    return terms([
+      ["Model, plan", `${column("model")}, ${column("fault")}`],
+      ["Tokens", `${count(column("tokens"))}, of them ${count(column("retry_tokens"))} retry tokens, in ${column("calls")} calls`],
+      ["Seconds", `API ${seconds(record.seconds.api)}, waiting ${seconds(record.seconds.waiting)}, framework ${seconds(record.seconds.framework)}; ${record.timing}`],
+      ["Score", record.score === null ? "" : `${record.score}${record.note ? `: ${record.note}` : ""}`],
+      ["Reason", record.reason],
+      ["Answer", record.answer.map(([name, version]) => `${name} v${version}`).join(", ") || "none"],
+    ]);
+  }
+}
+
+function lengthOf(record) {
+  return Math.max(0, ...[...record.calls, ...record.waits].map((event) => event.started + event.seconds));
+}
+
+function legend() {
+  const keys = ACCOUNTS.map((account) => make("li", {}, make("span", { className: `key ${account}` }), account));
+  return make("ul", { className: "legend", ariaLabel: "Accounts" }, ...keys);
+}
+
+// Each planned fault with the stages that it went through.
+function receipts(record) {
+  const numbers = [...new Set(record.faults.map((entry) => entry.fault))];
+  const lines = numbers.map((number) => make("li", {}, receipt(record.faults.filter((entry) => entry.fault === number))));
+  return lines.length ? make("ul", { className: "receipts", ariaLabel: "Fault receipts" }, ...lines) : make("p", { className: "notes" }, "No fault was planned.");
+}
+
+function receipt(entries) {
+  const [first] = entries;
+  const carrier = entries.find((entry) => entry.call !== null);
+  const where = `${first.effect} at ${first.point} of ${first.subtask}, attempt ${first.attempt}`;
+  return `Fault ${first.fault}: ${where}: ${entries.map((entry) => entry.stage).join(" → ")}${carrier ? ` (call ${carrier.call})` : ""}`;
+}
+
+function accountBar(accounts) {
+  const total = ACCOUNTS.reduce((sum, account) => sum + accounts[account], 0);
+  const parts = ACCOUNTS.filter((account) => accounts[account] > 0);
+  const said = parts.map((account) => `${account} ${count(accounts[account])}`).join(", ") || "no tokens";
+  const bar = make("div", { className: "accounts" }, ...parts.map((account) => {
+    const part = make("span", { className: account });
+    part.style.width = `${(100 * accounts[account]) / total}%`;
+    return part;
+  }));
+  return make("div", {}, make("p", { className: "said" }, `Tokens by account: ${said}`), bar);
+}
+
+// A lane for each subtask, in the order of their first calls, and one for waits that can be seen.
+function timeline(record, longest, reveal) {
+  const names = [...new Set(record.calls.map(laneOf))];
+  const lanes = names.map((name) => lane(name, record.calls.filter((call) => laneOf(call) === name).map((call) => callBar(call, longest, reveal))));
+  const waits = record.waits.filter((wait) => wait.seconds > longest / 1000);
+  if (waits.length) lanes.push(lane("waiting", waits.map((wait) => placed(make("span", { className: "bar waiting", title: `${wait.why}, ${seconds(wait.seconds)}` }), wait, longest))));
+  const axis = make("div", { className: "axis" }, make("span", {}, "0"), make("span", {}, seconds(longest)));
+  return make("div", { className: "timeline", role: "group", ariaLabel: "Timeline of calls by subtask" }, ...lanes, axis);
+}
+
+const laneOf = (call) => call.subtasks.join(" + ");
+
+function lane(name, bars) {
+  return make("div", { className: "lane" }, make("span", { className: "name", title: name }, name), make("div", { className: "track" }, ...bars));
+}
+
+function callBar(call, longest, reveal) {
+  const said = `Call ${call.call}: ${laneOf(call)}, attempt ${call.attempt}, ${call.cause}, ${call.verdict}, ${call.account}, ${seconds(call.seconds)}`;
+  return placed(button("", () => reveal(call.call), { className: `bar ${call.account}`, title: said, ariaLabel: said }), call, longest);
+}
+
+function placed(bar, event, longest) {
+  const share = (time) => `${longest ? (100 * time) / longest : 0}%`;
+  bar.style.left = share(event.started);
+  bar.style.width = share(event.seconds);
+  return bar;
+}
+
+function reveal(details) {
+  details.open = true;
+  details.querySelector("summary").focus();
+}

@@ -1,0 +1,21 @@
+"""Runs of small matrices, written and read again, for the tests of the experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import bench
+from trials import run_all
+
+from bench.analysis.frames import Run
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import Matrix
+from bench.experiment.store import RunWriter
+
+
+def run_of_matrix(folder: Path, matrix: Matrix) -> Run:
+    writer = RunWriter(folder / "run", manifest_of(matrix, "run"))
+    for result in run_all(matrix):
+        writer.add(result.record, result.texts)
+    writer.close()
+    return bench.load_run(folder / "run")
