@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nox
 
 nox.needs_version = ">=2025.2"
@@ -10,7 +12,7 @@ nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_venv = "yes"
 nox.options.default_venv_backend = "virtualenv"
 
-RECORDED = "recorded:paper-qwen2.5-coder-1.5b-instruct"
+RECORDED, RECORDED_SO_FAR = "recorded:paper-qwen2.5-coder-1.5b-instruct", "6"
 CONSTRAINTS = ("-c", "constraints.txt")
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
@@ -28,7 +30,7 @@ def bench(session: nox.Session) -> None:
     Another model: nox -s bench -- --model gpt-4
     """
     install(session)
-    model = [] if "--model" in session.posargs else ["--model", RECORDED]
+    model = [] if "--model" in session.posargs else ["--model", RECORDED, "--repetitions", RECORDED_SO_FAR]
     session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *model, *session.posargs)
 
 
@@ -52,6 +54,18 @@ def browser(session: nox.Session) -> None:
     """The report's page, driven in a headless Chromium, which must be on the path (Debian: chromium): minutes."""
     install(session, "tests", "browser")
     session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/test_report_page_in_browser.py", *session.posargs)
+
+
+@nox.session
+def latex(session: nox.Session) -> None:
+    """Every table of every report in one PDF each, by pdflatex with booktabs (Debian: texlive-latex-recommended)."""
+    for document in sorted(Path("reports").glob("*/tables/all.tex")):
+        to = Path(session.create_tmp()).resolve() / document.parent.parent.name
+        to.mkdir(exist_ok=True)
+        with session.chdir(document.parent):
+            options = ("-interaction=nonstopmode", "-halt-on-error", f"-output-directory={to}")
+            session.run("pdflatex", *options, document.name, external=True, silent=True)
+        session.log(f"{to / 'all.pdf'}")
 
 
 @nox.session

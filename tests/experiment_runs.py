@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import bench
 from trials import run_all
 
+import bench
 from bench.analysis.frames import Run
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix

@@ -37,6 +37,8 @@ def runs(tokens: Sequence[int], outcomes: str = "", **values: Any) -> list[Trial
 BEFORE = [1000, 1020, 980, 1010, 990, 1005, 995, 1000]
 SAME = [1001, 1019, 981, 1009, 991, 1004, 996, 999]
 DEARER = [1200, 1230, 1170, 1205, 1190, 1210, 1195, 1200]
+A_LITTLE_DEARER = [one + more for one, more in zip(BEFORE, [20, 90, 30, 80, 40, 70, 50, 60], strict=True)]
+"""Dearer for certain, by 35 to 75: whether by more than the margin of 50 cannot be told."""
 WILD = [500, 1800, 700, 1600, 900, 1300, 400, 1500]
 
 
@@ -54,7 +56,13 @@ def verdicts(found: Comparison) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("after", "verdict"),
-    [(SAME, "no worse"), (DEARER, "worse"), (WILD, "inconclusive"), ([one - 200 for one in BEFORE], "no worse")],
+    [
+        (SAME, "no worse"),
+        (DEARER, "worse"),
+        (WILD, "inconclusive"),
+        (A_LITTLE_DEARER, "inconclusive"),
+        ([one - 200 for one in BEFORE], "no worse"),
+    ],
 )
 def test_tokens_are_judged_by_the_interval_of_their_paired_difference(tmp_path: Path, after: list[int], verdict: str) -> None:
     assert compared(tmp_path, runs(BEFORE), runs(after), "tokens").verdict == verdict

@@ -18,6 +18,7 @@ from bench.report.table import (
     comma_separated,
     escape_latex,
     latex,
+    latex_document,
     markdown,
     text_of,
 )
@@ -71,14 +72,35 @@ def test_latex_is_a_booktabs_table_with_everything_escaped() -> None:
     assert written.index(r"\toprule") < written.index(r"\midrule") < written.index(r"\bottomrule")
 
 
-def test_a_wide_table_is_shrunk_to_the_texts_width_in_latex_and_a_narrow_one_is_not() -> None:
-    wide = latex(Table("t", "T", tuple("abcde"), (tuple("vwxyz"),)))
-    assert wide.count(r"\resizebox{\linewidth}{!}{%") == 1 and r"\end{tabular}}" in wide
-    assert "resizebox" not in latex(TABLE)
+def test_in_latex_a_table_is_shrunk_to_the_page_and_one_that_is_wider_lies_on_its_side() -> None:
+    assert latex(TABLE).count(r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%") == 1
+    assert "landscape" not in latex(TABLE)
+    wide = latex(Table("t", "T", tuple("abcde"), (("x" * 40,) * 5,)))
+    assert wide.startswith("\\begin{landscape}\n\\begin{table}") and wide.endswith("\\end{table}\n\\end{landscape}\n")
+
+
+def test_in_latex_a_long_cell_is_broken_and_a_long_table_is_continued() -> None:
+    rows = tuple((str(number), "many words " * 8) for number in range(30))
+    written = latex(Table("t", "T", ("n", "words"), rows, ("a note",)))
+    assert written.count(r"{l>{\raggedright\arraybackslash}p{5.5cm}}") == written.count(r"\begin{table}") == 2
+    assert [number for number in range(30) if f"\n{number} & " not in written] == []
+    assert written.count(r"\caption{T}") == written.count(r"\caption{T (continued)}") == 1
+    assert written.count("a note") == written.count(r"\label{tab:t}") == written.count("many words many words") / 30 / 4 == 1
+
+
+def test_a_table_without_rows_is_a_table_in_latex() -> None:
+    assert latex(Table("t", "T", ("a",), ())).count(r"\begin{tabular}") == 1
+
+
+def test_the_latex_document_warns_and_reads_every_table() -> None:
+    document = latex_document("R_1", ["SIMULATED"], [TABLE, Table("other", "T", ("a",), ())])
+    assert document.index(r"\input{demo.tex}") < document.index(r"\input{other.tex}") < document.index(r"\end{document}")
+    assert document.index(r"R\_1") < document.index("SIMULATED") < document.index(r"\input{demo.tex}")
+    assert "booktabs" in document.partition(r"\begin{document}")[0]
 
 
 def test_no_character_that_means_something_to_latex_passes() -> None:
-    assert escape_latex(r"\&%$#_{}~^") == (r"\textbackslash{}\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}")
+    assert escape_latex(r"\&%$#_{}~^|") == (r"\textbackslash{}\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}\textbar{}")
 
 
 def test_a_first_cell_in_brackets_is_no_argument_of_the_line_break_before_it() -> None:

@@ -18,7 +18,6 @@ from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.runtime.prompt import Repair
 from bench.scenario import Scenario
 
-
 EXPERIMENTS = ("break_even", "detectability", "validators", "policy", "depth", "context")
 """What a report can make of a run beyond its standing tables: `bench.report.experiments` has one module for each."""
 

@@ -58,6 +58,7 @@ def mutants_of(scenarios: Iterable[Scenario], seed: int, draws: int = DRAWS) -> 
     return [
         asdict(_mutants(scenario, subtask, name, effect, seed, draws))
         for scenario in scenarios
+        if scenario.graded
         for subtask in scenario.task.subtasks
         for name, effect in effects.items()
     ]

@@ -30,7 +30,7 @@ def compare_table(found: Comparison) -> Table:
             *found.notes,
             f"worse: the 95% interval lies beyond the margin, {100 * found.margin:g}% of A's mean (of solved: "
             f"{100 * found.margin:g} points); no worse: it lies within",
-            "each interval is at 95% by itself: of many arms one may be worse by chance; all being no worse takes no correction",
+            "each interval is at 95% by itself: of many arms one may be worse by chance; that none is takes no correction",
             "to decide: the pairs that would, were the difference the one found, with a power of 80%",
             *noted(spreads),
         ),

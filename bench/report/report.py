@@ -53,7 +53,7 @@ def contents_of(run: Run, published: Published) -> dict[str, bytes]:
         **{f"tables/{table.name}.md": markdown(table) for table in tables},
         **{f"tables/{table.name}.tex": latex(table) for table in tables},
         **{f"tables/{table.name}.csv": comma_separated(table) for table in tables},
-        "tables/all.tex": latex_document(tables),
+        "tables/all.tex": latex_document(page.title, page.warnings, tables),
     }
     return {
         **{name: text.encode() for name, text in texts.items()},

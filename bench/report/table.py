@@ -204,7 +204,7 @@ def _markdown(text: str) -> str:
 CELL = 45
 """Characters after which a cell is broken into lines."""
 
-UPRIGHT = 120
+UPRIGHT = 150
 """Characters in a row that can still be read when shrunk to an upright page's width; a wider table lies on its side."""
 
 LINES = 36
@@ -271,14 +271,15 @@ def _latex_part(table: Table, kinds: str, rows: list[list[str]], first: bool) ->
     lines += [SHRUNK, rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _latex_row(table.columns), r"\midrule"]
     lines += [_latex_row(row) for row in rows]
     lines += [r"\bottomrule", r"\end{tabular}}"]
-    lines += [rf"\par\footnotesize {escape_latex(note)}" for note in table.notes if first]
+    lines += [rf"\par\raggedright\footnotesize {escape_latex(note)}" for note in table.notes if first]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
-def latex_document(tables: Iterable[Table]) -> str:
-    """A document of all these tables, each read from its own file beside it."""
+def latex_document(title: str, warnings: Iterable[str], tables: Iterable[Table]) -> str:
+    """A document of all these tables, each read from its own file beside it, after what must be known before any number."""
+    words = [rf"\section*{{{escape_latex(title)}}}", *(escape_latex(warning) + r"\par" for warning in warnings), r"\clearpage"]
     lines = [rf"\input{{{table.name}.tex}}" + "\n" + r"\clearpage" for table in tables]
-    return PREAMBLE + "\n".join([r"\begin{document}", *lines, r"\end{document}"]) + "\n"
+    return PREAMBLE + "\n".join([r"\begin{document}", *words, *lines, r"\end{document}"]) + "\n"
 
 
 def escape_latex(text: str) -> str:

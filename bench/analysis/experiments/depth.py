@@ -60,7 +60,7 @@ def _plans_by_subtask(faults: Mapping[str, Written], pack: str, subtasks: Sequen
     plans: dict[str, str] = {}
     for plan, fault in faults.items():
         named = fault["subtask"]
-        subtask = named.get(pack) if isinstance(named, Mapping) else named
+        subtask = str(named.get(pack, "")) if isinstance(named, Mapping) else str(named)
         if subtask in subtasks:
             plans.setdefault(subtask, plan)
     return {subtask: plans[subtask] for subtask in subtasks if subtask in plans}

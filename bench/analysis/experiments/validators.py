@@ -52,7 +52,7 @@ def mutation_scores(run: Run) -> list[Score]:
     """
     found = run.manifest.get("mutants")
     if not found:
-        raise ResultsError("its manifest holds no mutants; run it again with a config that says experiment = \"validators\"")
+        raise ResultsError('its manifest holds no mutants; run it again with a config that says experiment = "validators"')
     return [_score(one) for one in found if one["made"]]
 
 

@@ -13,7 +13,11 @@ from bench.report.labels import model_label, slug
 from bench.report.table import Cell, Rate, Table
 
 LOOKS: Mapping[str, Look] = dict(
-    zip(ENDS, (Look(VERMILION, "xxxx"), Look(PURPLE, "...."), Look(ORANGE, "////"), Look(GREEN), Look(BLUE, "----")), strict=True)
+    zip(
+        ENDS,
+        (Look(VERMILION, "xxxx"), Look(PURPLE, "...."), Look(ORANGE, "////"), Look(GREEN), Look(BLUE, "----")),
+        strict=True,
+    )
 )
 NOTES = (
     "of the trials in which the fault was delivered and that did not end in an error; k/N with Wilson's 95% interval",

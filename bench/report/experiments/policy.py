@@ -67,7 +67,9 @@ def _figure(run: Run, model: str, found: Sequence[Failures]) -> Picture:
         ax.set_title(f"{one.scenario}\n{one.architecture}, {one.paid.n} failures")
         ax.set_yticks(range(len(POLICIES)), POLICIES if not place % across else [])
         ax.set_ylim(len(POLICIES) - 0.5, -0.5)
-        ax.set_xlim(0, 1.05 * max(max(priced.each) for other in found if other.scenario == one.scenario for priced in other.priced))
+        ax.set_xlim(
+            0, 1.05 * max(max(priced.each) for other in found if other.scenario == one.scenario for priced in other.priced)
+        )
         ax.set_xlabel("tokens to pay again")
         ax.grid(axis="x", color=PALE, lw=0.6)
     title = f"What each policy would pay on the same failure, {model_label(run, model)}"

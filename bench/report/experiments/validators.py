@@ -15,8 +15,8 @@ from bench.report.table import Cell, Rate, Table
 NOTES = (
     "the reference outputs, corrupted; no model was asked. Shares are k/N of the mutants drawn, with Wilson's 95% interval",
     "unreadable, schema, check: what rejected it first. Too weak: survivors that runtime_structured would still ask again for",
-    "dangerous: accepted, and the reference answer with this output in its place is graded wrong; a survivor of a subtask whose "
-    "output is not graded may do harm further on all the same",
+    "dangerous: accepted, and the reference answer with this output in its place is graded wrong; a survivor whose own subtask "
+    "is not graded may do harm further on all the same",
 )
 
 

@@ -1,0 +1,295 @@
+"""Each experiment's analysis on small cases that can be reckoned by hand, and each shipped config from run to report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiment_runs import run_of_matrix
+from records import accepted, called, committed, edit_manifest, experiment, fault, rejected, run_of, trial, write_run
+from trials import ROOTS, Fault, matrix_of
+
+import bench
+from bench.analysis.experiments.context import context
+from bench.analysis.experiments.depth import depth
+from bench.analysis.experiments.detectability import detectability
+from bench.analysis.experiments.plans import failure_rates
+from bench.analysis.experiments.policy import Fork, fork_of, policies
+from bench.analysis.experiments.validators import mutation_scores
+from bench.analysis.frames import Run
+from bench.errors import ConfigError, ResultsError
+from bench.experiment.config import EXPERIMENTS, load_config
+from bench.experiment.matrix import build_matrix
+from bench.experiment.mutants import mutants_of
+from bench.experiment.record import TrialRecord
+from bench.packs import load_pack
+from bench.report.drawing import style
+from bench.report.experiments import EXPERIMENTS as SHOWN
+from bench.report.experiments import experiment_pictures, experiment_tables
+from bench.report.table import markdown
+from bench.runtime.events import Answered, Committed, Event
+
+CONFIGS = ROOTS[0].parent / "configs"
+NO_PLANS: Mapping[str, list[Fault]] = {}
+MISSING: Fault = {"point": "output", "effect": "missing_field", "attempts": [1]}
+
+
+def with_plans(
+    folder: Path, records: list[TrialRecord], plans: Mapping[str, list[Fault]] = NO_PLANS, experiment: str | None = None
+) -> Run:
+    """A run of these records, whose config has these fault plans."""
+    write_run(folder, records)
+    config = {**bench.load_run(folder).manifest["config"], "experiment": experiment, "max_attempts": 3}
+    written = {
+        name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **one} for one in faults]}
+        for name, faults in plans.items()
+    }
+    edit_manifest(folder, config={**config, "plan": written})
+    return bench.load_run(folder)
+
+
+# The config
+
+
+def test_each_experiment_that_a_config_may_name_has_its_table_and_figure() -> None:
+    assert set(SHOWN) == set(EXPERIMENTS)
+
+
+def test_an_unknown_experiment_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
+    path = tmp_path / "break_even.toml"
+    text = (CONFIGS / "break_even.toml").read_text()
+    path.write_text(text.replace('experiment = "break_even"', 'experiment = "brake_even"'))
+    with pytest.raises(ConfigError, match="unknown experiment 'brake_even'; did you mean 'break_even'"):
+        load_config(path, {})
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(name: str, tmp_path: Path) -> None:
+    matrix = build_matrix(load_config(CONFIGS / f"{name}.toml", {"repetitions": 2}), ROOTS[:1], "code")
+    assert matrix.config.experiment == name
+    run = run_of_matrix(tmp_path, matrix)
+    assert not (run.trials["outcome"] == "error").any()
+    tables = experiment_tables(run)
+    with style():
+        pictures = experiment_pictures(run)
+    assert pictures and tables[0].rows
+    names = [table.name for table in tables] + [picture.name for picture in pictures]
+    assert all(name.startswith("experiment-") for name in names)
+    if name != "validators":  # which is about no model
+        assert all("SIMULATED" in markdown(table) for table in tables)
+        assert all("SIMULATED" in picture.caption for picture in pictures)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_run_that_lacks_what_its_experiment_needs_says_so_in_one_line(name: str, tmp_path: Path) -> None:
+    run = with_plans(tmp_path / "run", [trial()], experiment=name)
+    [table] = experiment_tables(run)
+    [[said]] = table.texts()
+    assert (said.startswith(f"experiment '{name}': ") and "needs" in said) or "holds no mutants" in said
+    assert experiment_pictures(run) == []
+
+
+def test_a_run_of_an_experiment_that_this_version_does_not_know_says_so(tmp_path: Path) -> None:
+    run = with_plans(tmp_path / "run", [trial()], experiment="dept")
+    assert [table.texts() for table in experiment_tables(run)] == [[["experiment 'dept': is unknown; did you mean 'depth'?"]]]
+
+
+def test_a_run_without_an_experiment_shows_none(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", experiment())
+    assert experiment_tables(run) == []
+    assert experiment_pictures(run) == []
+
+
+# Break-even
+
+
+def test_failure_rates_are_of_plans_with_one_chance_at_every_subtask(tmp_path: Path) -> None:
+    records = [trial(plan=plan) for plan in ("high", "none", "low", "once", "here")]
+    chance = {"point": "output", "effect": "missing_field"}
+    plans: dict[str, list[Fault]] = {
+        "high": [{**chance, "probability": 0.5}],
+        "low": [{**chance, "probability": 0.1}],
+        "once": [MISSING],
+        "here": [{**chance, "probability": 0.1, "subtask": "b"}],
+    }
+    assert failure_rates(with_plans(tmp_path / "run", records, plans)) == {"none": 0.0, "low": 0.1, "high": 0.5}
+
+
+# Detectability
+
+
+def ended(repetition: int, outcome: Any, *stages: Any) -> TrialRecord:
+    calls = [called(1, "a"), called(2, "b")]
+    return trial(plan="bad", repetition=repetition, outcome=outcome, events=[*fault("planned", "delivered", *stages), *calls])
+
+
+def test_each_trial_in_which_the_fault_arrived_has_one_end(tmp_path: Path) -> None:
+    records = [
+        ended(1, "wrong", "unnoticed"),
+        ended(2, "wrong", "seen", "recovered"),
+        ended(3, "gave_up", "seen", "gave_up"),
+        ended(4, "solved", "seen", "recovered"),
+        ended(5, "solved", "recovered"),  # made again because another output was rejected
+        ended(6, "solved", "unnoticed"),
+        ended(7, "error", "seen"),
+        trial(plan="bad", repetition=8, events=[*fault("planned", "moot"), called(2, "b")]),
+    ]
+    [found] = detectability(with_plans(tmp_path / "run", records, {"bad": [MISSING]}))
+    assert {end: (share.k, share.n) for end, share in found.ends.items()} == {
+        "silently corrupted": (1, 6),
+        "wrong otherwise": (1, 6),
+        "gave up": (1, 6),
+        "recovered": (2, 6),
+        "did no harm": (1, 6),
+    }
+    assert (found.noticed.k, found.noticed.n) == (3, 6)
+    assert found.fault == "missing_field at output, attempt 1"
+
+
+def test_a_retry_alone_fails_where_nobody_looks_again_and_where_the_value_is_plausible(tmp_path: Path) -> None:
+    at: Fault = {"subtask": "total", "attempts": [1]}
+    plans: dict[str, list[Fault]] = {
+        "missing": [{"point": "output", "effect": "missing_field", **at}],
+        "lost": [{"point": "state", "effect": "missing_field", **at}],
+        "wrong": [{"point": "output", "effect": "wrong_value", **at}],
+    }
+    run = run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=4))
+    rates = {(one.plan, one.architecture): {end: share.k for end, share in one.ends.items()} for one in detectability(run)}
+    assert rates["missing", "runtime_structured"]["recovered"] == 4
+    assert rates["lost", "runtime_structured"]["silently corrupted"] == 4
+    assert rates["lost", "static"]["recovered"] == 4, "who verifies at a checkpoint looks at what is really there"
+    assert rates["wrong", "runtime_structured"]["recovered"] < 4
+
+
+# Validators
+
+
+def test_structural_mutants_never_survive_and_plausible_ones_are_graded() -> None:
+    tiny = load_pack("tiny", ROOTS)
+    found = {(one["subtask"], one["effect"]): one for one in mutants_of([tiny], seed=1, draws=12)}
+    assert {effect for _, effect in found} >= {"missing_field", "wrong_value", "stale", "truncated", "empty", "refusal"}
+    for (_, effect), one in found.items():
+        assert sum(one["caught"].values()) + sum(survivor["times"] for survivor in one["survivors"]) == one["made"] <= 12
+        if effect in ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal"):
+            assert one["survivors"] == (), effect
+    survivors = found["total", "wrong_value"]["survivors"]
+    assert survivors and not any(survivor["harmless"] for survivor in survivors)
+    assert all("total: " in survivor["change"] or "unit: " in survivor["change"] for survivor in survivors)
+    assert mutants_of([tiny], seed=1, draws=12) == list(found.values()), "the same seed makes the same mutants"
+
+
+def test_a_mutation_score_counts_what_was_drawn(tmp_path: Path) -> None:
+    survivors = [
+        {"change": "x", "times": 3, "too_weak": "", "harmless": False},
+        {"change": "y", "times": 2, "too_weak": "unsure", "harmless": True},
+    ]
+    plain = {"scenario": "demo", "subtask": "a", "effect": "wrong_value"}
+    mutants = [
+        {**plain, "made": 10, "caught": {"check": 1, "schema": 2, "cut_off": 2}, "survivors": survivors},
+        {**plain, "effect": "stale", "made": 0, "caught": {}, "survivors": []},
+    ]
+    edit_manifest(write_run(tmp_path / "run", [trial()]), mutants=mutants)
+    [score] = mutation_scores(bench.load_run(tmp_path / "run"))
+    assert (score.caught.k, score.caught.n, score.dangerous.k, score.dangerous.n) == (5, 10, 3, 10)
+    assert (score.unreadable, score.by_schema, score.by_check, score.too_weak) == (2, 2, 1, 2)
+
+
+# Policy
+
+
+def handed_on(second_c: str = "d") -> list[Event]:
+    """a, then b and c made from it, d made from b; all handed on, then a is rejected, and a, b, c, d are made again."""
+    first: list[Event] = [
+        *(called(1, "a", tokens=(1, 0)), committed(1, "a")),
+        *(called(2, "b", tokens=(10, 0)), committed(2, "b", made_from=[("doc", 0)])),
+        *(called(3, "c", tokens=(100, 0)), committed(3, "c", made_from=[("a", 1)])),
+        *(called(4, "d", tokens=(1000, 0)), committed(4, "d", made_from=[("c", 1), ("b", 1)])),
+        rejected(1, "a"),
+    ]
+    again: list[Event] = [
+        *(called(5, "a", cause="retry", tokens=(2, 0), attempt=2), committed(5, "a", 2)),
+        called(6, "c", cause="rerun", tokens=(200, 0), attempt=2),
+        Committed("c", 2, 6, True, second_c, (("a", 2, "d"),)),
+        *(called(7, "d", cause="rerun", tokens=(2000, 0), attempt=2), committed(7, "d", 2, made_from=[("c", 2), ("b", 1)])),
+    ]
+    return [*first, *again, Answered((("a", 2), ("b", 1), ("c", 2), ("d", 2)))]
+
+
+def prices(found: Fork | None) -> list[int]:
+    assert found is not None
+    return list(found.prices.values())
+
+
+def test_policies_are_priced_by_the_calls_that_they_would_make_again() -> None:
+    found = fork_of(handed_on())
+    assert prices(found) == [1111, 1111, 1101, 1, 1], "b was not made from a, so nothing invalidates it"
+    assert found and (found.standing, found.paid) == (2, 2202)
+
+
+def test_the_least_holds_what_came_out_different() -> None:
+    assert prices(fork_of(handed_on(second_c="other"))) == [1111, 1111, 1101, 1, 101]
+
+
+def test_without_an_answer_nobody_knows_what_would_have_come_out_different() -> None:
+    assert prices(fork_of(handed_on(second_c="other")[:-1]))[-1] == 1
+
+
+def test_a_call_that_does_all_the_work_is_paid_once_by_every_policy() -> None:
+    events: list[Event] = [called(1, "a", "b", tokens=(50, 5)), accepted(1, "a"), rejected(1, "b")]
+    assert prices(fork_of(events)) == [55] * 5
+
+
+def test_what_is_rejected_together_is_mended_together() -> None:
+    calls: list[Event] = [called(number, name, tokens=(10**number, 0)) for number, name in ((1, "a"), (2, "b"), (3, "c"))]
+    events: list[Event] = [*calls, rejected(2, "b"), rejected(3, "c")]
+    assert prices(fork_of(events))[3] == 1100
+
+
+def test_a_trial_in_which_nothing_was_rejected_has_no_fork() -> None:
+    assert fork_of(handed_on()[:8]) is None
+
+
+def test_static_pays_about_what_a_rerun_from_there_is_priced_at(tmp_path: Path) -> None:
+    run = run_of_matrix(tmp_path, matrix_of(plans={"once": [{**MISSING, "subtask": "total"}]}, repetitions=3))
+    found = {one.architecture: one for one in policies(run)}
+    there = next(one.mean.mean for one in found["static"].priced if one.policy == "rerun from there")
+    assert there == pytest.approx(found["static"].paid.mean, rel=0.05)
+    alone = next(one for one in found["runtime_structured"].priced if one.policy == "retry alone")
+    assert alone.to_least.ratio == 1.0 and (found["static"].paid.n, found["static"].trials) == (3, 3)
+
+
+# Depth and context
+
+
+def test_depth_counts_a_subtask_that_two_plans_strike_once(tmp_path: Path) -> None:
+    plans: dict[str, list[Fault]] = {
+        name: [{**MISSING, "subtask": {"tiny": subtask}}]
+        for name, subtask in (("p1", "gather"), ("p2", "total"), ("p3", "review"), ("p4", "review"))
+    }
+    found = depth(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=2)))
+    static = [(one.subtask, one.position, one.length, one.ahead) for one in found if one.architecture == "static"]
+    assert static == [("gather", 1, 3, 1), ("total", 2, 3, 2), ("review", 3, 3, 1)]
+    assert all(one.retry_tokens.n == 2 and one.retry_tokens.mean for one in found)
+
+
+def test_the_slope_is_the_mean_of_the_slopes_of_the_repetitions(tmp_path: Path) -> None:
+    def paid(scenario: str, repetition: int, tokens: int) -> TrialRecord:
+        events = [called(1, "a"), called(2, "a", cause="retry", tokens=(tokens, 0), attempt=2)]
+        return trial("static", "none", repetition, scenario=scenario, events=events)
+
+    records = [paid("demo", 1, 100), paid("demo", 2, 100), paid("demo:big", 1, 300), paid("demo:big", 2, 500)]
+    folder = write_run(tmp_path / "run", [*records, paid("demo:big", 3, 9999)])
+    sizes = {"demo": {"document_tokens": 50}, "demo:big": {"document_tokens": 250}}
+    edit_manifest(folder, scenarios=sizes)
+    [found] = context(bench.load_run(folder))
+    assert [tokens for tokens, _ in found.sizes] == [50, 250]
+    assert found.slope.n == 2, "repetition 3 lacks a size"
+    assert found.slope.mean == pytest.approx((1.0 + 2.0) / 2)
+
+
+def test_context_needs_to_know_how_large_the_documents_are(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [trial(scenario="demo"), trial(scenario="demo:big")])
+    with pytest.raises(ResultsError, match="two sizes or more"):
+        context(run)
