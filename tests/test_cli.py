@@ -54,7 +54,8 @@ def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path
     assert [(trial.outcome, trial.tokens, trial.api_seconds) for trial in again] == [
         (trial.outcome, trial.tokens, trial.api_seconds) for trial in live
     ]
-    assert "recorded:small-simulated (SIMULATED)" in (tmp_path / "reports" / "small-simulated-replay" / "report.html").read_text()
+    page = tmp_path / "reports" / "small-simulated-replay" / "report.html"
+    assert "recorded:small-simulated (SIMULATED)" in page.read_text()
 
 
 def test_what_a_recording_does_not_hold_ends_in_one_line_that_says_how_to_record_it(tmp_path: Path) -> None:

@@ -134,17 +134,18 @@ def test_each_trial_in_which_the_fault_arrived_has_one_end(tmp_path: Path) -> No
         ended(5, "solved", "recovered"),  # made again because another output was rejected
         ended(6, "solved", "unnoticed"),
         ended(7, "error", "seen"),
+        ended(9, "wrong", "unnoticed"),
         trial(plan="bad", repetition=8, events=[*fault("planned", "moot"), called(2, "b")]),
     ]
     [found] = detectability(with_plans(tmp_path / "run", records, {"bad": [MISSING]}))
     assert {end: (share.k, share.n) for end, share in found.ends.items()} == {
-        "silently corrupted": (1, 6),
-        "wrong otherwise": (1, 6),
-        "gave up": (1, 6),
-        "recovered": (2, 6),
-        "did no harm": (1, 6),
+        "silently corrupted": (2, 7),
+        "wrong otherwise": (1, 7),
+        "gave up": (1, 7),
+        "recovered": (2, 7),
+        "did no harm": (1, 7),
     }
-    assert (found.noticed.k, found.noticed.n) == (3, 6)
+    assert (found.noticed.k, found.noticed.n) == (3, 7)
     assert found.fault == "missing_field at output, attempt 1"
 
 
@@ -200,12 +201,13 @@ def test_a_mutation_score_counts_what_was_drawn(tmp_path: Path) -> None:
 
 
 def handed_on(second_c: str = "d") -> list[Event]:
-    """a, then b and c made from it, d made from b; all handed on, then a is rejected, and a, b, c, d are made again."""
+    """c is made from a, d from b and c, e from b; all are handed on, then a is rejected, and a, c and d are made again."""
     first: list[Event] = [
         *(called(1, "a", tokens=(1, 0)), committed(1, "a")),
         *(called(2, "b", tokens=(10, 0)), committed(2, "b", made_from=[("doc", 0)])),
         *(called(3, "c", tokens=(100, 0)), committed(3, "c", made_from=[("a", 1)])),
         *(called(4, "d", tokens=(1000, 0)), committed(4, "d", made_from=[("c", 1), ("b", 1)])),
+        *(called(8, "e", tokens=(10000, 0)), committed(8, "e", made_from=[("b", 1)])),
         rejected(1, "a"),
     ]
     again: list[Event] = [
@@ -214,7 +216,7 @@ def handed_on(second_c: str = "d") -> list[Event]:
         Committed("c", 2, 6, True, second_c, (("a", 2, "d"),)),
         *(called(7, "d", cause="rerun", tokens=(2000, 0), attempt=2), committed(7, "d", 2, made_from=[("c", 2), ("b", 1)])),
     ]
-    return [*first, *again, Answered((("a", 2), ("b", 1), ("c", 2), ("d", 2)))]
+    return [*first, *again, Answered((("a", 2), ("b", 1), ("c", 2), ("d", 2), ("e", 1)))]
 
 
 def prices(found: Fork | None) -> list[int]:
@@ -224,12 +226,12 @@ def prices(found: Fork | None) -> list[int]:
 
 def test_policies_are_priced_by_the_calls_that_they_would_make_again() -> None:
     found = fork_of(handed_on())
-    assert prices(found) == [1111, 1111, 1101, 1, 1], "b was not made from a, so nothing invalidates it"
+    assert prices(found) == [11111, 11111, 1101, 1, 1], "b and e were not made from a, so nothing invalidates them"
     assert found and (found.standing, found.paid) == (2, 2202)
 
 
 def test_the_least_holds_what_came_out_different() -> None:
-    assert prices(fork_of(handed_on(second_c="other"))) == [1111, 1111, 1101, 1, 101]
+    assert prices(fork_of(handed_on(second_c="other"))) == [11111, 11111, 1101, 1, 101]
 
 
 def test_without_an_answer_nobody_knows_what_would_have_come_out_different() -> None:
@@ -248,7 +250,7 @@ def test_what_is_rejected_together_is_mended_together() -> None:
 
 
 def test_a_trial_in_which_nothing_was_rejected_has_no_fork() -> None:
-    assert fork_of(handed_on()[:8]) is None
+    assert fork_of(handed_on()[:10]) is None
 
 
 def test_static_pays_about_what_a_rerun_from_there_is_priced_at(tmp_path: Path) -> None:
@@ -270,6 +272,7 @@ def test_depth_counts_a_subtask_that_two_plans_strike_once(tmp_path: Path) -> No
     }
     found = depth(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=2)))
     static = [(one.subtask, one.position, one.length, one.ahead) for one in found if one.architecture == "static"]
+    assert [one.arm.condition.plan for one in found if one.architecture == "static"] == ["p1", "p2", "p3"]
     assert static == [("gather", 1, 3, 1), ("total", 2, 3, 2), ("review", 3, 3, 1)]
     assert all(one.retry_tokens.n == 2 and one.retry_tokens.mean for one in found)
 
@@ -280,7 +283,7 @@ def test_the_slope_is_the_mean_of_the_slopes_of_the_repetitions(tmp_path: Path) 
         return trial("static", "none", repetition, scenario=scenario, events=events)
 
     records = [paid("demo", 1, 100), paid("demo", 2, 100), paid("demo:big", 1, 300), paid("demo:big", 2, 500)]
-    folder = write_run(tmp_path / "run", [*records, paid("demo:big", 3, 9999)])
+    folder = write_run(tmp_path / "run", [*records, paid("demo", 3, 9999)])
     sizes = {"demo": {"document_tokens": 50}, "demo:big": {"document_tokens": 250}}
     edit_manifest(folder, scenarios=sizes)
     [found] = context(bench.load_run(folder))

@@ -17,7 +17,7 @@ from bench.analysis.experiments.crossing import Trials, crossing, crossing_of
 
 STAGES = ((3.0, 5.0), (7.0,))
 """Prices of three subtasks, the second of which is a checkpoint."""
-ATTEMPTS = 2
+ATTEMPTS = 3
 Pattern = dict[tuple[int, int], bool]
 """(subtask, attempt) -> is it struck?"""
 

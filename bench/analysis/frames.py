@@ -27,7 +27,8 @@ class Run:
 
     trials    `correct` and `score` are missing for errors; for a trial that gave up they are False
               and 0, as it has no answer; `cost` is in dollars, and missing where a price is unknown
-    calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered
+    calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered,
+              `reused` that it had answered the same request before, in another trial
     faults    one row a planned fault: which stages it went through, and how it `ended`
     outputs   one row an output that was judged: was it `exposed` to a fault, `malformed`, `objected` to for another reason
     waits     one row a wait

@@ -65,6 +65,7 @@ CALLS = {
     "verdict": "str",
     "failure": "str",
     "by": "str",
+    "reused": "bool",
 }
 FAULTS = {
     **PLACE,
@@ -183,6 +184,7 @@ def _call_values(entry: ledger.Entry, subtasks: set[str], model: str) -> Row:
         entry.verdict,
         call.failure or "",
         call.by or model,
+        call.reused,
     )
 
 

@@ -57,9 +57,9 @@ CONTENTS = (
     ("verdicts", "Verdicts", ("claims",)),
     ("experiment", "The experiment", ("experiment",)),
     ("comparison", "Every measure, and the paper's", ("comparison",)),
-    ("outcomes", "Outcomes", ("outcomes",)),
+    ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
     ("models", "Models compared", ("models",)),
-    ("differences", "Paired differences between architectures", ("differences",)),
+    ("differences", "Paired differences between architectures", ("differences", "noise_floor")),
     ("cost", "What a solved task costs", ("per_solved",)),
     ("ledger", "Where the tokens went", ("ledger",)),
     ("faults", "Faults", ("exposure", "natural_failures")),
@@ -103,6 +103,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Runs" if run.parts else "Run", name_of(run)),
         ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
         ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
+        *_asked_once(run),
         ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
         ("Packs", "; ".join(_pack(manifest, scenario) for scenario in run.names("scenario"))),
         ("Architectures", ", ".join(run.names("architecture"))),
@@ -112,6 +113,12 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Machine", _of_each(run, lambda part: _listed(part.manifest.get("machine", {})))),
         ("Dates", _of_each(run, _dates)),
     ]
+
+
+def _asked_once(run: Run) -> list[tuple[str, str]]:
+    reused = int(run.calls["reused"].sum())
+    said = f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and its seconds"
+    return [("Asked once", said)] if reused else []
 
 
 def _parts(run: Run) -> tuple[Run, ...]:

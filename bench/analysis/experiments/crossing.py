@@ -70,7 +70,7 @@ def crossing_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> fl
         return float("inf")
     place = int(above[0])
     if place == 0:
-        return float(rates[0])
+        return float("-inf")
     behind = max(0.0, -float(lead[place - 1]))
     share = behind / (behind + float(lead[place]))
     return float(rates[place - 1] + share * (rates[place] - rates[place - 1]))

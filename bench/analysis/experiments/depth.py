@@ -15,7 +15,7 @@ from bench.errors import ResultsError
 @dataclass(frozen=True)
 class Struck:
     """An arm whose fault strikes one subtask, the `position`th of `length`; `ahead`: how many subtasks lie from it to the next
-    checkpoint, both counted. `retry_tokens` are those of a trial that did not end in an error."""
+    checkpoint, both counted. `retry_tokens`: those of a trial that did not end in an error."""
 
     scenario: str
     model: str
@@ -25,7 +25,7 @@ class Struck:
     length: int
     ahead: int | None
     retry_tokens: Mean
-    solved: Arm
+    arm: Arm
 
 
 def depth(run: Run) -> list[Struck]:

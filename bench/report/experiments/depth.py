@@ -25,7 +25,7 @@ def tables(run: Run) -> Iterator[Table]:
         (
             *(one.scenario, model_label(run, one.model), f"{one.position} of {one.length}", one.subtask),
             *("–" if one.ahead is None else one.ahead, one.architecture),
-            *(Estimate(one.retry_tokens, with_n=True), Rate(one.solved.solved())),
+            *(Estimate(one.retry_tokens, with_n=True), Rate(one.arm.solved())),
         )
         for one in depth(run)
     ]
@@ -54,7 +54,7 @@ def _figure(run: Run, model: str, found: Sequence[Struck]) -> Picture:
     for scenario, ax in zip(scenarios, axes, strict=True):
         own = [one for one in found if one.scenario == scenario]
         _lines(ax, own, signs)
-        ax.set_title(f"{scenario}, {trials_in(one.solved for one in own)}")
+        ax.set_title(f"{scenario}, {trials_in(one.arm for one in own)}")
         subtasks = dict.fromkeys((one.position, one.subtask) for one in own)
         ax.set_xticks([position for position, _ in subtasks], [name.replace("_", "\n") for _, name in subtasks])
         ax.set_xlabel("the subtask whose first reply lacks a field")
