@@ -117,7 +117,9 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 def _asked_once(run: Run) -> list[tuple[str, str]]:
     reused = int(run.calls["reused"].sum())
-    said = f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and its seconds"
+    said = (
+        f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and seconds"
+    )
     return [("Asked once", said)] if reused else []
 
 
