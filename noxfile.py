@@ -1,5 +1,4 @@
-"""What can be done with a checkout: `nox -s bench`, `nox -s tests`, `nox -s lint`, `nox -s perf`,
-`nox -s calibrate`."""
+"""What can be done with a checkout: `nox -s bench`, and what is listed by `nox -l`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a scenario is: a task that models can see, and a grader that alone knows the truth.
 
-A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(size) -> Scenario`. See `bench.packs`
+A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(folder) -> Scenario`. See `bench.packs`
 for how it is found, loaded and refused. Example of the smallest subtask:
 
     Subtask(name="triage", instructions="List the error lines of `app.log`.", reads=("app.log",), output=Triage)

@@ -15,6 +15,7 @@ from bench.models.base import Message, Model, Reply, Request, Sleep, Timing
 from bench.models.recorded import Exchange
 
 Sent = tuple[tuple[Message, ...], int, int]
+"""Messages, seed, and how many replies the trial had to them before."""
 
 
 class AskedOnce:

@@ -75,11 +75,8 @@ class TrialClock:
         return self._virtual_now if self.virtual else perf_counter_ns() - self._epoch + self._advanced
 
     def advance(self, seconds: float) -> None:
-        """Seconds that were spent once, for another trial, pass on this one's clock as well."""
-        if self.virtual:
-            self._virtual_now += round(seconds * NANOSECONDS)
-        else:
-            self._advanced += round(seconds * NANOSECONDS)
+        """Seconds that were spent once, for another live trial, pass on this one's clock as well."""
+        self._advanced += round(seconds * NANOSECONDS)
 
     async def sleep(self, seconds: float) -> None:
         if not self.virtual:
