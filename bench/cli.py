@@ -23,6 +23,7 @@ from bench.experiment.provenance import code_digest
 from bench.experiment.recording import RECORDED, recorded_entries
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter, set_aside
+from bench.folders import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
 from bench.models.routed import answerers
 from bench.new import new_scenario
 from bench.packs import find_packs, sizes_of
@@ -42,9 +43,7 @@ new_app = typer.Typer(help="Begin something new.", no_args_is_help=True)
 app.add_typer(new_app, name="new")
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
 
-RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
 Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
-PACKS = [Path("scenarios")]
 INTERRUPTED = 130
 
 
@@ -112,14 +111,10 @@ def _chosen(models: list[str] | None) -> tuple[list[str] | None, dict[str, dict[
     names, entries = list[str](), dict[str, dict[str, Any]]()
     for one in models or ():
         run = one.removeprefix(RECORDED)
-        found = recorded_entries(_folder_of(run)) if run != one else {}
+        found = recorded_entries(folder_of(run)) if run != one else {}
         names += found or [one]
         entries |= found
     return names or None, entries
-
-
-def _folder_of(run: str) -> Path:
-    return Path(run) if Path(run).is_dir() else RESULTS / run
 
 
 def _run_name(settings: Config) -> str:
@@ -186,7 +181,7 @@ def report(
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
 ) -> None:
     """Write tables, figures and a page from the results of a run alone, or of several runs of one experiment."""
-    folders = [_folder_of(run) for run in runs]
+    folders = [folder_of(run) for run in runs]
     _report(folders, to or REPORTS / "+".join(folder.name for folder in folders))
 
 

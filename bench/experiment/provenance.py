@@ -14,7 +14,7 @@ from pathlib import Path
 
 DISTRIBUTION = "recovery-bench"
 PACKAGE = Path(__file__).resolve().parent.parent
-AFTER_THE_RESULTS = ("analysis", "report", "cli.py", "terminal.py")
+AFTER_THE_RESULTS = ("analysis", "report", "cli.py", "folders.py", "terminal.py")
 """Code that only reads results, or only talks to people: it determines no trial."""
 
 

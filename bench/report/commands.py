@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.errors import ConfigError
+from bench.folders import folder_of
 
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
     from bench.analysis.compare import Measure
     from bench.analysis.trace import Traced
 
-RESULTS = Path("results")
 EXIT_CODES = {"no worse": 0, "worse": 1, "inconclusive": 3}
 """2 is for a user's mistake."""
 
 RunName = Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")]
-
-
-def folder_of(run: str) -> Path:
-    return Path(run) if Path(run).is_dir() else RESULTS / run
 
 
 def compare(

@@ -18,10 +18,10 @@ from bench.experiment.provenance import code_digest
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
 from bench.experiment.store import RunWriter, set_aside
+from bench.folders import PACKS, RESULTS
 from bench.runtime.events import Called
 from bench.serve.session import Served, external_config, external_matrix, one_more, serve
 
-RESULTS, PACKS = Path("results"), [Path("scenarios")]
 INTERRUPTED = 130
 
 
