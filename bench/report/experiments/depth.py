@@ -1,4 +1,4 @@
-"""The figure and the table of `bench.analysis.experiments.depth`."""
+"""The figures and the tables of `bench.analysis.experiments.depth`."""
 
 from __future__ import annotations
 
@@ -6,71 +6,123 @@ from collections.abc import Iterator, Sequence
 
 from matplotlib.axes import Axes
 
-from bench.analysis.experiments.depth import Struck, depth
+from bench.analysis.experiments.depth import Lengthened, Struck, depth
 from bench.analysis.frames import Run
-from bench.report.drawing import PALE, Picture, finish, legend_of_points, panels
+from bench.analysis.statistics import Mean
+from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.report.experiments.looks import Sign, signs_of, whisker
 from bench.report.labels import model_label, slug, trials_in
 from bench.report.table import Cell, Estimate, Rate, Table
 
-NOTES = (
+POSITION_NOTES = (
     "retry tokens of a trial whose fault strikes this one subtask; mean ± sd [95% interval]",
     "to the checkpoint: how many subtasks static had run, or was to run, before it looked, the failed one among them",
-    "the packs have pipelines of four and five subtasks; nothing here speaks of longer ones",
 )
+LENGTH_NOTES = (
+    "retry tokens of a trial whose fault strikes the pipeline's first or last subtask; mean ± sd [95% interval]",
+    "slope: retry tokens more by subtask added; least squares through the lengths of each repetition, then the mean over "
+    "repetitions with Student's 95% interval",
+)
+LONGEST_NAMED = 8  # subtasks; in a longer pipeline their names have no room beside each other, and their numbers stand there
+SAID = "Points are means with their 95% intervals, joined by straight lines."
 
 
 def tables(run: Run) -> Iterator[Table]:
+    found = depth(run)
+    if found.positions:
+        yield _positions_table(run, found.positions)
+    if found.lengths:
+        yield _lengths_table(run, found.lengths)
+
+
+def _positions_table(run: Run, found: Sequence[Struck]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             *(one.scenario, model_label(run, one.model), f"{one.position} of {one.length}", one.subtask),
             *("–" if one.ahead is None else one.ahead, one.architecture),
             *(Estimate(one.retry_tokens, with_n=True), Rate(one.arm.solved())),
         )
-        for one in depth(run)
+        for one in found
     ]
-    yield Table(
+    return Table(
         name="experiment-depth",
         title="Depth: retry tokens by where in the pipeline the failure strikes",
         columns=("Scenario", "Model", "Position", "Subtask", "To the checkpoint", "Architecture", "Retry tokens", "Solved"),
         rows=tuple(rows),
-        notes=NOTES,
+        notes=POSITION_NOTES,
+    )
+
+
+def _lengths_table(run: Run, found: Sequence[Lengthened]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.pack, model_label(run, one.model), one.end, one.architecture),
+            "; ".join(f"{length}: {Estimate(arm.mean('retry_tokens')).text()}" for length, arm in one.lengths),
+            Estimate(one.slope, 1, with_n=True),
+        )
+        for one in found
+    ]
+    return Table(
+        name="experiment-depth-length",
+        title="Depth: retry tokens by the length of the pipeline",
+        columns=("Pack", "Model", "Struck subtask", "Architecture", "Retry tokens by number of subtasks", "Slope"),
+        rows=tuple(rows),
+        notes=LENGTH_NOTES,
     )
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model, in it a panel for each scenario."""
+    """For each model a figure by position, a panel for each scenario, and one by length, a panel for each pack and end."""
     found = depth(run)
     for model in run.names("model"):
-        own = [one for one in found if one.model == model]
-        if own:
-            yield _figure(run, model, own)
+        if positions := [one for one in found.positions if one.model == model]:
+            yield _positions_figure(run, model, positions)
+        if lengths := [one for one in found.lengths if one.model == model]:
+            yield _lengths_figure(run, model, lengths)
 
 
-def _figure(run: Run, model: str, found: Sequence[Struck]) -> Picture:
+def _positions_figure(run: Run, model: str, found: Sequence[Struck]) -> Picture:
     scenarios = list(dict.fromkeys(one.scenario for one in found))
     figure, axes = panels(len(scenarios), 2, 4.6, 3.0)
     signs = signs_of(run.names("architecture"))
     for scenario, ax in zip(scenarios, axes, strict=True):
         own = [one for one in found if one.scenario == scenario]
-        _lines(ax, own, signs)
+        for place, (architecture, sign) in enumerate(signs.items()):
+            shift = 0.08 * (place - (len(signs) - 1) / 2)
+            _line(ax, [(one.position + shift, one.retry_tokens) for one in own if one.architecture == architecture], sign)
         ax.set_title(f"{scenario}, {trials_in(one.arm for one in own)}")
-        subtasks = dict.fromkeys((one.position, one.subtask) for one in own)
-        ax.set_xticks([position for position, _ in subtasks], [name.replace("_", "\n") for _, name in subtasks])
-        ax.set_xlabel("the subtask whose first reply lacks a field")
-        ax.set_ylabel("retry tokens a trial")
-        ax.set_ylim(bottom=0)
-        ax.grid(axis="y", color=PALE, lw=0.6)
+        names = {one.position: one.subtask.replace("_", "\n") if one.length <= LONGEST_NAMED else one.position for one in own}
+        ax.set_xticks(list(names), map(str, names.values()))
+        _name_axes(ax, "the subtask whose first reply lacks a field")
     legend_of_points(figure, signs)
     title = f"Depth: what a failure costs by where it strikes, {model_label(run, model)}"
-    return finish(figure, slug("experiment", "depth", model), title, f"{title}. Points are means with their 95% intervals.")
+    return finish(figure, slug("experiment", "depth", model), title, f"{title}. {SAID}")
 
 
-def _lines(ax: Axes, found: Sequence[Struck], signs: dict[str, Sign]) -> None:
-    for place, (architecture, sign) in enumerate(signs.items()):
-        own = [one for one in found if one.architecture == architecture]
-        shift = 0.08 * (place - (len(signs) - 1) / 2)
-        xs = [one.position + shift for one in own]
-        ax.plot(xs, [one.retry_tokens.mean or 0.0 for one in own], color=sign[1], lw=0.8, alpha=0.6)
-        for x, one in zip(xs, own, strict=True):
-            whisker(ax, x, one.retry_tokens, sign)
+def _lengths_figure(run: Run, model: str, found: Sequence[Lengthened]) -> Picture:
+    places = list(dict.fromkeys((one.pack, one.end) for one in found))
+    figure, axes = panels(len(places), 2, 4.6, 3.0)
+    signs = signs_of(run.names("architecture"))
+    for (pack, end), ax in zip(places, axes, strict=True):
+        own = [one for one in found if (one.pack, one.end) == (pack, end)]
+        for one in own:
+            _line(ax, [(length, arm.mean("retry_tokens")) for length, arm in one.lengths], signs[one.architecture])
+        panel_title(ax, f"{pack}, {end} subtask struck", trials_in(arm for one in own for _, arm in one.lengths))
+        ax.set_xticks(sorted({length for one in own for length, _ in one.lengths}))
+        _name_axes(ax, "subtasks in the pipeline")
+    legend_of_points(figure, signs)
+    title = f"Depth: what a failure costs by the length of the pipeline, {model_label(run, model)}"
+    return finish(figure, slug("experiment", "depth", "length", model), title, f"{title}. {SAID}")
+
+
+def _line(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
+    ax.plot([x for x, _ in points], [mean.mean or 0.0 for _, mean in points], color=sign[1], lw=0.8, alpha=0.6)
+    for x, mean in points:
+        whisker(ax, x, mean, sign)
+
+
+def _name_axes(ax: Axes, x: str) -> None:
+    ax.set_xlabel(x)
+    ax.set_ylabel("retry tokens a trial")
+    ax.set_ylim(bottom=0)
+    ax.grid(axis="y", color=PALE, lw=0.6)
