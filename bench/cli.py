@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,24 +13,21 @@ from rich.table import Table
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.check import check_pack
-from bench.errors import BenchError, NotRecorded
-from bench.experiment.config import Config, RecordedEntry, load_config
-from bench.experiment.cost import Tariff
-from bench.experiment.manifest import manifest_of
+from bench.errors import BenchError
+from bench.experiment.config import load_config
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.preview import preview
 from bench.experiment.provenance import code_digest
-from bench.experiment.recording import RECORDED, recorded_entries
 from bench.experiment.runner import missing, run_matrix
-from bench.experiment.store import RunWriter, set_aside
+from bench.experiment.store import RunWriter
 from bench.folders import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
-from bench.models.routed import answerers
 from bench.new import new_scenario
+from bench.opening import asked_in, chosen_models, open_run, run_name, whose_replies
 from bench.packs import find_packs, sizes_of
 from bench.report.commands import compare, trace
 from bench.runtime.effects import EFFECTS
 from bench.serve.command import command as serve
-from bench.terminal import RunProgress
+from bench.terminal import INTERRUPTED, RunProgress, SoFar
 
 app = typer.Typer(
     help="Measures what a failure costs an LLM-agent architecture.",
@@ -44,7 +41,6 @@ app.add_typer(new_app, name="new")
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
 
 Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
-INTERRUPTED = 130
 
 
 @app.command("list")
@@ -87,82 +83,46 @@ def run(
     scenario: Annotated[list[str] | None, typer.Option(help="Run this scenario; may be given more than once.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1)] = None,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
+    asked: Annotated[
+        list[str] | None,
+        typer.Option("--asked-in", help="Ask for nothing again that this run was answered; its seconds count."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
     scenarios: Packs = PACKS,
 ) -> None:
     """Run what is missing of an experiment, and say where the results are."""
-    models, recorded = _chosen(model)
+    models, recorded = chosen_models(model or ())
     settings = load_config(config, {"models": models, "scenarios": scenario, "repetitions": repetitions}, recorded)
+    settings = asked_in(settings, asked or ())
     matrix = build_matrix(settings, scenarios, code_digest())
     if dry_run:
         _show_preview(matrix)
         return
-    _say_whose_replies_these_are(matrix)
-    folder = RESULTS / (name or _run_name(settings))
-    _run(matrix, _open(folder, matrix, aside))
+    for line in whose_replies(matrix):
+        out.print(line, markup=False)
+    folder = RESULTS / (name or run_name(settings))
+    _run(matrix, open_run(out, folder, matrix, aside))
     if then_report:
         _report([folder], REPORTS / folder.name)
 
 
-def _chosen(models: list[str] | None) -> tuple[list[str] | None, dict[str, dict[str, Any]]]:
-    """The models named on the command line, and the entries of those that a recording is to stand in for."""
-    names, entries = list[str](), dict[str, dict[str, Any]]()
-    for one in models or ():
-        run = one.removeprefix(RECORDED)
-        found = recorded_entries(folder_of(run)) if run != one else {}
-        names += found or [one]
-        entries |= found
-    return names or None, entries
-
-
-def _run_name(settings: Config) -> str:
-    """A replay never has the name of what it replays."""
-    replayed = any(isinstance(settings.model[name], RecordedEntry) for name in settings.models)
-    return "-".join((settings.name, *settings.models, *(["replay"] if replayed else [])))
-
-
-def _open(folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
-    manifest = manifest_of(matrix, folder.name)
-    try:
-        return RunWriter(folder, manifest)
-    except BenchError:
-        if not aside:
-            raise
-        out.print(f"{folder} holds another experiment's trials, or another code's: it is now {set_aside(folder)}")
-        return RunWriter(folder, manifest)
-
-
 def _run(matrix: Matrix, writer: RunWriter) -> None:
-    for name in writer.repaired:
-        out.print(f"{writer.folder / name}: its last line was cut short and has been removed; its trial is run again")
-    todo = missing(matrix.specs, writer.recorded)
-    tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
+    todo, so_far = missing(matrix.specs, writer.recorded), SoFar(matrix)
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
-        with RunProgress(out, len(todo), tariff) as progress:
+        with RunProgress(out, len(todo), so_far) as progress:
             asyncio.run(run_matrix(matrix, writer, progress.saw))
     except KeyboardInterrupt:
         err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
         raise typer.Exit(INTERRUPTED) from None
     finally:
         writer.close()
-    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(progress.outcomes.items()))
-    out.print(f"done: {outcomes or 'nothing was missing'}; {progress.account}; next: bench report {writer.folder.name}")
-    if progress.outcomes["error"]:
-        err.print(f"{progress.outcomes['error']} trials ended in an error, the first: {progress.first_error}", markup=False)
-        if NotRecorded.kind not in progress.first_error:
-            err.print("the same command runs them again")
+    out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}; next: bench report {writer.folder.name}")
+    if errors := list(so_far.errors()):
+        err.print("\n".join(errors), markup=False)
         raise typer.Exit(1)
-
-
-def _say_whose_replies_these_are(matrix: Matrix) -> None:
-    for name, model in matrix.models.items():
-        if model.timing == "recorded":
-            out.print(f"REPLAY: '{name}' answers from {model.endpoint}; for another model: --model NAME, one of the config's.")
-        if any(one.parameters.get("kind") == "simulated" for one in answerers(model)):
-            out.print(f"'{name}' is SIMULATED: it answers from the packs' references; its tokens and seconds are no model's.")
 
 
 def _show_preview(matrix: Matrix) -> None:

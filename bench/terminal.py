@@ -1,29 +1,76 @@
-"""What a person sees while a run goes on: how far it is, the time left, tokens and cost so far."""
+"""What a person sees while a run goes on and at its end: how far it is, the time left, tokens and cost so far, what failed."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from bench.errors import NotRecorded
 from bench.experiment.cost import Tariff
+from bench.experiment.matrix import Matrix
 from bench.experiment.record import TrialRecord
+from bench.runtime.events import Called
 
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C stopped."""
 LINES = 10
 """Where the output is no terminal, so many plain lines take the moving bar's place."""
 
 
-class RunProgress:
-    """Counts records as they come; use as a context manager. A cost is shown as unknown where a model has no prices."""
+class SoFar:
+    """What the records seen so far come to: `calls`, `tokens`, how many of each outcome, and why the first error was one."""
 
-    def __init__(self, console: Console, total: int, tariff: Tariff):
-        self._console, self._total, self._tariff = console, total, tariff
-        self._tokens, self._cost = 0, 0.0
-        self._priced = True
+    def __init__(self, matrix: Matrix):
+        self._tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
+        self._cost: float | None = 0.0
+        self.calls = self.tokens = 0
         self.outcomes: Counter[str] = Counter()
-        self.first_error = ""
+        self._first_error = ""
+
+    def add(self, record: TrialRecord) -> None:
+        cost = self._tariff.cost(record)
+        self._cost = None if self._cost is None or cost is None else self._cost + cost
+        self.calls += calls_of(record)
+        self.tokens += record.tokens
+        self.outcomes[record.outcome] += 1
+        if record.outcome == "error":
+            self._first_error = self._first_error or record.reason
+
+    @property
+    def trials(self) -> int:
+        return self.outcomes.total()
+
+    @property
+    def account(self) -> str:
+        """Tokens and cost; the cost is unknown where a model has no prices."""
+        return f"{self.tokens:,} tokens, {'cost unknown' if self._cost is None else f'{self._cost:,.2f} $'}"
+
+    @property
+    def ends(self) -> str:
+        """How the trials ended: `3 solved, 1 wrong`; empty where there was none."""
+        return ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()))
+
+    def errors(self) -> Iterator[str]:
+        """Lines on the trials that ended in an error, and what to do about them; none where none did."""
+        if self.outcomes["error"]:
+            yield f"{self.outcomes['error']} trials ended in an error, the first: {self._first_error}"
+            if NotRecorded.kind not in self._first_error:
+                yield "the same command runs them again"
+
+
+def calls_of(record: TrialRecord) -> int:
+    return sum(isinstance(event, Called) for event in record.events)
+
+
+class RunProgress:
+    """Shows what `so_far` comes to as records come; use as a context manager."""
+
+    def __init__(self, console: Console, total: int, so_far: SoFar):
+        self._console, self._total, self._so_far = console, total, so_far
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         left = (TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[account]}"))
         self._bar = Progress(*columns, *left, console=console, disable=not console.is_terminal)
@@ -37,19 +84,8 @@ class RunProgress:
         self._bar.stop()
 
     def saw(self, record: TrialRecord) -> None:
-        cost = self._tariff.cost(record)
-        self._tokens += record.tokens
-        self._cost += cost or 0.0
-        self._priced = self._priced and cost is not None
-        self.outcomes[record.outcome] += 1
-        self.first_error = self.first_error or (record.reason if record.outcome == "error" else "")
-        self._bar.update(self._task, advance=1, account=self.account)
-        done = sum(self.outcomes.values())
+        self._so_far.add(record)
+        account, done = self._so_far.account, self._so_far.trials
+        self._bar.update(self._task, advance=1, account=account)
         if not self._console.is_terminal and (done * LINES // self._total) > ((done - 1) * LINES // self._total):
-            self._console.print(f"{done} of {self._total} trials, {self.account}")
-
-    @property
-    def account(self) -> str:
-        """Tokens and cost so far."""
-        cost = f"{self._cost:,.2f} $" if self._priced else "cost unknown"
-        return f"{self._tokens:,} tokens, {cost}"
+            self._console.print(f"{done} of {self._total} trials, {account}")

@@ -13,7 +13,7 @@ from calibration import methods
 from calibration.exact import RATES, covered, exactly, wilson
 from calibration.experiments import Result, Simulations, clusters, everything, false_positives, means, welch
 from calibration.report import write
-from calibration.worlds import PairedWorld, null_worlds, paired_worlds, recorded, worlds
+from calibration.worlds import RECORDED, PairedWorld, null_worlds, paired_worlds, worlds
 from scipy import stats
 
 from bench.analysis.statistics import (
@@ -29,7 +29,6 @@ from bench.analysis.statistics import (
 from bench.analysis.statistics.limits import COVERAGE_OF_MEANS, COVERAGE_OF_RATES, FALSE_POSITIVES
 
 REPORT = Path(__file__).parents[1] / "reports" / "calibration" / "calibration.csv"
-FOUND = recorded()
 
 
 def by_number(values: np.ndarray) -> dict[int, float]:
@@ -49,19 +48,24 @@ def committed() -> Iterator[dict[str, str]]:
         yield from csv.DictReader(lines)
 
 
-def test_the_worlds_are_laid_out_by_the_committed_run() -> None:
-    assert (FOUND.rejected, FOUND.attempts) == (18, 22)
-    assert 0.1 < FOUND.spread < FOUND.widest < 0.4
+def test_the_worlds_are_those_of_the_committed_report() -> None:
+    pairs = [*paired_worlds(RECORDED), *null_worlds(RECORDED)]
+    named = {one.name for one in worlds(RECORDED)} | {one.name for one in pairs}
+    of_tokens = {row["world"] for row in committed() if row["about"] in ("mean", "paired difference", "paired test")}
+    assert of_tokens == named
+    page = " ".join(REPORT.with_name("README.md").read_text(encoding="utf-8").split())
+    assert f"an arm by {RECORDED.spread:.2f} (sd of the logarithm, pooled), by {RECORDED.widest:.2f} in the widest" in page
+    assert f"{RECORDED.rejected} of {RECORDED.attempts} monolithic replies" in page
 
 
 @pytest.mark.parametrize("number", range(8))
 def test_a_worlds_mean_is_what_it_is_said_to_be(number: int, rng: np.random.Generator) -> None:
-    world = worlds(FOUND)[number]
+    world = worlds(RECORDED)[number]
     values = world.draw(rng, 20_000, 1)
     assert abs(values.mean() - world.mean) < 4 * values.std() / np.sqrt(values.size)
 
 
-@pytest.mark.parametrize("pair", [*paired_worlds(FOUND), *null_worlds(FOUND)], ids=lambda pair: pair.name)
+@pytest.mark.parametrize("pair", [*paired_worlds(RECORDED), *null_worlds(RECORDED)], ids=lambda pair: pair.name)
 def test_the_arms_of_a_pair_have_their_means_and_a_seed_in_common(pair: PairedWorld, rng: np.random.Generator) -> None:
     one, other = pair.draw(rng, 20_000, 1)
     for arm, mean in zip((one, other), pair.means, strict=True):
@@ -72,7 +76,7 @@ def test_the_arms_of_a_pair_have_their_means_and_a_seed_in_common(pair: PairedWo
 @pytest.mark.parametrize("n", [3, 5, 10, 30])
 @pytest.mark.parametrize("number", [0, 3, 5])
 def test_the_intervals_measured_are_those_that_are_shipped(number: int, n: int, rng: np.random.Generator) -> None:
-    values = worlds(FOUND)[number].draw(rng, 4, n)
+    values = worlds(RECORDED)[number].draw(rng, 4, n)
     measured = {name: methods.INTERVALS[name](values) for name in ("Student t", "BCa")}
     for row, sample in enumerate(values):
         for name, shipped in (("Student t", mean_of(sample)), ("BCa", bootstrap_of(sample))):
@@ -81,21 +85,21 @@ def test_the_intervals_measured_are_those_that_are_shipped(number: int, n: int, 
 
 
 def test_the_percentile_interval_is_scipys(rng: np.random.Generator) -> None:
-    values = worlds(FOUND)[3].draw(rng, 1, 10)
+    values = worlds(RECORDED)[3].draw(rng, 1, 10)
     found = stats.bootstrap((values[0],), np.mean, n_resamples=9999, method="percentile", rng=generator()).confidence_interval
     assert [float(end[0]) for end in methods.percentile(values)] == pytest.approx([found.low, found.high])
 
 
 @pytest.mark.parametrize(("n", "near"), [(3, 1e-12), (5, 1e-12), (10, 1e-12), (30, 0.03)])
 def test_the_tests_measured_are_those_that_are_shipped(n: int, near: float, rng: np.random.Generator) -> None:
-    one, other = paired_worlds(FOUND)[2].draw(rng, 4, n)
+    one, other = paired_worlds(RECORDED)[2].draw(rng, 4, n)
     measured = methods.sign_flip(one - other)
     for row in range(4):
         assert measured[row] == pytest.approx(paired_test(by_number(one[row]), by_number(other[row])).p, abs=near)
 
 
 def test_the_ratios_interval_measured_is_the_one_that_is_shipped(rng: np.random.Generator) -> None:
-    one, other = paired_worlds(FOUND)[2].draw(rng, 20, 3)
+    one, other = paired_worlds(RECORDED)[2].draw(rng, 20, 3)
     low, high = methods.fieller(one, other)
     for row in range(20):
         shipped = ratio_of_means(by_number(one[row]), by_number(other[row]))
@@ -104,7 +108,7 @@ def test_the_ratios_interval_measured_is_the_one_that_is_shipped(rng: np.random.
 
 
 def test_the_other_methods_measured_are_those_that_are_shipped(rng: np.random.Generator) -> None:
-    one, other = (worlds(FOUND)[0].draw(rng, 4, 5) for _ in range(2))
+    one, other = (worlds(RECORDED)[0].draw(rng, 4, 5) for _ in range(2))
     for row, p in enumerate(methods.mann_whitney(one, other)):
         assert groups_differ(one[row].tolist(), other[row].tolist()).p == pytest.approx(p)
     packs = np.stack([one, other], axis=1)
@@ -130,32 +134,32 @@ def test_a_share_comes_with_its_monte_carlo_error() -> None:
 
 def test_an_experiment_is_the_same_when_simulated_again() -> None:
     simulations = Simulations(40, 8)
-    one, other = (list(means(worlds(FOUND)[2], 5, simulations, np.random.default_rng(1))) for _ in range(2))
+    one, other = (list(means(worlds(RECORDED)[2], 5, simulations, np.random.default_rng(1))) for _ in range(2))
     assert one == other
 
 
 def test_students_t_holds_where_its_assumptions_nearly_do_and_fails_where_reruns_are_rare(rng: np.random.Generator) -> None:
-    plain, *_, rare, _, _ = worlds(FOUND)
+    plain, *_, rare, _, _ = worlds(RECORDED)
     simulations = Simulations(2_000, 100)
     found = {world.name: next(iter(means(world, 10, simulations, rng))).share for world in (plain, rare)}
     assert found[plain.name] > 0.93 > found[rare.name]
 
 
 def test_an_arm_against_itself_is_found_different_one_time_in_twenty(rng: np.random.Generator) -> None:
-    for one in false_positives(null_worlds(FOUND)[0], 10, Simulations(4_000, 4_000), rng):
+    for one in false_positives(null_worlds(RECORDED)[0], 10, Simulations(4_000, 4_000), rng):
         assert one.share < 0.06 + 2 * one.error, one.method
 
 
 def test_a_trial_is_no_unit_of_what_is_said_of_packs_at_large(rng: np.random.Generator) -> None:
-    by_pack, by_trial, _ = clusters(5, 0.3, FOUND, Simulations(4_000, 100), rng)
+    by_pack, by_trial, _ = clusters(5, 0.3, RECORDED, Simulations(4_000, 100), rng)
     assert by_pack.share > 0.9 > 0.8 > by_trial.share
 
 
 def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(tmp_path: Path) -> None:
     simulations = Simulations(40, 8)
-    results = [*everything(FOUND, simulations), *exactly()]
+    results = [*everything(RECORDED, simulations), *exactly()]
     for name in ("one", "other"):
-        write(tmp_path / name, results, FOUND, simulations)
+        write(tmp_path / name, results, RECORDED, simulations)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert files == ["README.md", "calibration.csv", "coverage.png", "coverage.svg"]
     for name in files:

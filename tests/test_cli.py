@@ -65,7 +65,7 @@ def test_what_a_recording_does_not_hold_ends_in_one_line_that_says_how_to_record
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated")
     assert code == 1 and err.count("\n") == 1
     assert "trials ended in an error, the first: " in err and "holds no reply to attempt 2 at " in err
-    assert "to record one, run this config on simulated itself" in err
+    assert "to record one, run or serve this config on simulated itself" in err
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,10 @@ UNKNOWN = {
     ("repetitions = 3", "repetition = 3"): "unknown key 'repetition'; did you mean 'repetitions'?",
     ('"simulated"\n\n', '"simulated"\nfailur_rate = 1\n\n'): "failur_rate'; did you mean 'failure_rate'?",
     ("attempts = [1]", "attempt = [1]"): "unknown key 'plan.broken.faults.0.attempt'; did you mean 'attempts'?",
+    (
+        "seed = 1",
+        "seed = 1\narchitecture = { quick = { base = 'static', repar = 'none' } }",
+    ): "quick.repar'; did you mean 'repair'?",
     ("seed = 1", "seed = 1\nback_off = { trys = 2 }"): "unknown key 'back_off.trys'; did you mean 'tries'?",
     ('["simulated"]', '["simulatd"]'): "unknown model 'simulatd'; did you mean 'simulated'?; add a table [model.simulatd]",
     ("missing_field", "missing_feild"): "unknown effect 'missing_feild'; did you mean 'missing_field'?",

@@ -12,6 +12,7 @@ from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config, SimulatedEntry
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.new import new_scenario
+from bench.runtime.workbench import Settings
 
 ARCHITECTURES = ("static", "runtime_structured")
 
@@ -94,6 +95,33 @@ def test_another_plan_changes_only_the_trials_under_it(packs: Path) -> None:
     plan = {"first": {"faults": [{"point": "output", "effect": "refusal", "attempts": [1]}]}}
     before, after = build_matrix(config(), [packs], "code").specs, ids(build_matrix(config(plan=plan), [packs], "code"))
     assert {spec.plan.name for spec in before if spec.id in after} == {"none"}
+
+
+VARIANTS = {"quick": {"base": "static", "max_attempts": 1}, "mute": {"base": "runtime_structured", "repair": "none"}}
+
+
+def test_a_variant_has_its_own_settings_and_the_experiments_where_it_names_none(packs: Path) -> None:
+    matrix = build_matrix(config(architectures=("static", "quick", "mute"), architecture=VARIANTS), [packs], "code")
+    assert matrix.settings == {"static": Settings(3, "reason"), "quick": Settings(1, "reason"), "mute": Settings(3, "none")}
+    assert matrix.architectures["quick"] is matrix.architectures["static"] is not matrix.architectures["mute"]
+
+
+def test_another_setting_of_a_variant_changes_its_own_ids_and_no_others(packs: Path) -> None:
+    names = ("static", "quick", "mute")
+    before = build_matrix(config(architectures=names, architecture=VARIANTS), [packs], "code").specs
+    quicker = {**VARIANTS, "quick": {"base": "monolithic", "max_attempts": 1}}
+    after = ids(build_matrix(config(architectures=names, architecture=quicker), [packs], "code"))
+    assert {spec.architecture for spec in before if spec.id in after} == {"static", "mute"}
+
+
+def test_a_variant_under_an_architectures_own_name_is_refused(packs: Path) -> None:
+    with pytest.raises(ConfigError, match=r"architecture\.static: there is an architecture of this name"):
+        build_matrix(config(architecture={"static": {"base": "monolithic"}}), [packs], "code")
+
+
+def test_a_variant_of_nothing_is_refused_with_the_nearest(packs: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown architecture 'statik'; did you mean 'static'"):
+        build_matrix(config(architectures=("quick",), architecture={"quick": {"base": "statik"}}), [packs], "code")
 
 
 def test_more_repetitions_keep_the_ids_of_the_first(packs: Path) -> None:

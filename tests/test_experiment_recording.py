@@ -140,7 +140,7 @@ def test_another_fault_plan_is_served_up_to_the_first_request_that_was_never_mad
     assert [call.failure for call in trial.events if isinstance(call, Called)][-1] == "not_recorded"
     assert trial.outcome == "error" and trial.tokens > 0
     said = "the recording live holds no reply to attempt 2 at total (tiny, runtime_structured/wrong, repetition 1)"
-    assert trial.reason.startswith(f"not_recorded: {said}; to record one, run this config on small itself")
+    assert trial.reason.startswith(f"not_recorded: {said}; to record one, run or serve this config on small itself")
 
 
 def test_a_changed_prompt_is_a_miss(recorded: Path, tmp_path: Path) -> None:

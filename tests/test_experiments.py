@@ -13,15 +13,16 @@ from trials import ROOTS, Fault, matrix_of
 
 import bench
 from bench.analysis.experiments.context import context
-from bench.analysis.experiments.depth import depth
+from bench.analysis.experiments.depth import End, depth
 from bench.analysis.experiments.detectability import detectability
 from bench.analysis.experiments.plans import failure_rates
 from bench.analysis.experiments.policy import Fork, fork_of, policies
+from bench.analysis.experiments.repair import repair
 from bench.analysis.experiments.validators import mutation_scores
 from bench.analysis.frames import Run
 from bench.errors import ConfigError, ResultsError
-from bench.experiment.config import EXPERIMENTS, load_config
-from bench.experiment.matrix import build_matrix
+from bench.experiment.config import EXPERIMENTS, Config, load_config
+from bench.experiment.matrix import Guests, build_matrix
 from bench.experiment.mutants import mutants_of
 from bench.experiment.record import TrialRecord
 from bench.packs import load_pack
@@ -30,6 +31,7 @@ from bench.report.experiments import EXPERIMENTS as SHOWN
 from bench.report.experiments import experiment_pictures, experiment_tables
 from bench.report.table import markdown
 from bench.runtime.events import Answered, Committed, Event
+from bench.scenario import Grade, Output, Scenario, Subtask, Task
 
 CONFIGS = ROOTS[0].parent / "configs"
 NO_PLANS: Mapping[str, list[Fault]] = {}
@@ -262,6 +264,36 @@ def test_static_pays_about_what_a_rerun_from_there_is_priced_at(tmp_path: Path) 
     assert alone.to_least.ratio == 1.0 and (found["static"].paid.n, found["static"].trials) == (3, 3)
 
 
+class Word(Output):
+    word: str
+
+
+def fork() -> Scenario:
+    """Two subtasks read one, a fourth reads both; only the last is a checkpoint."""
+    reads = {"root": ("doc",), "left": ("root",), "right": ("root",), "join": ("left", "right")}
+    task = Task(
+        "fork", "You read.", {"doc": "yes"}, tuple(Subtask(name, "Which word?", of, Word) for name, of in reads.items())
+    )
+    outputs = {name: {"word": "yes"} for name in reads}
+    return Scenario("fork", "paper", task, lambda *_: Grade(True, 1.0, {}), Path(), outputs, (), lambda _: outputs)
+
+
+def test_in_a_task_that_forks_what_the_change_invalidates_costs_less_than_all_from_there(tmp_path: Path) -> None:
+    plan = {"left": {"faults": [{**MISSING, "subtask": "left"}]}}
+    model = {"m": {"kind": "simulated", "wrapping": False}}
+    arms = {"scenarios": ["fork"], "architectures": ["static"], "models": ["m"], "plans": list(plan), "repetitions": 3}
+    config = Config.model_validate({"name": "test", "seed": 7, "model": model, "plan": plan, **arms})
+    run = run_of_matrix(tmp_path, build_matrix(config, (), "code", Guests(scenarios={"fork": fork()})))
+    [found] = policies(run)
+    price = {one.policy: one.mean.mean for one in found.priced}
+    first = run.calls[run.calls["cause"] == "first"]
+    spent = (first["tokens_in"] + first["tokens_out"]).groupby(first["subtask"]).mean()
+    assert found.standing.mean == 1, "join alone was made from left"
+    assert price["rerun from there"] == spent["left"] + spent["right"] + spent["join"]
+    assert price["rerun what it invalidates"] == spent["left"] + spent["join"], "right stands"
+    assert price["retry alone"] == spent["left"]
+
+
 # Depth and context
 
 
@@ -270,20 +302,82 @@ def test_depth_counts_a_subtask_that_two_plans_strike_once(tmp_path: Path) -> No
         name: [{**MISSING, "subtask": {"tiny": subtask}}]
         for name, subtask in (("p1", "gather"), ("p2", "total"), ("p3", "review"), ("p4", "review"))
     }
-    found = depth(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=2)))
+    found = depth(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=2))).positions
     static = [(one.subtask, one.position, one.length, one.ahead) for one in found if one.architecture == "static"]
     assert [one.arm.condition.plan for one in found if one.architecture == "static"] == ["p1", "p2", "p3"]
     assert static == [("gather", 1, 3, 1), ("total", 2, 3, 2), ("review", 3, 3, 1)]
     assert all(one.retry_tokens.n == 2 and one.retry_tokens.mean for one in found)
 
 
-def test_the_slope_is_the_mean_of_the_slopes_of_the_repetitions(tmp_path: Path) -> None:
-    def paid(scenario: str, repetition: int, tokens: int) -> TrialRecord:
-        events = [called(1, "a"), called(2, "a", cause="retry", tokens=(tokens, 0), attempt=2)]
-        return trial("static", "none", repetition, scenario=scenario, events=events)
+def retried(scenario: str, repetition: int, tokens: int, plan: str = "none") -> TrialRecord:
+    events = [called(1, "a"), called(2, "a", cause="retry", tokens=(tokens, 0), attempt=2)]
+    return trial("static", plan, repetition, scenario=scenario, events=events)
 
-    records = [paid("demo", 1, 100), paid("demo", 2, 100), paid("demo:big", 1, 300), paid("demo:big", 2, 500)]
-    folder = write_run(tmp_path / "run", [*records, paid("demo", 3, 9999)])
+
+def of_lengths(folder: Path, records: list[TrialRecord], subtasks: Mapping[str, str]) -> Run:
+    """A run of scenarios with these subtasks, one a letter; the plan `a` strikes a, and so on."""
+    plans: dict[str, list[Fault]] = {name: [{**MISSING, "subtask": name}] for name in "abz"}
+    with_plans(folder, records, plans)
+    edit_manifest(folder, scenarios={name: {"subtasks": list(letters)} for name, letters in subtasks.items()})
+    return bench.load_run(folder)
+
+
+def test_the_slope_by_length_is_of_the_sizes_that_differ_in_it_at_either_end(tmp_path: Path) -> None:
+    between = {"b": (9999, 9999)}
+    paid = {
+        "demo": {"a": (100, 120), **between, "z": (50, 50)},
+        "demo:longer": {"a": (300, 360), **between, "z": (54, 50)},
+    }
+    records = [
+        retried(scenario, repetition, tokens, plan)
+        for scenario, by_plan in {**paid, "demo:same": paid["demo"], "other": paid["demo"]}.items()
+        for plan, both in by_plan.items()
+        for repetition, tokens in enumerate(both, 1)
+    ]
+    subtasks = {"demo": "abz", "demo:longer": "abcdz", "demo:same": "abz", "other": "abcz"}
+    found = {one.end: one for one in depth(of_lengths(tmp_path / "run", records, subtasks)).lengths}
+    assert list(found) == ["first", "last"]
+    for one in found.values():
+        assert (one.pack, one.model, one.architecture) == ("demo", "m", "static")
+        assert [(length, arm.condition.scenario) for length, arm in one.lengths] == [(3, "demo"), (5, "demo:longer")]
+        assert one.slope.n == 2
+    assert found["first"].slope.mean == pytest.approx((200 / 2 + 240 / 2) / 2)
+    assert found["last"].slope.mean == pytest.approx((4 / 2 + 0 / 2) / 2)
+
+
+def test_depth_shows_the_lengths_where_no_position_varies_and_the_positions_where_no_length_does(tmp_path: Path) -> None:
+    records = [retried(scenario, 1, 100, "a") for scenario in ("demo", "demo:longer")]
+    lengths = of_lengths(tmp_path / "lengths", records, {"demo": "az", "demo:longer": "abz"})
+    assert (depth(lengths).positions, len(depth(lengths).lengths)) == ((), 1)
+    records = [retried("demo", 1, 100, plan) for plan in ("a", "z")]
+    positions = of_lengths(tmp_path / "positions", records, {"demo": "abz"})
+    assert ([one.position for one in depth(positions).positions], depth(positions).lengths) == ([1, 3], ())
+    for run, kind in ((lengths, "-length"), (positions, "")):
+        edit_manifest(run.folder or tmp_path, config={**run.manifest["config"], "experiment": "depth"})
+        shown = bench.load_run(run.folder or tmp_path)
+        assert [table.name for table in experiment_tables(shown)] == [f"experiment-depth{kind}"]
+        with style():
+            assert [picture.name for picture in experiment_pictures(shown)] == [f"experiment-depth{kind}-m"]
+
+
+def test_static_pays_for_each_subtask_of_a_chain_when_the_first_is_struck_and_for_one_when_the_last_is(tmp_path: Path) -> None:
+    plans: dict[str, list[Fault]] = {name: [{**MISSING, "subtask": name}] for name in ("step_1", "closing")}
+    matrix = matrix_of(plans=plans, model={"wrapping": False}, scenarios=["chain", "chain:8"])
+    found = {(one.end, one.architecture): one for one in depth(run_of_matrix(tmp_path, matrix)).lengths}
+
+    def tokens(end: End, architecture: str) -> list[float]:
+        return [arm.mean("retry_tokens").mean or 0.0 for _, arm in found[end, architecture].lengths]
+
+    last = tokens("last", "static")
+    assert tokens("first", "static") == pytest.approx([4 * last[0], 8 * last[1]], rel=0.02), "all calls are of one price"
+    assert tokens("first", "monolithic") == tokens("last", "monolithic"), "one call does all, whatever is struck"
+    assert tokens("first", "runtime_structured") == pytest.approx(tokens("last", "runtime_structured"), rel=0.02)
+    assert last[0] == pytest.approx(last[1], rel=0.02)
+
+
+def test_the_slope_is_the_mean_of_the_slopes_of_the_repetitions(tmp_path: Path) -> None:
+    records = [retried("demo", 1, 100), retried("demo", 2, 100), retried("demo:big", 1, 300), retried("demo:big", 2, 500)]
+    folder = write_run(tmp_path / "run", [*records, retried("demo", 3, 9999)])
     sizes = {"demo": {"document_tokens": 50}, "demo:big": {"document_tokens": 250}}
     edit_manifest(folder, scenarios=sizes)
     [found] = context(bench.load_run(folder))
@@ -296,3 +390,55 @@ def test_context_needs_to_know_how_large_the_documents_are(tmp_path: Path) -> No
     run = run_of(tmp_path / "run", [trial(scenario="demo"), trial(scenario="demo:big")])
     with pytest.raises(ResultsError, match="two sizes or more"):
         context(run)
+
+
+# Repair
+
+
+def repaired(architecture: str, repetition: int, mended: bool, prompt: int = 100) -> TrialRecord:
+    """The first output of `a` is rejected; the repair is accepted at once, or at the second go."""
+    events: list[Event] = [called(1, "a"), rejected(1, "a")]
+    if not mended:
+        events += [called(2, "a", cause="retry", tokens=(prompt, 20), attempt=2), rejected(2, "a")]
+    last, attempt = (2, 2) if mended else (3, 3)
+    events += [
+        called(last, "a", cause="retry", tokens=(prompt, 20), attempt=attempt),
+        accepted(last, "a"),
+        committed(last, "a"),
+    ]
+    return trial(architecture, "none", repetition, events=[*events, Answered((("a", 1),))])
+
+
+def variants(folder: Path, records: list[TrialRecord], **settings: str) -> Run:
+    """A run of these records, whose architectures are variants of static with these repair settings."""
+    entries = {name: {"base": "static", "repair": setting, "max_attempts": None} for name, setting in settings.items()}
+    write_run(folder, records)
+    edit_manifest(folder, config={**bench.load_run(folder).manifest["config"], "repair": "reason", "architecture": entries})
+    return bench.load_run(folder)
+
+
+def test_the_first_repair_of_each_trial_is_compared_with_that_of_the_twin_that_is_told_nothing(tmp_path: Path) -> None:
+    records = [repaired("mute", 1, False), repaired("mute", 2, False), trial("mute", repetition=3)]
+    records += [
+        repaired("told", 1, True, prompt=130),
+        repaired("told", 2, False, prompt=130),
+        repaired("told", 3, True, prompt=130),
+    ]
+    mute, told = repair(variants(tmp_path / "run", records, mute="none", told="reason"))
+    assert (mute.setting, mute.accepted.k, mute.accepted.n, mute.accepted_less) == ("none", 0, 2, None)
+    assert (told.setting, told.accepted.k, told.accepted.n) == ("reason", 2, 3)
+    assert told.accepted_less is not None and (told.accepted_less.pairs, told.accepted_less.gained) == (2, 1)
+    assert (mute.prompt_tokens.mean, told.prompt_tokens.mean) == (100, 130)
+    assert told.retry_less is not None and told.retry_less.difference.mean == pytest.approx((150 - 240 + 300 - 240 + 150) / 3)
+
+
+def test_an_architecture_that_is_no_variant_has_the_experiments_own_setting(tmp_path: Path) -> None:
+    records = [repaired("mute", 1, False), repaired("static", 1, True)]
+    found = {one.architecture: one.setting for one in repair(variants(tmp_path / "run", records, mute="none"))}
+    assert found == {"static": "reason", "mute": "none"}
+
+
+def test_variants_without_one_that_is_told_nothing_have_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    records = [repaired("told", 1, True), repaired("shown", 1, True)]
+    with pytest.raises(ResultsError, match="'none' among them"):
+        repair(variants(tmp_path / "run", records, told="reason", shown="reason+reply"))

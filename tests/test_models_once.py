@@ -15,7 +15,7 @@ from test_experiment_recording import as_it_happened, config, run
 from trials import TINY
 
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import read_trials
+from bench.experiment.store import read_manifest, read_trials
 from bench.runtime.events import Called
 
 
@@ -98,6 +98,43 @@ def test_a_run_that_goes_on_knows_what_was_answered_before(tmp_path: Path) -> No
         assert again.id == first[-1].id
         known = [call for call in calls_of([again]) if call.reused]
         assert known and len(server.requests) - answered == 1 + len(calls_of([again])) - len(known)
+
+
+def followed(server: ScriptedServer, folder: Path, earlier: Path, **settings: Any) -> list[TrialRecord]:
+    """A run that need not ask for what the earlier one was answered."""
+    entry = {"kind": "openai", "base_url": server.base_url, "ask_once": True, "asked_in": [str(earlier)], **settings}
+    return run(config(entry, plans=["none", "early"], repetitions=2), folder)
+
+
+def test_what_an_earlier_run_was_answered_is_not_asked_for_again(folder: Path, tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server:
+        again = followed(server, tmp_path / "again", folder)
+        calls = [call for call in calls_of(again) if call.asked]
+        sent = [call for call in calls if not call.reused]
+        assert len(server.requests) == 1 + len(sent) < len(calls) / 2, "a probe, and what had failed"
+    first = {(call.messages, call.seed): call for call in reversed(calls_of(list(read_trials(folder)))) if call.failure is None}
+    for call in calls:
+        if call.reused and (call.messages, call.seed) in first:
+            told = first[call.messages, call.seed]
+            assert call.usage_in == told.usage_in and call.seconds == pytest.approx(told.seconds, abs=0.005)
+    [model] = read_manifest(tmp_path / "again")["models"].values()
+    assert [run["name"] for run in model["asked_in"]] == [read_manifest(folder)["name"]]
+
+
+@pytest.mark.parametrize("setting", [{"temperature": 0.9}, {"max_tokens": 7}, {"weights": "sha256:other"}, {"model": "other"}])
+def test_what_a_model_of_other_settings_answered_is_asked_for_again(
+    folder: Path, tmp_path: Path, setting: dict[str, Any]
+) -> None:
+    with ScriptedServer(Talkative()) as server:
+        again = followed(server, tmp_path / "again", folder, **setting)
+        assert len(server.requests) == 1 + sum(not call.reused for call in calls_of(again) if call.asked)
+    [model] = read_manifest(tmp_path / "again")["models"].values()
+    assert "asked_in" not in model
+
+
+def test_nothing_can_be_taken_over_by_a_model_that_sends_every_request(folder: Path, tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server, pytest.raises(ValueError, match="asked_in needs ask_once = true"):
+        followed(server, tmp_path / "again", folder, ask_once=False)
 
 
 def test_a_replay_of_such_a_run_is_the_run(folder: Path, tmp_path: Path) -> None:

@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import openai
 import pytest
+import scripted_server
 from commands import bench, start, workplace
+from scripted_server import ScriptedServer, Step, completion
 
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import load_run
 from bench.errors import ConfigError
+from bench.experiment.recording import recorded_entries
 from bench.experiment.store import read_trials
-from bench.serve.session import external_config, external_matrix
+from bench.runtime.events import Called
+from bench.serve.session import external_config, external_matrix, one_more
 
 TABLES = """
 [plan.storm]
@@ -94,8 +99,21 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def records(tmp_path: Path) -> list[Any]:
-    return list(read_trials(tmp_path / "results" / "outside"))
+def records(tmp_path: Path, name: str = "outside") -> list[Any]:
+    return list(read_trials(tmp_path / "results" / name))
+
+
+def happened(record: Any) -> list[tuple[object, ...]]:
+    """What each call asked and what came of it, without the times."""
+    calls = [event for event in record.events if isinstance(event, Called)]
+    return [(call.messages, call.seed, call.reply, call.usage_in, call.usage_out, call.failure) for call in calls]
+
+
+def refused(base_url: str) -> openai.APIStatusError:
+    """What OpenAI's own client, with its retries, makes of a request that nobody ever made."""
+    with openai.OpenAI(base_url=base_url, api_key="any") as client, pytest.raises(openai.APIStatusError) as found:
+        client.chat.completions.create(model="any", messages=[{"role": "user", "content": "something else"}])
+    return found.value
 
 
 def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others(serve: Serve, tmp_path: Path) -> None:
@@ -167,6 +185,76 @@ def test_without_a_scenario_calls_are_counted_and_enter_no_rate(serve: Serve, tm
     assert bench(tmp_path, "report", "outside")[0] == 0
     [arm] = [arm for found in arms_of(run).values() for arm in found.values()]
     assert (arm.solved().k, arm.solved().n) == (0, 0)
+
+
+@pytest.fixture
+def live(tmp_path: Path, serve: Serve) -> Iterator[ScriptedServer]:  # noqa: ARG001  # it makes the config
+    """A model behind an endpoint, named `live` in the config: it is limited once, after the first
+    request of all, which only proves that it can be used, and numbers its replies."""
+    reference = json.dumps(json.loads((tmp_path / "scenarios" / "demo" / "reference" / "answer.json").read_text()))
+    numbers = iter(range(1, 1000))
+
+    def answer(_: Any) -> Step:
+        number = next(numbers)
+        limited = scripted_server.status(429, headers={"Retry-After": "0.01"})
+        return limited if number == 2 else completion(f"{number} {reference}", usage=(number, 7))
+
+    with ScriptedServer(answer) as server:
+        config = tmp_path / "configs" / "small.toml"
+        config.write_text(config.read_text() + f'[model.live]\nkind = "openai"\nbase_url = "{server.base_url}"\n')
+        yield server
+
+
+def test_a_recorded_run_is_served_again_and_what_it_lacks_is_refused_for_good(
+    serve: Serve, live: ScriptedServer, tmp_path: Path
+) -> None:
+    words = ("--scenario", "demo", "--plan", "none", "--repetitions", "2")
+    outside, process = serve(*words, "--model", "live")
+    for _ in range(2):
+        outside.post("/trial/answer", outside.solve())
+    assert ended(process)[0] == 0
+    asked = len(live.requests)
+    outside, process = serve(*words, "--model", "recorded:outside", "--name", "again")
+    first = outside.post("/trial/answer", outside.solve()).json()
+    outputs, trial = outside.solve(), outside.get("/trial")
+    missed = refused(trial["subtasks"][0]["base_url"])
+    second = outside.post("/trial/answer", outputs).json()
+    code, out, err = ended(process)
+    assert len(live.requests) == asked, "the model itself is left alone"
+    one, other = records(tmp_path)
+    again, broken = records(tmp_path, "again")
+    assert happened(again) == happened(one)
+    assert {call[5] for call in happened(again)} == {None, "rate_limited"} and {call[4] for call in happened(again)} == {
+        None,
+        7,
+    }
+    assert (again.timing, first["outcome"], first["tokens"]) == ("recorded", one.outcome, one.tokens)
+    assert (missed.status_code, missed.code, missed.type) == (404, "not_recorded", "invalid_request_error")
+    assert "holds no reply to attempt 2 at measure (demo, external/none, repetition 2)" in missed.message
+    assert "to record one, run or serve this config on live itself" in missed.message
+    assert happened(broken)[:-1] == happened(other) and happened(broken)[-1][5] == "not_recorded", "asked once, not again"
+    assert second["outcome"] == "error" and second["reason"].startswith("not_recorded: the recording outside holds no reply")
+    assert code == 1 and "1 error" in out
+    assert err.startswith("1 trials ended in an error, the first: not_recorded") and err.count("\n") == 1
+    entries = recorded_entries(tmp_path / "results" / "outside")
+    config = external_config(tmp_path / "configs" / "small.toml", "external", {"models": ["live"]}, entries)
+    with pytest.raises(ConfigError, match="outside: holds no calls without a task; give --scenario"):
+        one_more(config, tmp_path / "results" / "free")
+
+
+def test_calls_without_a_task_are_replayed_trial_by_trial_until_there_are_no_more(serve: Serve, tmp_path: Path) -> None:
+    for name, model in (("outside", "simulated"), ("again", "recorded:outside")):
+        outside, process = serve("--model", model, "--plan", "none", "--name", name)
+        assert [outside.hello() for _ in range(2)] == [200, 200]
+        process.send_signal(signal.SIGINT)
+        code, out, err = ended(process)
+        assert (code, err) == (0, "") and "1 ungraded" in out
+    assert [happened(one) for one in records(tmp_path, "again")] == [happened(one) for one in records(tmp_path)]
+    results = tmp_path / "results"
+    config = external_config(tmp_path / "configs" / "small.toml", "external", {}, recorded_entries(results / "outside"))
+    assert one_more(config, results / "third").repetitions == 1
+    with pytest.raises(ConfigError, match="all it holds without a task, 1 trials, has been replayed"):
+        one_more(config, results / "again")
 
 
 def test_what_cannot_be_taken_is_refused_and_the_trial_goes_on(serve: Serve) -> None:

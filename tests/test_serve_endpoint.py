@@ -20,7 +20,7 @@ from scripted_model import Line, ScriptedModel
 from trials import TINY, Fault, events, matrix_of, run_all, with_model
 
 from bench.analysis import ledger
-from bench.errors import BadAnswer, CallFailed, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.errors import BadAnswer, CallFailed, NotRecorded, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.experiment.trial import TrialResult
 from bench.models.base import Reply, Request, Usage
 from bench.runtime.events import Called, Waited
@@ -312,6 +312,7 @@ def test_streaming_leaves_the_same_account_as_not_streaming(endpoint: Trial) -> 
         (Unreachable("no connection"), 502, True),
         (TimedOut("no reply in time"), 504, True),
         (BadAnswer("HTTP 401: no such key"), 502, False),
+        (NotRecorded("the recording holds no reply"), 404, False),
     ],
 )
 def test_a_failure_of_the_model_itself_has_its_status(endpoint: Trial, failure: CallFailed, status: int, retried: bool) -> None:
@@ -325,6 +326,17 @@ def test_a_failure_of_the_model_itself_has_its_status(endpoint: Trial, failure: 
     result = endpoint(client, script=[failure] * 2)
     assert len(events(result, Called)) == 1 + retried
     assert (result.record.outcome, result.record.reason) == ("error", f"{failure.kind}: {failure.detail}")
+
+
+def test_what_a_recording_lacks_makes_the_trial_an_error_even_where_the_framework_goes_on(endpoint: Trial) -> None:
+    async def client(loan: Loan) -> None:
+        with pytest.raises(openai.NotFoundError):
+            await ask(loan)
+        assert await ask(loan) == ANSWER.text
+
+    result = endpoint(client, script=[NotRecorded("the recording holds no reply"), ANSWER])
+    assert [call.failure for call in events(result, Called)] == ["not_recorded", None]
+    assert (result.record.outcome, result.record.reason) == ("error", "not_recorded: the recording holds no reply")
 
 
 @pytest.mark.parametrize("body", [b"", b"no JSON", b"[]", b'{"messages": []}', b"\xff"])

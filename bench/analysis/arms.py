@@ -80,6 +80,12 @@ def arms_of(run: Run) -> Arms:
     return {condition: {name: arms[name] for name in order if name in arms} for condition, arms in found.items()}
 
 
+def base_of(run: Run, architecture: str) -> str:
+    """The architecture that this one is a variant of, by the run's config, or itself."""
+    variants: Mapping[str, Mapping[str, str]] = run.manifest.get("config", {}).get("architecture", {})
+    return variants.get(architecture, {}).get("base", architecture)
+
+
 def twin(arms: Arms, arm: Arm) -> Arm | None:
     """The arm without faults to be compared with; None for that one itself, and where the run has none."""
     if arm.condition.plan == FAULT_FREE:

@@ -77,7 +77,8 @@ def _what_must_agree(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterable
 
 def _setting(config: Mapping[str, Any], key: str) -> object:
     """Lists of names mean the same in any order; a key that the format did not have yet stood at its default."""
-    default = Config.model_fields[key].default if key in Config.model_fields else None
+    field = Config.model_fields.get(key)
+    default = field.get_default(call_default_factory=True) if field else None
     value = config.get(key, default)
     return sorted(value) if isinstance(value, list) else value
 

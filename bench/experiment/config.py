@@ -18,7 +18,8 @@ from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.runtime.prompt import Repair
 from bench.scenario import Scenario
 
-EXPERIMENTS = ("break_even", "detectability", "validators", "policy", "depth", "context")
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+EXPERIMENTS = ("break_even", "detectability", "validators", "policy", "depth", "context", "repair")
 """What a report can make of a run beyond its standing tables: `bench.report.experiments` has one module for each."""
 
 
@@ -77,6 +78,14 @@ class PlanEntry(_Strict):
     faults: tuple[FaultEntry, ...] = ()
 
 
+class ArchitectureEntry(_Strict):
+    """A variant: the architecture `base` under a name of its own, with settings of its own in the experiment's place."""
+
+    base: str
+    max_attempts: int | None = Field(None, ge=1)
+    repair: Repair | None = None
+
+
 class BackOffEntry(_Strict):
     """How calls that failed for a passing reason are made again; seconds."""
 
@@ -89,7 +98,7 @@ class Config(_Strict):
     """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `experiment` names the
     question that its report answers with a table and a figure more."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str = Field(pattern=NAME)
     scenarios: tuple[str, ...] = Field(min_length=1)
     architectures: tuple[str, ...] = Field(min_length=1)
     models: tuple[str, ...] = Field(min_length=1)
@@ -100,6 +109,7 @@ class Config(_Strict):
     repair: Repair = "reason"
     experiment: str | None = None
     back_off: BackOffEntry = BackOffEntry()
+    architecture: Mapping[Annotated[str, Field(pattern=NAME)], ArchitectureEntry] = Field(default_factory=dict)
     model: Mapping[str, ModelEntry] = Field(default_factory=dict)
     plan: Mapping[str, PlanEntry] = Field(default_factory=dict)
 
@@ -119,6 +129,11 @@ class Config(_Strict):
         if self.experiment is not None and self.experiment not in EXPERIMENTS:
             raise ValueError(f"unknown experiment '{self.experiment}'; {nearest(self.experiment, EXPERIMENTS)}")
         return self
+
+    def base(self, architecture: str) -> str:
+        """The architecture that this one is a variant of, or itself."""
+        variant = self.architecture.get(architecture)
+        return variant.base if variant else architecture
 
     @model_validator(mode="after")
     def _routes_end(self) -> Config:
@@ -167,6 +182,7 @@ def _first(error: ValidationError) -> str:
 def _keys_beside(path: Iterable[int | str]) -> list[str]:
     names = [str(step) for step in path]
     tables: Mapping[str, list[type[BaseModel]]] = {
+        "architecture": [ArchitectureEntry],
         "model": [SimulatedEntry, OpenAIEntry, RecordedEntry, RoutedEntry],
         "plan": [FaultEntry] if len(names) > 3 else [PlanEntry],
         "back_off": [BackOffEntry],

@@ -25,7 +25,7 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
         "scenarios": {scenario.name: _scenario(scenario) for scenario in matrix.scenarios.values()},
         "ruler": RULER,
         "code": code_version(),
-        "packages": {**package_versions(), **extra_versions(extras_of(matrix.config.architectures))},
+        "packages": {**package_versions(), **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures)))},
         "machine": machine(),
         **({"mutants": mutants_of(matrix.scenarios.values(), matrix.config.seed)} if asks_for_mutants else {}),
     }

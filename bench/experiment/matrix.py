@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from bench.architectures.registry import Architecture, extras_of, load_architecture
+from bench.architectures.registry import ARCHITECTURES, SYSTEMS, Architecture, extras_of, load_architecture
 from bench.draws import draw_for
 from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
 from bench.experiment.provenance import extra_versions
 from bench.experiment.record import arm_of
-from bench.experiment.recording import load_recording
+from bench.experiment.recording import asked_before, load_recording
 from bench.models.base import Model
 from bench.models.once import AskedOnce
-from bench.models.openai import OpenAIModel
 from bench.models.recorded import RecordedModel
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
@@ -54,13 +53,14 @@ class Guests:
 
 @dataclass(frozen=True)
 class Matrix:
-    """An experiment, resolved: everything that its trials need, and the trials in the order in which they run."""
+    """An experiment, resolved: everything that its trials need, and the trials in the order in which they run. `settings`:
+    those of each architecture."""
 
     config: Config
     scenarios: Mapping[str, Scenario]
     architectures: Mapping[str, Architecture]
     models: Mapping[str, Model]
-    settings: Settings
+    settings: Mapping[str, Settings]
     back_off: BackOff
     specs: tuple[TrialSpec, ...]
 
@@ -76,10 +76,13 @@ def build_matrix(config: Config, packs: Sequence[Path], code_digest: str, guests
     scenarios = {scenario.name: scenario for scenario in loaded}
     if len(scenarios) < len(loaded):
         raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack in the same size; name each once")
-    architectures = {name: guests.architectures.get(name) or load_architecture(name) for name in config.architectures}
+    _refuse_borrowed_names(config)
+    architectures = {
+        name: guests.architectures.get(name) or load_architecture(config.base(name)) for name in config.architectures
+    }
     _refuse_unknown_routes(config, scenarios, packs)
     models = _models(config, scenarios)
-    settings = Settings(config.max_attempts, config.repair)
+    settings = {name: _settings(config, name) for name in config.architectures}
     back_off = BackOff(config.back_off.tries, config.back_off.base, config.back_off.most)
     plans = {(name, plan): resolve_plan(config, plan, scenarios[name]) for name in scenarios for plan in config.plans}
     specs = []
@@ -101,7 +104,7 @@ def _identified(
     config: Config,
     scenarios: Mapping[str, Scenario],
     models: Mapping[str, Model],
-    settings: Settings,
+    settings: Mapping[str, Settings],
     back_off: BackOff,
     code_digest: str,
 ) -> TrialSpec:
@@ -109,17 +112,32 @@ def _identified(
         "code": code_digest,
         "pack": scenarios[spec.scenario].digest,
         "scenario": spec.scenario,
-        "architecture": spec.architecture,
+        "architecture": [spec.architecture, config.base(spec.architecture)],
         "model": [spec.model, models[spec.model].parameters],
         "plan": asdict(spec.plan),
         "repetition": spec.repetition,
         "seed": config.seed,
-        "settings": [asdict(settings), asdict(back_off)],
+        "settings": [asdict(settings[spec.architecture]), asdict(back_off)],
     }
-    if extras := extras_of([spec.architecture]):
+    if extras := extras_of([config.base(spec.architecture)]):
         determined_by["packages"] = extra_versions(extras)
     text = json.dumps(determined_by, sort_keys=True, default=str)
     return replace(spec, id=hashlib.sha256(text.encode()).hexdigest()[:20])
+
+
+def _settings(config: Config, architecture: str) -> Settings:
+    """The experiment's, but for what a variant has of its own."""
+    variant = config.architecture.get(architecture)
+    if variant is None:
+        return Settings(config.max_attempts, config.repair)
+    return Settings(variant.max_attempts or config.max_attempts, variant.repair or config.repair)
+
+
+def _refuse_borrowed_names(config: Config) -> None:
+    """A variant under an architecture's own name would be taken for it, in every table."""
+    for name in config.architecture:
+        if name in (*ARCHITECTURES, *SYSTEMS):
+            raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another")
 
 
 def _refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:
@@ -147,8 +165,10 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
     """A model that answers itself."""
     entry = config.model[name]
     if isinstance(entry, OpenAIEntry):
+        from bench.models.openai import OpenAIModel  # noqa: PLC0415  openai is slow to import, and most commands ask no endpoint
+
         model = OpenAIModel(name, entry)
-        return AskedOnce(model) if entry.ask_once else model
+        return AskedOnce(model, *asked_before(entry.asked_in, model.parameters)) if entry.ask_once else model
     if isinstance(entry, RecordedEntry):
         return _recorded(name, entry, config, scenarios)
     if isinstance(entry, RoutedEntry):

@@ -14,20 +14,45 @@ from pathlib import Path
 
 DISTRIBUTION = "recovery-bench"
 PACKAGE = Path(__file__).resolve().parent.parent
-AFTER_THE_RESULTS = ("analysis", "report", "cli.py", "folders.py", "terminal.py")
-"""Code that only reads results, or only talks to people: it determines no trial."""
+DETERMINES_NO_TRIAL = frozenset(
+    {
+        "__init__.py",
+        "__main__.py",
+        "analysis",
+        "check.py",
+        "cli.py",
+        "experiment/cost.py",
+        "experiment/preview.py",
+        "folders.py",
+        "new.py",
+        "opening.py",
+        "report",
+        "serve/command.py",
+        "serve/free.py",
+        "templates",
+        "terminal.py",
+    }
+)
+"""Files and whole folders that look ahead, read results, talk to people or make what a trial's id names itself."""
 
 
-def code_digest() -> str:
+def code_digest(package: Path = PACKAGE) -> str:
     """Of the code that determines a trial, and of the versions of the packages it stands on."""
     digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        relative = path.relative_to(PACKAGE)
-        if relative.parts[0] not in AFTER_THE_RESULTS:
-            content = path.read_bytes()
-            digest.update(f"{relative.as_posix()}\0{len(content)}\0".encode() + content)
+    for path in determining(package):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(package).as_posix()}\0{len(content)}\0".encode() + content)
     digest.update(repr(package_versions()).encode())
     return digest.hexdigest()[:20]
+
+
+def determining(package: Path = PACKAGE) -> list[Path]:
+    """The files of the code that determines a trial, in order."""
+    return sorted(path for path in package.rglob("*.py") if not _left_out(path.relative_to(package)))
+
+
+def _left_out(path: Path) -> bool:
+    return any(part.as_posix() in DETERMINES_NO_TRIAL for part in (path, *path.parents))
 
 
 def package_versions() -> dict[str, str]:

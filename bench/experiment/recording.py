@@ -65,6 +65,28 @@ def answered_by(model: str, folder: Path) -> Iterator[Exchange]:
                 yield one
 
 
+ASKED_ALIKE = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body")
+"""The parameters of a model that decide what it may reply to a request."""
+
+
+def asked_before(folders: Sequence[Path], parameters: Mapping[str, object]) -> tuple[list[Exchange], list[dict[str, str]]]:
+    """What models with such parameters answered in the runs in `folders`, and the name and digest of those runs.
+
+    A run without such a model has nothing to give. Raises ResultsError where a folder holds no run.
+    """
+    exchanges, runs = list[Exchange](), list[dict[str, str]]()
+    for folder in folders:
+        manifest = read_manifest(folder)
+        alike = [name for name, theirs in manifest["models"].items() if _asked_alike(theirs, parameters)]
+        exchanges += itertools.chain.from_iterable(answered_by(name, folder) for name in alike)
+        runs += [{"name": manifest["name"], "digest": _digest(folder)}] if alike else []
+    return exchanges, runs
+
+
+def _asked_alike(theirs: Mapping[str, object], ours: Mapping[str, object]) -> bool:
+    return all(theirs.get(key) == ours.get(key) for key in ASKED_ALIKE)
+
+
 def _refuse_other_packs(folder: Path, recorded: Mapping[str, Any], scenarios: Mapping[str, Scenario]) -> None:
     for name, scenario in scenarios.items():
         if name not in recorded:

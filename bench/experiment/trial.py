@@ -76,8 +76,8 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
     place = Place(matrix.config.seed, spec.scenario, spec.repetition, spec.arm)
     weather = Weather(spec.plan, place.seed, place.scenario, place.repetition, log.events.append)
     caller = Caller(model, clock, weather, slot, matrix.back_off, log.events.append, log.keep)
-    emit, keep = log.events.append, log.keep
-    bench = Workbench(scenario.task, place, matrix.settings, caller, weather, scenario.decoys, emit, keep, host)
+    settings, emit, keep = matrix.settings[spec.architecture], log.events.append, log.keep
+    bench = Workbench(scenario.task, place, settings, caller, weather, scenario.decoys, emit, keep, host)
     ending = await _ending(matrix.architectures[spec.architecture], scenario, clock, bench, graders)
     bench.close(answered=ending.grade is not None)
     record = TrialRecord(

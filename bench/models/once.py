@@ -1,4 +1,4 @@
-"""The same request is sent once in a run; every arm that makes it is given the same reply, with its usage and its seconds.
+"""The same request is sent once, in a run or in several; all arms that make it are given the same reply, usage and seconds.
 
 So arms of one repetition differ by what their structure and their faults do, not by a server's chance or its load at the time:
 common random numbers, exactly (Law, Simulation Modeling and Analysis, 5th ed., section 11.2). Each arm's tokens count in full,
@@ -7,7 +7,7 @@ as each would have paid for them alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -19,20 +19,24 @@ Sent = tuple[tuple[Message, ...], int, int]
 
 
 class AskedOnce:
-    """Implements `bench.models.base.Model` on another model. Failed calls are made again whenever they are asked for."""
+    """Implements `bench.models.base.Model` on another model. Failed calls are made again whenever they are asked for.
 
-    def __init__(self, model: Model):
-        self._model = model
+    `runs`: name and digest of the earlier runs that `before` was answered in; they are among its parameters.
+    """
+
+    def __init__(self, model: Model, before: Iterable[Exchange] = (), runs: Sequence[Mapping[str, str]] = ()):
+        self._model, self.runs = model, list(runs)
         self._known: dict[Sent, Reply] = {}
         self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency
         self.timing: Timing = model.timing
+        self.know(before)
 
     @property
     def parameters(self) -> dict[str, object]:
-        return self._model.parameters
+        return {**self._model.parameters, **({"asked_in": self.runs} if self.runs else {})}
 
     def know(self, exchanges: Iterable[Exchange]) -> None:
-        """Take over what was answered before, when a run goes on; the first reply to a request stays."""
+        """Take over what was answered before, when a run goes on or follows others; the first reply to a request stays."""
         for one in exchanges:
             if isinstance(one.outcome, Reply):
                 reply = replace(one.outcome, took=one.seconds, reused=True, by="")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from bench.errors import EndpointError
 
@@ -55,6 +56,8 @@ class OpenAISettings(BaseModel):
     weights           which weights answer: the digest of their file, where you serve them yourself; it is written down, not
                       checked, since no endpoint tells
     ask_once          the same request (messages, seed) is sent once in a run and its reply given to every arm that makes it
+    asked_in          runs whose replies need not be asked for again: what a model of the same settings answered there is given
+                      again, with its seconds, which are those of the machine that made that run
     extra_body        further fields of the request, as the provider names them
     """
 
@@ -75,7 +78,14 @@ class OpenAISettings(BaseModel):
     price_out: float | None = Field(default=None, ge=0)
     weights: str | None = None
     ask_once: bool = False
+    asked_in: tuple[Path, ...] = ()
     extra_body: Annotated[dict[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
+
+    @model_validator(mode="after")
+    def _remembers(self) -> OpenAISettings:
+        if self.asked_in and not self.ask_once:
+            raise ValueError("asked_in needs ask_once = true: otherwise every request is sent")
+        return self
 
 
 def is_loopback(url: str) -> bool:

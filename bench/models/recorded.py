@@ -85,7 +85,7 @@ class RecordedModel:
         where = f"{purpose.scenario}, {purpose.arm}, repetition {purpose.repetition}"
         what = f"attempt {purpose.attempt} at {' + '.join(purpose.subtasks)}"
         said = f"the recording {self._recording.name} holds no reply to {what} ({where})"
-        return f"{said}; to record one, run this config on {self.name} itself, without recorded:"
+        return f"{said}; to record one, run or serve this config on {self.name} itself, without recorded:"
 
     async def prepare(self) -> None:
         pass

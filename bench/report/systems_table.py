@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.analysis.arms import Arm, Arms
+from bench.analysis.arms import Arm, Arms, base_of
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.statistics import Mean, mean_of
@@ -16,7 +16,8 @@ SECONDS = ("api_seconds", "waiting_seconds")
 
 def systems(run: Run, arms: Arms) -> list[Table]:
     """None where only architectures of our own were run."""
-    if not set(run.names("architecture")) & SYSTEMS.keys():
+    bases = dict.fromkeys(base_of(run, name) for name in run.names("architecture"))
+    if not bases.keys() & SYSTEMS.keys():
         return []
     rows = [_row(run, arm) for found in arms.values() for arm in found.values()]
     return [
@@ -33,12 +34,7 @@ def systems(run: Run, arms: Arms) -> list[Table]:
                 "the accounts of the ledger add up to the tokens, trial by trial",
                 "framework time is that of the machine that made this run: of our own architectures the steps of the trial, "
                 "of the others all real time in which no call is in flight, their HTTP clients' and threads' too",
-                *(
-                    f"{name}: {limit}"
-                    for name in run.names("architecture")
-                    if name in SYSTEMS
-                    for limit in SYSTEMS[name].limits
-                ),
+                *(f"{base}: {limit}" for base in bases if base in SYSTEMS for limit in SYSTEMS[base].limits),
             ),
         )
     ]

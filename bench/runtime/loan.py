@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 
-from bench.errors import CallFailed, GaveUp
+from bench.errors import CallFailed, GaveUp, NotRecorded
 from bench.models.base import Message, Reply
 from bench.runtime.caller import Ask, Caller, Received, Spoiled
 from bench.runtime.clock import Pause
@@ -146,6 +146,8 @@ class Loan:
         except Exception as bug:
             self._bug = self._bug or bug
             raise
+        if isinstance(received, NotRecorded):  # a live model would have answered: whatever follows is no trial of it
+            self._bug = self._bug or received
         if isinstance(received, CallFailed):
             self._keep(key, going, received.paid)
             gave_up = GaveUp(key[0], f"the framework gave up: {received.detail}")

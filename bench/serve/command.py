@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from bench.errors import ResultsError
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix
 from bench.experiment.provenance import code_digest
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
-from bench.experiment.store import RunWriter, set_aside
 from bench.folders import PACKS, RESULTS
-from bench.runtime.events import Called
+from bench.opening import chosen_models, open_run, run_name, whose_replies
 from bench.serve.session import Served, external_config, external_matrix, one_more, serve
-
-INTERRUPTED = 130
-
-
-class Tally:
-    """Says what became of each trial, and adds up what was counted."""
-
-    def __init__(self, console: Console):
-        self._console = console
-        self.calls = self.tokens = 0
-        self.outcomes: Counter[str] = Counter()
-
-    def saw(self, record: TrialRecord) -> None:
-        calls = sum(isinstance(event, Called) for event in record.events)
-        self.calls += calls
-        self.tokens += record.tokens
-        self.outcomes[record.outcome] += 1
-        said = f"{record.scenario} {record.plan} repetition {record.repetition}: {record.outcome}, {calls} calls, "
-        self._console.print(f"{said}{record.tokens:,} tokens{f' ({record.reason})' if record.reason else ''}", markup=False)
+from bench.terminal import INTERRUPTED, SoFar, calls_of
 
 
 def command(
     config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
-    model: Annotated[str | None, typer.Option(help="Answer with this model of the config.")] = None,
+    model: Annotated[str | None, typer.Option(help="Answer with this model of the config, or recorded:RUN.")] = None,
     plan: Annotated[str | None, typer.Option(help="Inject this fault plan of the config.")] = None,
     scenario: Annotated[
         str | None, typer.Option(help="Serve this task; without one, calls are counted, nothing graded.")
@@ -56,35 +34,43 @@ def command(
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,
 ) -> None:
-    """Serve a model to a system of your own, in any language, and count what its failures cost it."""
-    console = Console(highlight=False, soft_wrap=True)
-    chosen = {"models": [model], "plans": [plan], "scenarios": [scenario]}
-    overrides = {key: value for key, value in chosen.items() if value != [None]}
-    settings = external_config(config, architecture, {**overrides, "repetitions": repetitions})
-    folder = RESULTS / (name or "-".join((settings.name, architecture, scenario or "free", *settings.models)).replace(":", "-"))
+    """Serve a model to a system of your own, in any language, and count what its failures cost it.
+
+    --model recorded:RUN answers from a recorded run: a trial's repetition n with what was recorded in repetition n, under the
+    seed of that run. A request that was not recorded is refused with 404, and its trial ends in an error.
+    """
+    console, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+    models, recorded = chosen_models([model] if model else [])
+    overrides = {"models": models, "plans": plan and [plan], "scenarios": scenario and [scenario], "repetitions": repetitions}
+    settings = external_config(config, architecture, overrides, recorded)
+    folder = RESULTS / (name or run_name(settings, architecture, (scenario or "free").replace(":", "-")))
     matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, code_digest())
-    writer, tally = _open(folder, matrix, aside), Tally(console)
+    writer, so_far = open_run(console, folder, matrix, aside), SoFar(matrix)
     try:
         todo = len(missing(matrix.specs, writer.recorded))
         served = asyncio.run(
-            serve(matrix, writer, port, lambda root: _introduce(console, root, matrix, todo, folder), tally.saw)
+            serve(matrix, writer, port, lambda root: _introduce(console, root, matrix, todo, folder), _watch(console, so_far))
         )
     finally:
         writer.close()
-    _conclude(console, served, tally, folder)
+    _conclude(console, served, so_far, folder)
     if served.stopped and scenario:
         raise typer.Exit(INTERRUPTED)
+    if errors := list(so_far.errors()):
+        err.print("\n".join(errors), markup=False)
+        raise typer.Exit(1)
 
 
-def _open(folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
-    manifest = manifest_of(matrix, folder.name)
-    try:
-        return RunWriter(folder, manifest)
-    except ResultsError:
-        if not aside:
-            raise
-        set_aside(folder)
-        return RunWriter(folder, manifest)
+def _watch(console: Console, so_far: SoFar) -> Callable[[TrialRecord], None]:
+    """Adds up the records, and says what became of each trial."""
+
+    def saw(record: TrialRecord) -> None:
+        so_far.add(record)
+        trial = f"{record.scenario} {record.plan} repetition {record.repetition}"
+        why = f" ({record.reason})" if record.reason else ""
+        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{why}", markup=False)
+
+    return saw
 
 
 def _introduce(console: Console, root: str, matrix: Matrix, todo: int, folder: Path) -> None:
@@ -96,7 +82,8 @@ def _introduction(root: str, matrix: Matrix, todo: int, folder: Path) -> Iterato
     """Where it is, what answers, what is injected, where it is recorded."""
     yield f"base_url = {root}/v1    (any key, any model name: the experiment's model and settings answer)"
     for name, model in matrix.models.items():
-        yield f"model '{name}'" + ("" if model.timing == "live" else f": {model.timing.upper()}, its seconds take no real time")
+        yield f"model '{name}'" + ("" if model.timing == "live" else ", whose seconds take no real time")
+    yield from whose_replies(matrix)
     for plan in {spec.plan.name: spec.plan for spec in matrix.specs}.values():
         faults = [f"{fault.effect} at {fault.point} of {fault.subtask}" for fault in plan.faults]
         yield f"plan '{plan.name}' injects {'; '.join(faults) or 'nothing'}"
@@ -107,9 +94,8 @@ def _introduction(root: str, matrix: Matrix, todo: int, folder: Path) -> Iterato
     yield f"recorded in {folder}; Ctrl-C stops"
 
 
-def _conclude(console: Console, served: Served, tally: Tally, folder: Path) -> None:
-    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.outcomes.items()))
-    console.print(f"{'stopped' if served.stopped else 'done'}: {outcomes or 'no trial was begun'}", markup=False)
-    console.print(f"{served.requests} requests taken, {tally.calls} calls recorded, {tally.tokens:,} tokens", markup=False)
-    if tally.outcomes:
+def _conclude(console: Console, served: Served, so_far: SoFar, folder: Path) -> None:
+    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.ends or 'no trial was begun'}", markup=False)
+    console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}", markup=False)
+    if so_far.trials:
         console.print(f"recorded in {folder}; next: bench report {folder.name}", markup=False)

@@ -8,6 +8,7 @@
     time-out          nothing comes: after the fault's seconds the connection is dropped
     cut-off           half of the body comes, then the connection is cut
     the model's own   429 as it came; 504 where it took too long; 502 where it failed otherwise
+    not recorded      404: a recording holds no reply to this request, and none to its repetition
 
 The client's sampling settings, seed and model name are ignored in favour of the experiment's. With a simulated or a recorded
 model the model's seconds run on the trial's clock and take no real time; the client, its back-off and its patience are real.
@@ -22,7 +23,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, RateLimited, TimedOut
+from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, NotRecorded, RateLimited, TimedOut
 from bench.models.base import Reply
 from bench.runtime.loan import Loan
 from bench.scenario import Subtask
@@ -186,5 +187,7 @@ def _problem_of(failure: CallFailed) -> Problem:
         return Problem(429, failure.detail, "rate_limit_error", code="rate_limit_exceeded")
     if isinstance(failure, TimedOut):
         return Problem(504, failure.detail, "server_error", code=failure.kind)
+    if isinstance(failure, NotRecorded):  # a status that no client takes for a passing one
+        return Problem(404, failure.detail, code=failure.kind)
     kind = "upstream_error" if isinstance(failure, BadAnswer) else "server_error"
     return Problem(500 if failure.injected else 502, failure.detail, kind, code=failure.kind)

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.errors import ConfigError
-from bench.experiment.config import Config, load_config
+from bench.experiment.config import Config, RecordedEntry, load_config
 from bench.experiment.matrix import Guests, Matrix, build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
@@ -37,22 +37,40 @@ class Served:
     stopped: bool
 
 
-def external_config(path: Path, architecture: str, overrides: Mapping[str, Any]) -> Config:
+def external_config(
+    path: Path, architecture: str, overrides: Mapping[str, Any], recorded: Mapping[str, Mapping[str, Any]] | None = None
+) -> Config:
     """The experiment on an outside system under this name; without `scenarios` in the overrides its calls are only counted.
+    `recorded` are the entries of models that a recording stands in for.
 
     Raises ConfigError, also where the name is one of ours.
     """
     if architecture in ARCHITECTURES or ":" in architecture:
         raise ConfigError(f"--architecture: '{architecture}' is one of ours; name your own system otherwise")
     scenarios = overrides.get("scenarios") or [free.NAME]
-    return load_config(path, {**overrides, "scenarios": scenarios, "architectures": [architecture]})
+    return load_config(path, {**overrides, "scenarios": scenarios, "architectures": [architecture]}, recorded)
 
 
 def one_more(config: Config, folder: Path) -> Config:
-    """Calls that are only counted make a new trial each time: one repetition more than this folder has recorded."""
-    records = read_trials(folder) if folder.exists() else ()
-    done = max((record.repetition for record in records if record.outcome == "ungraded"), default=0)
+    """Calls that are only counted make a new trial each time: one repetition more than this folder has recorded.
+
+    A recording answers the n-th of them with its own n-th; raises ConfigError where it has none, or no more.
+    """
+    done = _counted(folder)
+    for run in (entry.run for name in config.models if isinstance(entry := config.model[name], RecordedEntry)):
+        held = _counted(run)
+        if not held:
+            raise ConfigError(f"recording {run}: holds no calls without a task; give --scenario, one that it was recorded with")
+        if done >= held:
+            said = f"recording {run}: all it holds without a task, {held} trials, has been replayed into {folder}"
+            raise ConfigError(f"{said}; give another --name to begin anew, or record more")
     return config.model_copy(update={"repetitions": done + 1})
+
+
+def _counted(folder: Path) -> int:
+    """The trials of calls that were only counted."""
+    records = read_trials(folder) if folder.exists() else ()
+    return max((record.repetition for record in records if record.outcome == "ungraded"), default=0)
 
 
 def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> Matrix:

@@ -11,15 +11,14 @@ from pathlib import Path
 from calibration.exact import exactly
 from calibration.experiments import Simulations, everything
 from calibration.report import write
-from calibration.worlds import recorded
+from calibration.worlds import RECORDED
 
 FOLDER = Path(__file__).parents[2] / "reports" / "calibration"
 
 
 def main(folder: Path, simulations: Simulations) -> None:
-    found = recorded()
-    results = [*everything(found, simulations), *exactly()]
-    write(folder, results, found, simulations)
+    results = [*everything(RECORDED, simulations), *exactly()]
+    write(folder, results, RECORDED, simulations)
     print(f"{len(results)} results in {folder}")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bench.analysis.frames import Run
 from bench.errors import ResultsError, nearest
 from bench.report.drawing import Picture
-from bench.report.experiments import break_even, context, depth, detectability, policy, validators
+from bench.report.experiments import break_even, context, depth, detectability, policy, repair, validators
 from bench.report.table import Table
 
 
@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "policy": Shown(policy.tables, policy.pictures),
     "depth": Shown(depth.tables, depth.pictures),
     "context": Shown(context.tables, context.pictures),
+    "repair": Shown(repair.tables, repair.pictures),
 }
 
 
