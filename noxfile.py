@@ -11,7 +11,7 @@ nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_venv = "yes"
 nox.options.default_venv_backend = "virtualenv"
 
-RECORDED, RECORDED_SO_FAR = "recorded:paper-qwen2.5-coder-1.5b-instruct", "6"
+RECORDED = "recorded:paper-qwen2.5-coder-1.5b-instruct"
 CONSTRAINTS = ("-c", "constraints.txt")
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
@@ -29,7 +29,7 @@ def bench(session: nox.Session) -> None:
     Another model: nox -s bench -- --model gpt-4
     """
     install(session)
-    model = [] if "--model" in session.posargs else ["--model", RECORDED, "--repetitions", RECORDED_SO_FAR]
+    model = [] if "--model" in session.posargs else ["--model", RECORDED]
     session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *model, *session.posargs)
 
 
@@ -79,10 +79,11 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def perf(session: nox.Session) -> None:
-    """Our own time per model call, beside Inspect AI's in the same run; peak memory by number of trials."""
+    """Our own time per model call, beside Inspect AI's; peak memory by number of trials; a large report beside plain pandas."""
     install(session, "perf")
     session.run("python", "tests/perf/overhead.py", *session.posargs)
     session.run("python", "tests/perf/memory.py", *session.posargs)
+    session.run("python", "tests/perf/report.py", *session.posargs)
 
 
 @nox.session

@@ -155,8 +155,9 @@ def _report(folders: list[Path], target: Path) -> None:
     from bench.report.report import write_report  # noqa: PLC0415
 
     run, published = together([load_run(folder) for folder in folders]), load_published()
-    written = write_report(run, target, published)
-    out.print("\n".join(verdict_lines(run, judge_all(run, published))), markup=False)
+    judgements = judge_all(run, published)
+    written = write_report(run, target, published, judgements)
+    out.print("\n".join(verdict_lines(run, judgements)), markup=False)
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 
 

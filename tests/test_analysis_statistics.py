@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -149,6 +149,19 @@ def test_darwins_plants_give_fishers_own_p() -> None:
     found = paired_test(by_number([*map(float, differences)]), dict.fromkeys(range(15), 0.0), resamples=2**15)
     assert found.p == pytest.approx(1726 / 32768, abs=1e-12)
     assert found.least == 2 / 2**15
+
+
+@given(st.lists(st.integers(-50, 50).map(float), min_size=10, max_size=12))
+@settings(max_examples=20)
+def test_flips_drawn_at_random_come_near_the_p_of_all_flips(differences: list[float]) -> None:
+    values, twins = by_number(differences), dict.fromkeys(range(len(differences)), 0.0)
+    # 1,000 draws of a share: 0.08 is five of its standard deviations at the most
+    assert paired_test(values, twins, resamples=1000).p == pytest.approx(paired_test(values, twins).p, abs=0.08)
+
+
+def test_many_pairs_without_a_difference_are_no_finding() -> None:
+    values = by_number([4.0] * 40)
+    assert paired_test(values, values).p == 1.0
 
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=6))

@@ -20,33 +20,46 @@ from bench.analysis.statistics import CONFIDENCE, generator
 from bench.analysis.statistics.seeded import RESAMPLES
 
 
-@dataclass(frozen=True)
-class NoiseFloor:
-    """How far two halves of the same arm lie apart.
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """The ways to deal n values into two halves of `half` values; where n is odd, one is left out of each split in turn.
 
-    half      trials in a half; where n is odd, one is left out of each split in turn
-    splits    how many there are, or were drawn at random where there are more than RESAMPLES
-    floor     95% of the splits lie no farther apart, in the measure's own unit; None below two values
+    dealt    one row a split: the places of the first half's values, then those of the second's. Every split there is, or
+             RESAMPLES random ones where there are more; none below two values
     """
 
     n: int
     half: int
-    splits: int
-    floor: float | None
+    dealt: np.ndarray
+
+    @property
+    def splits(self) -> int:
+        return len(self.dealt)
+
+    def floor(self, values: Sequence[float]) -> float | None:
+        """How far the halves of these n values lie apart: 95% of the splits no farther, in the values' own unit.
+
+        None below two values. Raises ValueError for a value that is no finite number, or where there are not n of them.
+        """
+        if len(values) != self.n:
+            raise ValueError(f"{len(values)} values, but the halves are of {self.n}")
+        if not all(math.isfinite(value) for value in values):
+            raise ValueError("a value is no finite number")
+        if not self.half:
+            return None
+        sample = np.asarray(values, dtype=float)
+        apart = np.abs(sample[self.dealt[:, : self.half]].mean(axis=1) - sample[self.dealt[:, self.half :]].mean(axis=1))
+        return float(np.quantile(apart, CONFIDENCE, method="higher"))
 
 
-def split_half(values: Sequence[float], rng: np.random.Generator | None = None) -> NoiseFloor:
-    """Raises ValueError for a value that is no finite number."""
-    if not all(math.isfinite(value) for value in values):
-        raise ValueError("a value is no finite number")
-    n, half = len(values), len(values) // 2
+def halves_of(n: int, rng: np.random.Generator | None = None) -> Halves:
+    """Dealt once for all that is measured of the same n trials: with many, the dealing takes longer than the comparing."""
+    half = n // 2
     if not half:
-        return NoiseFloor(n, half, 0, None)
-    sample = np.asarray(values, dtype=float)
+        return Halves(n, half, np.empty((0, 0), dtype=int))
     every = math.comb(n, half) * math.comb(n - half, half) // 2
     dealt = np.array(list(_every_split(n))) if every <= RESAMPLES else _random_splits(n, rng or generator())
-    apart = np.abs(sample[dealt[:, :half]].mean(axis=1) - sample[dealt[:, half:]].mean(axis=1))
-    return NoiseFloor(n, half, len(dealt), float(np.quantile(apart, CONFIDENCE, method="higher")))
+    return Halves(n, half, dealt)
 
 
 def _every_split(n: int) -> Iterator[tuple[int, ...]]:

@@ -7,7 +7,7 @@ The same results give the same bytes, wherever and whenever they are written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +15,7 @@ from typing import TypeVar
 from bench.analysis.arms import arms_of, require_receipts
 from bench.analysis.frames import Run
 from bench.analysis.published import Published, load_published
+from bench.analysis.verdicts import Judgement
 from bench.errors import ResultsError
 from bench.report.drawing import Picture
 from bench.report.figures import all_figures
@@ -27,24 +28,27 @@ from bench.report.trace import trace_of
 Named = TypeVar("Named", Table, Picture)
 
 
-def write_report(run: Run, out: Path, published: Published | None = None) -> list[Path]:
+def write_report(
+    run: Run, out: Path, published: Published | None = None, judgements: Sequence[Judgement] | None = None
+) -> list[Path]:
     """Write the report into folder `out` and return its files, the pages first.
 
-    `published` are the figures to stand beside ours; the repository's own if not given. Raises ResultsError where a fault did
+    `published` are the figures to stand beside ours; the repository's own if not given. `judgements`: the verdicts on its
+    claims, where they are known already. Raises ResultsError where a fault did
     not arrive, so that no number may be reported, or where a file cannot be written.
     """
     require_receipts(run)
-    files = contents_of(run, published or load_published())
+    files = contents_of(run, published or load_published(), judgements)
     # The pages are written last: where they are, all that they name is there.
     for name in reversed(files):
         _write(out / name, files[name])
     return [out / name for name in files]
 
 
-def contents_of(run: Run, published: Published) -> dict[str, bytes]:
+def contents_of(run: Run, published: Published, judgements: Sequence[Judgement] | None = None) -> dict[str, bytes]:
     """The files of the report, by their paths in its folder. Raises ResultsError where the run cannot be read again."""
     arms = arms_of(run)
-    tables = _named_apart(all_tables(run, arms, published))
+    tables = _named_apart(all_tables(run, arms, published, judgements))
     pictures = _named_apart(all_figures(run, arms, published))
     page = page_of(run, tables, pictures)
     texts: Mapping[str, str] = {

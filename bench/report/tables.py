@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from bench.analysis.arms import Arm, Arms
@@ -12,7 +12,7 @@ from bench.analysis.measures import COMPARED
 from bench.analysis.published import Published
 from bench.analysis.statistics import share_of
 from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_of
-from bench.analysis.verdicts import judge_all
+from bench.analysis.verdicts import Judgement, judge_all
 from bench.report.claims_table import claims_table
 from bench.report.comparison import comparison
 from bench.report.denominators import denominators_of, ranking_warnings, reruns
@@ -27,8 +27,9 @@ from bench.report.table import Cell, Estimate, Number, Rate, Table
 ARM = ("Scenario", "Model", "Fault plan", "Architecture")
 
 
-def all_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
-    """The verdicts first; below each table what its intervals do not hold."""
+def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement] | None = None) -> list[Table]:
+    """The verdicts first, made here where they are not given; below each table what its intervals do not hold."""
+    judgements = judge_all(run, published, arms) if judgements is None else judgements
     tables = [
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
@@ -44,7 +45,7 @@ def all_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
         usage(run),
         *experiment_tables(run),
     ]
-    return [claims_table(run, judge_all(run, published, arms)), *map(with_limits, tables)]
+    return [claims_table(run, judgements), *map(with_limits, tables)]
 
 
 def outcomes(run: Run, arms: Arms) -> Table:
@@ -128,14 +129,13 @@ def exposure(run: Run, arms: Arms) -> Table:
     """The receipts of the faults."""
     stages = ("planned", "delivered", "moot", "seen")
     endings = ("recovered", "gave_up", "unnoticed", "error")
-    faults = {str(trial): found for trial, found in run.faults.groupby("trial", sort=False)}
     rows: list[tuple[Cell, ...]] = []
     for arm in _each(arms):
-        own = [faults[trial] for trial in arm.trials["trial"] if trial in faults]
-        if not own:
+        own = run.faults[run.faults["trial"].isin(set(arm.trials["trial"]))]
+        if own.empty:
             continue
-        staged = {stage: sum(int(one[stage].sum()) for one in own) for stage in stages}
-        ended = [sum(int((one["ended"] == ending).sum()) for one in own) for ending in endings]
+        staged = {stage: int(own[stage].sum()) for stage in stages}
+        ended = [int((own["ended"] == ending).sum()) for ending in endings]
         calls, trials = int(arm.trials["calls"].sum()), len(arm.trials)
         per_call = Number(staged["delivered"] / calls if calls else None, 3)
         per_task = Number(staged["delivered"] / trials, 3)

@@ -15,6 +15,9 @@ from bench.analysis.statistics.seeded import RESAMPLES, generator
 
 Key = TypeVar("Key", bound=Hashable)
 
+DRAWN = 1 << 20
+"""Random signs in memory at a time."""
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -56,7 +59,7 @@ def paired_test(
     Where an arm makes no difference, each difference is as likely with the other sign: p is the share of all assignments of
     signs whose mean lies as far from zero as the one found. It assumes no distribution, but that symmetry.
 
-    Source: Fisher, The Design of Experiments (1935), section 21, by `scipy.stats.permutation_test`.
+    Source: Fisher, The Design of Experiments (1935), section 21, by scipy.
     """
     differences = np.asarray(_differences(values, twins))
     pairs = len(differences)
@@ -65,11 +68,27 @@ def paired_test(
         return PairedTest(0, None, None, None)
     if pairs == 1:  # scipy takes two at least; of one, either sign is as likely
         return PairedTest(1, 1.0, 1.0, effect)
-    flips = min(2**pairs, resamples + 1)
-    found = stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=resamples, vectorized=True, rng=rng or generator()
+    if 2**pairs <= resamples:
+        return PairedTest(pairs, _by_all_flips(differences), 2 / 2**pairs, effect)
+    return PairedTest(pairs, _by_random_flips(differences, resamples, rng or generator()), 2 / (resamples + 1), effect)
+
+
+def _by_all_flips(differences: np.ndarray) -> float:
+    found = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+    return float(found.pvalue)
+
+
+def _by_random_flips(differences: np.ndarray, resamples: int, rng: np.random.Generator) -> float:
+    """As `stats.permutation_test` does, but that draws each sign as a permutation of two: ten times the time and memory."""
+    found = stats.monte_carlo_test(
+        differences,
+        lambda size: differences * (1 - 2 * rng.integers(0, 2, size, dtype=np.int8)),
+        np.mean,
+        vectorized=True,
+        n_resamples=resamples,
+        batch=max(1, DRAWN // len(differences)),
     )
-    return PairedTest(pairs, float(found.pvalue), 2 / flips, effect)
+    return float(found.pvalue)
 
 
 def rank_biserial(differences: Sequence[float]) -> float | None:
