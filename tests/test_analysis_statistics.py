@@ -319,6 +319,24 @@ def test_cliffs_delta_counts_who_is_above_whom() -> None:
     assert groups_differ([2.0, 2.0], [2.0, 2.0]).p == 1.0
 
 
+@pytest.mark.parametrize(
+    ("alone", "rest", "p", "delta"),
+    [
+        (9.0, [1.0, 2.0, 3.0, 4.0], 2 / 5, 1.0),  # the lowest lies as far out as the highest
+        (0.0, [1.0, 2.0, 3.0, 4.0], 2 / 5, -1.0),
+        (2.5, [1.0, 2.0, 3.0, 4.0], 1.0, 0.0),
+        (5.0, [5.0, 5.0], 1.0, 0.0),
+        (1.0, [2.0], 1.0, -1.0),
+    ],
+)
+def test_one_trial_alone_is_compared_with_the_rest_from_either_side(
+    alone: float, rest: list[float], p: float, delta: float
+) -> None:
+    one, other = groups_differ([alone], rest), groups_differ(rest, [alone])
+    assert (one.n, one.others, one.p, one.delta) == (1, len(rest), p, delta)
+    assert (other.n, other.others, other.p, other.delta) == (len(rest), 1, p, -delta)
+
+
 def test_an_empty_group_is_compared_with_nothing() -> None:
     found = groups_differ([], [1.0])
     assert (found.p, found.delta) == (None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import util
@@ -268,6 +269,13 @@ def test_reflexion_shows_the_reflection_in_the_next_attempt_and_no_more_than_thr
     reflection, again = model.requests[1:]
     assert "about forty" in said(reflection.messages)
     assert said(again.messages).endswith("I gave no JSON.")
+
+
+def test_autogens_runtime_has_no_errors_of_its_agents_printed() -> None:
+    """pytest takes what is logged, so that nothing would be seen on standard error here."""
+    needs("autogen_graph")
+    load_architecture("autogen_graph")
+    assert logging.getLogger("autogen_core").handlers, "Python would print them itself"
 
 
 def test_autogens_agents_hear_only_those_whose_outputs_they_read() -> None:

@@ -132,6 +132,11 @@ def test_what_a_model_of_other_settings_answered_is_asked_for_again(
     assert "asked_in" not in model
 
 
+def test_two_at_the_same_time_could_not_be_given_each_others_reply(folder: Path, tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server, pytest.raises(ValueError, match="ask_once needs concurrency = 1"):
+        followed(server, tmp_path / "again", folder, concurrency=2)
+
+
 def test_nothing_can_be_taken_over_by_a_model_that_sends_every_request(folder: Path, tmp_path: Path) -> None:
     with ScriptedServer(Talkative()) as server, pytest.raises(ValueError, match="asked_in needs ask_once = true"):
         followed(server, tmp_path / "again", folder, ask_once=False)

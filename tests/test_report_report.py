@@ -6,6 +6,7 @@ import html.parser
 import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -21,7 +22,7 @@ from bench.experiment.record import TrialRecord
 from bench.report.report import contents_of, write_report
 from bench.report.table import markdown
 from bench.report.tables import all_tables
-from bench.runtime.events import Event
+from bench.runtime.events import Called, Event
 
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 
@@ -239,6 +240,22 @@ def test_a_single_repetition_has_means_but_no_intervals(tmp_path: Path) -> None:
     table = table_of(run, "comparison-demo-m-paper")
     assert row_of(table, "Tokens") == ["370 (sd, interval n/a)"] * 2
     assert pictures_of(run)
+
+
+def test_a_variant_says_what_it_is_one_of_and_its_own_settings(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", experiment(("static", "mute")))
+    config = bench.load_run(folder).manifest["config"]
+    variants = {"mute": {"base": "static", "repair": "none", "max_attempts": None}}
+    edit_manifest(folder, config={**config, "architecture": variants})
+    assert "- Architectures: static, mute (static, repair none)\n" in texts_of(bench.load_run(folder))["report.md"]
+
+
+def test_replies_taken_over_from_an_earlier_run_are_said_to_be_its(tmp_path: Path) -> None:
+    record = trial(events=[replace(event, reused=True) if isinstance(event, Called) else event for event in smooth()])
+    folder = write_run(tmp_path / "run", [record])
+    edit_manifest(folder, models={"m": {"asked_in": [{"name": "before", "digest": "d"}]}})
+    page = texts_of(bench.load_run(folder))["report.md"]
+    assert "were given its reply and seconds; some of these trials are those of before\n" in page
 
 
 def test_without_a_fault_free_plan_there_is_no_paired_excess(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ SYSTEMS        what people use, over the measuring endpoint; most need an option
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable
@@ -130,3 +131,5 @@ def keep_quiet() -> None:
     }
     for variable, value in quiet.items():
         os.environ.setdefault(variable, value)
+    # Without a handler Python prints a logger's errors itself: AutoGen's traceback of each agent, for one call that failed.
+    logging.getLogger("autogen_core").addHandler(logging.NullHandler())

@@ -85,6 +85,8 @@ class OpenAISettings(BaseModel):
     def _remembers(self) -> OpenAISettings:
         if self.asked_in and not self.ask_once:
             raise ValueError("asked_in needs ask_once = true: otherwise every request is sent")
+        if self.ask_once and self.concurrency > 1:
+            raise ValueError("ask_once needs concurrency = 1: of two at the same time neither could be given the other's reply")
         return self
 
 

@@ -106,7 +106,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         *_asked_once(run),
         ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
         ("Packs", "; ".join(_pack(manifest, scenario) for scenario in run.names("scenario"))),
-        ("Architectures", ", ".join(run.names("architecture"))),
+        ("Architectures", ", ".join(_architecture(manifest, name) for name in run.names("architecture"))),
         ("Fault plans", "; ".join(_plan(manifest, plan) for plan in run.names("fault"))),
         ("Code", _of_each(run, lambda part: _code(part.manifest.get("code", {})))),
         ("Packages", _of_each(run, lambda part: _listed(part.manifest.get("packages", {})))),
@@ -120,7 +120,11 @@ def _asked_once(run: Run) -> list[tuple[str, str]]:
     said = (
         f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and seconds"
     )
-    return [("Asked once", said)] if reused else []
+    earlier = dict.fromkeys(
+        one["name"] for model in run.manifest.get("models", {}).values() for one in model.get("asked_in", ())
+    )
+    took_over = f"; some of these trials are those of {', '.join(earlier)}" if earlier else ""
+    return [("Asked once", f"{said}{took_over}")] if reused else []
 
 
 def _parts(run: Run) -> tuple[Run, ...]:
@@ -152,6 +156,15 @@ def _model(run: Run, model: str) -> str:
 def _pack(manifest: Mapping[str, Any], scenario: str) -> str:
     pack = manifest.get("scenarios", {}).get(scenario, {})
     return f"{scenario} (size {pack.get('size', '–')}, digest {str(pack.get('digest', '–'))[:12]})"
+
+
+def _architecture(manifest: Mapping[str, Any], name: str) -> str:
+    """A variant with what it is one of, and its own settings."""
+    variant = manifest.get("config", {}).get("architecture", {}).get(name)
+    if variant is None:
+        return name
+    own = [f"{key} {value}" for key, value in variant.items() if key != "base" and value is not None]
+    return f"{name} ({', '.join([variant['base'], *own])})"
 
 
 def _plan(manifest: Mapping[str, Any], plan: str) -> str:

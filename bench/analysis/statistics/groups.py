@@ -39,9 +39,24 @@ def groups_differ(
     n, m = len(values), len(others)
     if not n or not m:
         return Groups(n, m, None, None)
+    if min(n, m) == 1:  # scipy permutes groups of two at least
+        alone, rest = (values[0], others) if n == 1 else (others[0], values)
+        delta = _delta_of(alone, rest)
+        return Groups(n, m, _p_of_one(alone, rest), delta if n == 1 else -delta)
     method = stats.PermutationMethod(n_resamples=resamples, rng=rng or generator())
     found = stats.mannwhitneyu(values, others, method=method)
     return Groups(n, m, float(found.pvalue), 2 * float(found.statistic) / (n * m) - 1)
+
+
+def _delta_of(alone: float, rest: Sequence[float]) -> float:
+    return (sum(alone > other for other in rest) - sum(alone < other for other in rest)) / len(rest)
+
+
+def _p_of_one(alone: float, rest: Sequence[float]) -> float:
+    """Any of all values might have been the one that stands alone: the share of those that lie as far out as it does."""
+    pooled = [alone, *rest]
+    deltas = [abs(_delta_of(one, pooled[:place] + pooled[place + 1 :])) for place, one in enumerate(pooled)]
+    return sum(delta >= deltas[0] for delta in deltas) / len(pooled)
 
 
 def rates_differ(one: Share, other: Share) -> float | None:
