@@ -35,7 +35,7 @@ def test_equal_values_have_no_noise_and_a_single_one_none_that_is_known() -> Non
 def test_of_many_values_random_splits_are_drawn_the_same_each_time() -> None:
     values = np.random.default_rng(1).normal(1000, 100, 101).tolist()
     found = halves_of(101)
-    assert (found.half, found.splits) == (50, 9999)
+    assert (found.half, found.splits) == (50, 1999)
     assert found.floor(values) == halves_of(101).floor(values)
     # of independent values with this sd, 95% of such differences lie within 1.96 x 100 sqrt(2/50) = 39
     assert found.floor(values) == pytest.approx(39.2, rel=0.2)

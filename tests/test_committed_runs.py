@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import bench
+from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.analysis.published import load_published
+from bench.analysis.together import together
 from bench.experiment.config import load_config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import build_matrix
@@ -17,11 +19,16 @@ from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.report.report import contents_of
+from bench.report.table import markdown
+from bench.report.tables import all_tables
 
 ROOT = Path(__file__).parent.parent
 RECORDING = "paper-qwen2.5-coder-1.5b-instruct"
 REPLAY = f"{RECORDING}-replay"
 """What `nox -s bench` calls it; the committed report is such a replay's."""
+SMALLER, REPAIR = "paper-qwen2.5-coder-0.5b-instruct", "repair-qwen2.5-coder-1.5b-instruct"
+REPORTS = {SMALLER: [SMALLER], "two-models": [RECORDING, SMALLER], REPAIR: [REPAIR]}
+"""Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
 SHOWN = "comparison"
@@ -76,6 +83,13 @@ def test_no_trial_of_a_committed_run_is_an_error_of_ours_and_every_fault_has_its
     assert (run.trials["faults_planned"] == run.trials["faults_delivered"] + run.trials["faults_moot"]).all()
     accounts = run.trials[["useful", "rejected", "superseded", "lost", "judging"]].sum(axis="columns")
     assert (accounts == run.trials["tokens"]).all()
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_a_committed_report_holds_the_tables_that_its_runs_give_now(report: str) -> None:
+    run = together([bench.load_run(ROOT / "results" / name) for name in REPORTS[report]])
+    made = {f"{table.name}.md": markdown(table) for table in all_tables(run, arms_of(run), load_published())}
+    assert made == {path.name: path.read_text() for path in (ROOT / "reports" / report / "tables").glob("*.md")}
 
 
 def test_the_readme_shows_the_tables_of_the_committed_report() -> None:

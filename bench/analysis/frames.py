@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,12 @@ class Run:
     parts: tuple[Run, ...] = ()
     folder: Path | None = None
     rerun: frozenset[str] = frozenset()
+
+    @cached_property
+    def timings(self) -> Mapping[str, frozenset[str]]:
+        """Model -> whose seconds its trials have: live, simulated, recorded."""
+        pairs = self.trials[["model", "timing"]].drop_duplicates()
+        return {str(model): frozenset(found["timing"]) for model, found in pairs.groupby("model")}
 
     def names(self, column: str) -> list[str]:
         """The scenarios, architectures, models or fault plans that have trials, in the config's order."""

@@ -17,7 +17,9 @@ from itertools import combinations
 import numpy as np
 
 from bench.analysis.statistics import CONFIDENCE, generator
-from bench.analysis.statistics.seeded import RESAMPLES
+
+SPLITS = 1_999
+"""Of so many random splits between 94% and 96% lie below what is given as their 95% point, in 19 of 20 cases."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,7 @@ class Halves:
     """The ways to deal n values into two halves of `half` values; where n is odd, one is left out of each split in turn.
 
     dealt    one row a split: the places of the first half's values, then those of the second's. Every split there is, or
-             RESAMPLES random ones where there are more; none below two values
+             SPLITS random ones where there are more; none below two values
     """
 
     n: int
@@ -58,7 +60,7 @@ def halves_of(n: int, rng: np.random.Generator | None = None) -> Halves:
     if not half:
         return Halves(n, half, np.empty((0, 0), dtype=int))
     every = math.comb(n, half) * math.comb(n - half, half) // 2
-    dealt = np.array(list(_every_split(n))) if every <= RESAMPLES else _random_splits(n, rng or generator())
+    dealt = np.array(list(_every_split(n))) if every <= SPLITS else _random_splits(n, rng or generator())
     return Halves(n, half, dealt)
 
 
@@ -72,5 +74,5 @@ def _every_split(n: int) -> Iterator[tuple[int, ...]]:
 
 
 def _random_splits(n: int, rng: np.random.Generator) -> np.ndarray:
-    places = np.tile(np.arange(n), (RESAMPLES, 1))
+    places = np.tile(np.arange(n), (SPLITS, 1))
     return rng.permuted(places, axis=1)[:, : n // 2 * 2]

@@ -13,9 +13,9 @@ from bench.analysis.frames import Run
 
 def is_simulated(run: Run, model: str) -> bool:
     """Whether its replies are made up by us; a replay of such replies is no less so."""
-    timings = run.trials.loc[run.trials["model"] == model, "timing"]
-    replayed = timings.eq("recorded").any() and _simulates(run.manifest.get("models", {}).get(model, {}))
-    return bool(timings.eq("simulated").any() or replayed)
+    timings = run.timings.get(model, frozenset())
+    replayed = "recorded" in timings and _simulates(run.manifest.get("models", {}).get(model, {}))
+    return "simulated" in timings or replayed
 
 
 def _simulates(parameters: Mapping[str, Any]) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.measures import COMPARED
-from bench.analysis.noise import Halves, halves_of
-from bench.analysis.statistics.seeded import RESAMPLES
+from bench.analysis.noise import SPLITS, Halves, halves_of
 from bench.report.labels import model_label
 from bench.report.table import Cell, Number, Table
 
@@ -26,7 +25,7 @@ def noise_floor(run: Run, arms: Arms) -> Table:
         rows=tuple(_row(run, arm, halves[len(arm.usable)]) for arm in each),
         notes=(
             "A/A by split halves: one arm's repetitions, each with its own seeds, dealt into two halves in every way there is "
-            f"({RESAMPLES:,} random ones where there are more); 95% of the splits lie no farther apart than this",
+            f"({SPLITS:,} random ones where there are more); 95% of the splits lie no farther apart than this",
             "chance alone does as much between groups of that size; two arms of N unpaired trials would lie about 1.4 times "
             "closer, and pairs may lie closer still: read it beside the paired differences",
         ),
