@@ -18,7 +18,7 @@ from bench.analysis.published import load_published
 from bench.analysis.together import together
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
-from bench.report.report import contents_of
+from bench.report.page import as_markdown, page_of
 from bench.report.tables import all_tables
 
 
@@ -95,7 +95,7 @@ def test_two_runs_that_share_a_model_are_refused_also_behind_a_third(tmp_path: P
 def test_the_report_names_each_run_its_dates_and_its_code(tmp_path: Path) -> None:
     code = {"version": "0.1.0", "commit": None, "digest": "d1ff"}
     both = together([run(tmp_path, "small"), run(tmp_path, "big", 2, code=code)])
-    page = contents_of(both, load_published())["report.md"].decode().partition("## ")[0]
+    page = as_markdown(page_of(both, [], []))
     assert page.startswith("# Report of runs small + big\n")
     assert re.search(r"- Code: small: version .*digest c0de; big: version .*digest d1ff", page)
     assert "made by different code" in page and "small by c0de, big by d1ff" in page
@@ -104,7 +104,7 @@ def test_the_report_names_each_run_its_dates_and_its_code(tmp_path: Path) -> Non
 
 def test_trials_missing_from_one_of_the_runs_are_said(tmp_path: Path) -> None:
     both = together([run(tmp_path, "small"), run(tmp_path, "big", config={"repetitions": 4})])
-    assert "8 trials are not recorded" in contents_of(both, load_published())["report.md"].decode()
+    assert "8 trials are not recorded" in as_markdown(page_of(both, [], []))
 
 
 def test_the_command_reports_several_runs_into_a_folder_named_after_all(tmp_path: Path) -> None:
