@@ -16,6 +16,7 @@ from trials import TINY
 
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import read_manifest, read_trials
+from bench.opening import asked_in
 from bench.runtime.events import Called
 
 
@@ -119,6 +120,15 @@ def test_what_an_earlier_run_was_answered_is_not_asked_for_again(folder: Path, t
             assert call.usage_in == told.usage_in and call.seconds == pytest.approx(told.seconds, abs=0.005)
     [model] = read_manifest(tmp_path / "again")["models"].values()
     assert [run["name"] for run in model["asked_in"]] == [read_manifest(folder)["name"]]
+
+
+def test_the_command_line_gives_earlier_runs_to_the_models_that_ask_once_and_to_no_others(tmp_path: Path) -> None:
+    entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "ask_once": True, "asked_in": ["first"]}
+    given = config(entry, plans=["none"], repetitions=1)
+    sends_all = given.model["small"].model_copy(update={"ask_once": False, "asked_in": ()})
+    taken = asked_in(given.model_copy(update={"model": {**given.model, "other": sends_all}}), [str(tmp_path)]).model
+    assert [str(folder) for folder in taken["small"].model_dump()["asked_in"]] == ["first", str(tmp_path)]
+    assert taken["other"] == sends_all
 
 
 @pytest.mark.parametrize("setting", [{"temperature": 0.9}, {"max_tokens": 7}, {"weights": "sha256:other"}, {"model": "other"}])
