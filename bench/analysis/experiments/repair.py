@@ -95,22 +95,21 @@ def _first_repair(calls: pd.DataFrame) -> pd.Series | None:
 def _variants(
     condition: Condition, base: str, arms: Mapping[str, Arm], settings: Mapping[str, str], first: Mapping[str, tuple[bool, int]]
 ) -> Iterator[Repaired]:
-    twin = next((arm for name, arm in arms.items() if settings[name] == UNTOLD), None)
+    untold = next((arm for name, arm in arms.items() if settings[name] == UNTOLD), None)
     for name, arm in arms.items():
-        own = _by_repetition(arm, first)
-        accepted = {repetition: is_accepted for repetition, (is_accepted, _) in own.items()}
-        others = {repetition: one for repetition, (one, _) in _by_repetition(twin, first).items()} if twin else {}
-        told = twin is not None and arm is not twin
+        twin = None if arm is untold else untold
+        accepted = _accepted(arm, first)
         yield Repaired(
             *(condition.scenario, condition.model, condition.plan, base, name, settings[name], arm),
             accepted=share_of(sum(accepted.values()), len(accepted)),
-            accepted_less=paired_rates(accepted, others) if told else None,
-            prompt_tokens=mean_of(tokens for _, tokens in own.values()),
+            accepted_less=paired_rates(accepted, _accepted(twin, first)) if twin else None,
+            prompt_tokens=mean_of(first[trial][1] for trial in arm.usable["trial"] if trial in first),
             retry_tokens=arm.mean("retry_tokens"),
-            retry_less=arm.less(twin, "retry_tokens") if told and twin else None,
+            retry_less=arm.less(twin, "retry_tokens") if twin else None,
         )
 
 
-def _by_repetition(arm: Arm, first: Mapping[str, tuple[bool, int]]) -> dict[int, tuple[bool, int]]:
+def _accepted(arm: Arm, first: Mapping[str, tuple[bool, int]]) -> dict[int, bool]:
+    """Repetition -> was its first repair's output accepted, for those that came to one."""
     rows = zip(arm.usable["repetition"].tolist(), arm.usable["trial"].tolist(), strict=True)
-    return {repetition: first[trial] for repetition, trial in rows if trial in first}
+    return {repetition: first[trial][0] for repetition, trial in rows if trial in first}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from matplotlib.axes import Axes
-
 from bench.analysis.experiments.context import Growth, context
 from bench.analysis.frames import Run
 from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.report.experiments.looks import Sign, signs_of, whisker
+from bench.report.experiments.looks import joined, signs_of
 from bench.report.labels import model_label, slug, trials_in
 from bench.report.table import Cell, Estimate, Table
 
@@ -53,7 +51,8 @@ def _figure(run: Run, model: str, found: Sequence[Growth]) -> Picture:
     signs = signs_of(run.names("architecture"))
     for (pack, plan), ax in zip(places, axes, strict=True):
         own = [one for one in found if (one.pack, one.plan) == (pack, plan)]
-        _lines(ax, own, signs)
+        for one in own:
+            joined(ax, [(tokens, arm.mean("retry_tokens")) for tokens, arm in one.sizes], signs[one.architecture])
         panel_title(ax, f"{pack}, {plan}", trials_in(arm for one in own for _, arm in one.sizes))
         ax.set_xlabel("tokens of all documents")
         ax.set_ylabel("retry tokens a trial")
@@ -63,12 +62,3 @@ def _figure(run: Run, model: str, found: Sequence[Growth]) -> Picture:
     title = f"Context: what a failure costs by how much there is to read, {model_label(run, model)}"
     said = "Points are means with their 95% intervals, joined by straight lines."
     return finish(figure, slug("experiment", "context", model), title, f"{title}. {said}")
-
-
-def _lines(ax: Axes, found: Sequence[Growth], signs: dict[str, Sign]) -> None:
-    for one in found:
-        sign = signs[one.architecture]
-        means = [(tokens, arm.mean("retry_tokens")) for tokens, arm in one.sizes]
-        ax.plot([tokens for tokens, _ in means], [mean.mean or 0.0 for _, mean in means], color=sign[1], lw=0.8, alpha=0.6)
-        for tokens, mean in means:
-            whisker(ax, tokens, mean, sign)

@@ -8,9 +8,8 @@ from matplotlib.axes import Axes
 
 from bench.analysis.experiments.depth import Lengthened, Struck, depth
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean
 from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.report.experiments.looks import Sign, signs_of, whisker
+from bench.report.experiments.looks import joined, signs_of
 from bench.report.labels import model_label, slug, trials_in
 from bench.report.table import Cell, Estimate, Rate, Table
 
@@ -89,7 +88,7 @@ def _positions_figure(run: Run, model: str, found: Sequence[Struck]) -> Picture:
         own = [one for one in found if one.scenario == scenario]
         for place, (architecture, sign) in enumerate(signs.items()):
             shift = 0.08 * (place - (len(signs) - 1) / 2)
-            _line(ax, [(one.position + shift, one.retry_tokens) for one in own if one.architecture == architecture], sign)
+            joined(ax, [(one.position + shift, one.retry_tokens) for one in own if one.architecture == architecture], sign)
         ax.set_title(f"{scenario}, {trials_in(one.arm for one in own)}")
         names = {one.position: one.subtask.replace("_", "\n") if one.length <= LONGEST_NAMED else one.position for one in own}
         ax.set_xticks(list(names), map(str, names.values()))
@@ -106,19 +105,13 @@ def _lengths_figure(run: Run, model: str, found: Sequence[Lengthened]) -> Pictur
     for (pack, end), ax in zip(places, axes, strict=True):
         own = [one for one in found if (one.pack, one.end) == (pack, end)]
         for one in own:
-            _line(ax, [(length, arm.mean("retry_tokens")) for length, arm in one.lengths], signs[one.architecture])
+            joined(ax, [(length, arm.mean("retry_tokens")) for length, arm in one.lengths], signs[one.architecture])
         panel_title(ax, f"{pack}, {end} subtask struck", trials_in(arm for one in own for _, arm in one.lengths))
         ax.set_xticks(sorted({length for one in own for length, _ in one.lengths}))
         _name_axes(ax, "subtasks in the pipeline")
     legend_of_points(figure, signs)
     title = f"Depth: what a failure costs by the length of the pipeline, {model_label(run, model)}"
     return finish(figure, slug("experiment", "depth", "length", model), title, f"{title}. {SAID}")
-
-
-def _line(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
-    ax.plot([x for x, _ in points], [mean.mean or 0.0 for _, mean in points], color=sign[1], lw=0.8, alpha=0.6)
-    for x, mean in points:
-        whisker(ax, x, mean, sign)
 
 
 def _name_axes(ax: Axes, x: str) -> None:

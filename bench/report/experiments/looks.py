@@ -27,6 +27,13 @@ def plain_log(ax: Axes) -> None:
     ax.yaxis.set_minor_locator(NullLocator())
 
 
+def joined(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
+    """Means with their intervals, at their places, joined by straight lines."""
+    ax.plot([x for x, _ in points], [mean.mean or 0.0 for _, mean in points], color=sign[1], lw=0.8, alpha=0.6)
+    for x, mean in points:
+        whisker(ax, x, mean, sign)
+
+
 def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
     """A mean with its interval; nothing where there is none."""
     if mean.mean is None:
