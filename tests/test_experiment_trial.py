@@ -270,3 +270,10 @@ def nothing_of_the_environment_leads_elsewhere() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("OPENAI_API_KEY", raising=False)
         yield
+
+
+def test_a_variant_runs_under_its_own_settings() -> None:
+    missing = {"point": "output", "effect": "missing_field", "attempts": [1], "subtask": "total"}
+    variants = {"quick": {"base": "static", "max_attempts": 1}}
+    matrix = matrix_of(plans={"plan": [missing]}, architectures=["static", "quick"], architecture=variants)
+    assert {one.record.architecture: one.record.outcome for one in run_all(matrix)} == {"static": "solved", "quick": "gave_up"}
