@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +29,8 @@ from bench.packs import find_packs, sizes_of
 from bench.report.commands import compare, trace
 from bench.runtime.effects import EFFECTS
 from bench.serve.command import command as serve
-from bench.terminal import INTERRUPTED, RunProgress, SoFar
+from bench.stop import Stop, exit_code
+from bench.terminal import RunProgress, SoFar
 
 app = typer.Typer(
     help="Measures what a failure costs an LLM-agent architecture.",
@@ -113,16 +116,26 @@ def _run(matrix: Matrix, writer: RunWriter) -> None:
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
         with RunProgress(out, len(todo), so_far) as progress:
-            asyncio.run(run_matrix(matrix, writer, progress.saw))
-    except KeyboardInterrupt:
-        err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
-        raise typer.Exit(INTERRUPTED) from None
+            stopped = asyncio.run(_until_stopped(matrix, writer, progress))
+    except KeyboardInterrupt:  # a second one, which waits for nothing
+        stopped = signal.SIGINT
     finally:
         writer.close()
+    if stopped:
+        err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
+        raise typer.Exit(exit_code(stopped))
     out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}; next: bench report {writer.folder.name}")
     if errors := list(so_far.errors()):
         err.print("\n".join(errors), markup=False)
         raise typer.Exit(1)
+
+
+async def _until_stopped(matrix: Matrix, writer: RunWriter, progress: RunProgress) -> signal.Signals | None:
+    """Run to the end, or until a signal asks to stop: which."""
+    running = asyncio.create_task(run_matrix(matrix, writer, progress.saw))
+    with Stop(running.cancel) as stop, suppress(asyncio.CancelledError):
+        await running
+    return stop.by
 
 
 def _show_preview(matrix: Matrix) -> None:

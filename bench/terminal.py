@@ -15,8 +15,6 @@ from bench.experiment.matrix import Matrix
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called
 
-INTERRUPTED = 130
-"""The exit code of a command that Ctrl-C stopped."""
 LINES = 10
 """Where the output is no terminal, so many plain lines take the moving bar's place."""
 

@@ -96,15 +96,18 @@ def test_a_dry_run_shows_every_arm_and_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
-def test_ctrl_c_keeps_what_is_recorded_and_says_how_to_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("asked", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_asked_to_stop_keeps_what_is_recorded_and_says_how_to_go_on(
+    tmp_path: Path, asked: signal.Signals, code: int
+) -> None:
     workplace(tmp_path, repetitions=2000)
     folder = tmp_path / "results" / "small-simulated"
     with start(tmp_path, "run", "configs/small.toml") as process:
         while not (folder / TRIALS).exists() or (folder / TRIALS).stat().st_size < 100_000:
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(asked)
         _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "the same command goes on from there" in err and "Traceback" not in err
     assert 10 < len(list(read_trials(folder))) < 8000
     assert [session.detail for session in read_sessions(folder)][-1] == "stopped"

@@ -145,12 +145,15 @@ def test_time_before_a_systems_first_request_is_not_its_own(serve: Serve, tmp_pa
     assert records(tmp_path)[0].framework_seconds < 1.0
 
 
-def test_an_interrupt_in_mid_trial_keeps_what_was_counted_and_the_trial_is_run_again(serve: Serve, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("asked", "exits"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_in_mid_trial_it_keeps_what_was_counted_and_the_trial_is_run_again(
+    serve: Serve, tmp_path: Path, asked: signal.Signals, exits: int
+) -> None:
     outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "1")
     outside.solve()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(asked)
     code, out, err = ended(process)
-    assert (code, err) == (130, "")
+    assert (code, err) == (exits, "")
     assert "stopped: 1 error" in out
     [record] = records(tmp_path)
     assert record.tokens > 0

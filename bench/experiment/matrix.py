@@ -23,6 +23,7 @@ from bench.models.simulated import SimulatedModel
 from bench.packs import find_packs, load_pack
 from bench.runtime.caller import BackOff
 from bench.runtime.faults import FaultPlan
+from bench.runtime.loan import Host, nowhere
 from bench.runtime.workbench import Settings
 from bench.scenario import Scenario
 
@@ -54,7 +55,7 @@ class Guests:
 @dataclass(frozen=True)
 class Matrix:
     """An experiment, resolved: everything that its trials need, and the trials in the order in which they run. `settings`:
-    those of each architecture."""
+    those of each architecture; `host`: where a system finds its endpoint."""
 
     config: Config
     scenarios: Mapping[str, Scenario]
@@ -62,6 +63,7 @@ class Matrix:
     models: Mapping[str, Model]
     settings: Mapping[str, Settings]
     back_off: BackOff
+    host: Host
     specs: tuple[TrialSpec, ...]
 
 
@@ -96,7 +98,7 @@ def build_matrix(config: Config, packs: Sequence[Path], code_digest: str, guests
         ]
         draw_for(config.seed, "order", repetition).shuffle(arms)
         specs += [_identified(arm, config, scenarios, models, settings, back_off, code_digest) for arm in arms]
-    return Matrix(config, scenarios, architectures, models, settings, back_off, tuple(specs))
+    return Matrix(config, scenarios, architectures, models, settings, back_off, _host(config), tuple(specs))
 
 
 def _identified(
@@ -174,6 +176,15 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
     if isinstance(entry, RoutedEntry):
         raise ConfigError(f"model '{name}' passes requests on and cannot be passed any")
     return SimulatedModel(name, entry, scenarios)
+
+
+def _host(config: Config) -> Host:
+    """Ours call at the workbench's own line; any other may ask it for an endpoint."""
+    if all(config.base(name) in ARCHITECTURES for name in config.architectures):
+        return nowhere
+    from bench.serve.endpoint import host  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
+
+    return host
 
 
 def _recorded(name: str, entry: RecordedEntry, config: Config, scenarios: Mapping[str, Scenario]) -> RecordedModel:

@@ -16,7 +16,6 @@ from bench.runtime.events import Event, digest_of
 from bench.runtime.faults import Weather
 from bench.runtime.workbench import Place, Workbench
 from bench.scenario import Answer, Grade, Scenario
-from bench.serve.endpoint import host
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
     weather = Weather(spec.plan, place.seed, place.scenario, place.repetition, log.events.append)
     caller = Caller(model, clock, weather, slot, matrix.back_off, log.events.append, log.keep)
     settings, emit, keep = matrix.settings[spec.architecture], log.events.append, log.keep
-    bench = Workbench(scenario.task, place, settings, caller, weather, scenario.decoys, emit, keep, host)
+    bench = Workbench(scenario.task, place, settings, caller, weather, scenario.decoys, emit, keep, matrix.host)
     ending = await _ending(matrix.architectures[spec.architecture], scenario, clock, bench, graders)
     bench.close(answered=ending.grade is not None)
     record = TrialRecord(

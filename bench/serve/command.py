@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,8 +16,11 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
 from bench.folders import PACKS, RESULTS
 from bench.opening import chosen_models, open_run, run_name, whose_replies
-from bench.serve.session import Served, external_config, external_matrix, one_more, serve
-from bench.terminal import INTERRUPTED, SoFar, calls_of
+from bench.stop import exit_code
+from bench.terminal import SoFar, calls_of
+
+if TYPE_CHECKING:
+    from bench.serve.session import Served
 
 
 def command(
@@ -39,6 +42,9 @@ def command(
     --model recorded:RUN answers from a recorded run: a trial's repetition n with what was recorded in repetition n, under the
     seed of that run. A request that was not recorded is refused with 404, and its trial ends in an error.
     """
+    # Here, because it imports aiohttp, for which no other command should wait.
+    from bench.serve.session import external_config, external_matrix, one_more, serve  # noqa: PLC0415
+
     console, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
     models, recorded = chosen_models([model] if model else [])
     overrides = {"models": models, "plans": plan and [plan], "scenarios": scenario and [scenario], "repetitions": repetitions}
@@ -55,7 +61,7 @@ def command(
         writer.close()
     _conclude(console, served, so_far, folder)
     if served.stopped and scenario:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(exit_code(served.stopped))
     if errors := list(so_far.errors()):
         err.print("\n".join(errors), markup=False)
         raise typer.Exit(1)

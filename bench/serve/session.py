@@ -22,6 +22,7 @@ from bench.experiment.store import RunWriter, read_trials
 from bench.serve import free
 from bench.serve.desk import Desk
 from bench.serve.endpoint import LARGEST_BODY, in_openai_style, serving
+from bench.stop import Stop
 
 LAST_WORDS = 1.0
 """Seconds that the answer to the last request is given to be sent."""
@@ -31,10 +32,10 @@ POINTS = ("output", "call")
 
 @dataclass(frozen=True)
 class Served:
-    """`requests`: the endpoint's own count of those that it took; `stopped`: whether it was interrupted."""
+    """`requests`: the endpoint's own count of those that it took; `stopped`: the signal that stopped it, if one did."""
 
     requests: int
-    stopped: bool
+    stopped: signal.Signals | None
 
 
 def external_config(
@@ -103,11 +104,10 @@ async def serve(
 
     async with serving(app, port, LAST_WORDS) as desk.root:
         running = asyncio.create_task(run_matrix(matrix, writer, watch))
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: desk.close() or running.cancel())
-        opened(desk.root)
-        with suppress(asyncio.CancelledError):
+        with Stop(lambda: desk.close() or running.cancel()) as stop, suppress(asyncio.CancelledError):
+            opened(desk.root)
             await running
-    return Served(desk.received, desk.closed)
+    return Served(desk.received, stop.by)
 
 
 async def _nobody(*_: object) -> None:
