@@ -27,11 +27,14 @@ subtasks, one more than the two retries of OpenAI's client."""
 
 @pytest.mark.parametrize(("effect", "point"), CELLS)
 @pytest.mark.parametrize("name", INSTALLED)
-def test_under_every_fault_a_system_ends_lawfully_and_its_record_adds_up(name: str, effect: str, point: str) -> None:
+def test_under_every_fault_a_system_ends_lawfully_and_its_record_adds_up(
+    name: str, effect: str, point: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     seconds = {"seconds": PASSING[effect]} if PASSING.get(effect) else {}
     fault = {"point": point, "effect": effect, "attempts": [1], **seconds}
     [result] = run_all(matrix_of(plans={"plan": [fault]}, model={"wrapping": False}, architectures=[name]))
     record = result.record
+    assert capfd.readouterr() == ("", ""), "a framework writes into our progress"
     assert record.outcome != "error", record.reason
     assert sum(call.tokens_in + call.tokens_out for call in events(result, Called)) == record.tokens
     assert imbalance(book(record.events), record.tokens) is None

@@ -6,16 +6,16 @@ import asyncio
 import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import ScriptedServer, Step, completion, cut_after, status
+from scripted_server import ScriptedServer, Step, completion, cut_after, hang, status
 from trials import ROOTS, TINY
 
-from bench.errors import BenchError, ConfigError, ResultsError
+from bench.errors import BenchError, ConfigError, GaveUp, ResultsError
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
@@ -24,6 +24,8 @@ from bench.experiment.recording import load_recording, recorded_entries
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import MANIFEST, TEXTS, TRIALS, RunWriter, read_trials
 from bench.runtime.events import Called, Waited
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
 
 PLANS = {
     "none": [],
@@ -118,6 +120,28 @@ def test_a_replay_of_a_replay_is_the_replay(recorded: Path, tmp_path: Path) -> N
     first = replayed(recorded, tmp_path / "first")
     second = replayed(tmp_path / "first", tmp_path / "second")
     assert [as_it_happened(trial) for trial in second] == [as_it_happened(trial) for trial in first]
+
+
+async def at_once(task: Task, bench: Workbench) -> None:
+    """An architecture that asks for the same output twice at the same time, and leaves it at that."""
+    first = task.subtasks[0]
+    await asyncio.gather(bench.propose(first), bench.propose(first))
+    raise GaveUp([first.name], "it was only to be asked for")
+
+
+@pytest.mark.parametrize(("concurrency", "together"), [(1, sum), (2, max)])
+def test_calls_made_at_the_same_time_wait_for_each_other_as_they_did_in_the_recorded_run(
+    tmp_path: Path, concurrency: int, together: Callable[[Iterable[float]], float]
+) -> None:
+    settings: dict[str, Any] = {"architectures": [f"{__name__}:at_once"], "plans": ["none"], "repetitions": 1}
+    with ScriptedServer(default=lambda _: hang(0.1)) as server:
+        entry = {"kind": "openai", "base_url": server.base_url, "concurrency": concurrency}
+        [live] = run(config(entry, **settings), tmp_path / "live")
+    [again] = replayed(tmp_path / "live", tmp_path / "again", **settings)
+    seconds = [event.seconds for event in again.events if isinstance(event, Called)]
+    assert len(seconds) == 2 and again.api_seconds == pytest.approx(together(seconds))
+    if concurrency == 1:
+        assert as_it_happened(again) == as_it_happened(live)
 
 
 def test_each_arm_is_given_its_own_trials_reply_where_others_asked_the_same(recorded: Path, tmp_path: Path) -> None:

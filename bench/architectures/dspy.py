@@ -63,6 +63,7 @@ def _refine(task: Task, bench: Workbench, loan: Loan) -> None:
         return 0.0 if verdicts[-1] else 1.0
 
     vars(refine)["print"] = logging.getLogger(__name__).debug  # it prints what failed, into our progress
+    framework.disable_logging()  # and so do its warnings
     model = framework.LM("openai/bench", api_base=loan.base_url(), api_key="none", cache=False)
     attempts = bench.attempts_left(*task.subtasks)
     with framework.context(lm=model, adapter=framework.JSONAdapter()):

@@ -22,6 +22,7 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
         "started": now(),
         "config": matrix.config.model_dump(mode="json", exclude={"model"}),
         "models": {name: model.parameters for name, model in matrix.models.items()},
+        "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
         "scenarios": {scenario.name: _scenario(scenario) for scenario in matrix.scenarios.values()},
         "ruler": RULER,
         "code": code_version(),

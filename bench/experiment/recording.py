@@ -53,7 +53,8 @@ def load_recording(
         raise ConfigError(f"{said}; give --repetitions {max(whole, 1)}, or record the rest first")
     exchanges = [exchange for trial in trials for exchange in _exchanges(trial, texts, folder)]
     own = {"name": name, "digest": _digest(folder), "started": manifest["started"], "trials": len(trials)}
-    return Recording(name, manifest["started"][:10], exchanges), {**models[model], "recording": own}
+    concurrency = manifest.get("concurrency", {}).get(model, 1)  # earlier manifests lack it: theirs was 1
+    return Recording(name, manifest["started"][:10], exchanges, concurrency), {**models[model], "recording": own}
 
 
 def answered_by(model: str, folder: Path) -> Iterator[Exchange]:

@@ -32,9 +32,9 @@ def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[Tri
 async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None]) -> None:
     """Run what is missing of a matrix; `watch` is shown each record once it is stored.
 
-    Each model has as many workers as its concurrency, and the calls to one endpoint are bounded together, whichever model
-    passed them on to it. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
-    written; whatever was recorded stays.
+    A live model has as many workers as its concurrency; where no time is real, one is as quick. The calls to one endpoint are
+    bounded together, whichever model passed them on to it. Raises EndpointError where a model cannot be used at all,
+    ResultsError where a record cannot be written; whatever was recorded stays.
     """
     todo = missing(matrix.specs, writer.recorded)
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
@@ -83,14 +83,15 @@ async def _run_all(
                         watch(result.record)
                         health.saw(result)
 
-                for _ in range(model.concurrency):
+                for _ in range(model.concurrency if model.timing == "live" else 1):
                     group.create_task(work(queue, model, health))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
 
 
 class _Slots:
-    """One bound on the calls in flight for each endpoint; a model that takes no real time has none."""
+    """One bound on the calls in flight for each endpoint. A recorded one's makes calls wait for each other as they did in the
+    recorded run; a simulated one has none."""
 
     def __init__(self, models: Iterable[Model]):
         bounds: dict[str, int] = {}
@@ -99,7 +100,7 @@ class _Slots:
         self._semaphores = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
 
     def of(self, model: Model) -> AbstractAsyncContextManager[object]:
-        return nullcontext() if model.timing != "live" else self._semaphores[model.endpoint]
+        return nullcontext() if model.timing == "simulated" else self._semaphores[model.endpoint]
 
 
 class _Health:

@@ -35,10 +35,11 @@ class Exchange:
 
 
 class Recording:
-    """What one model said in one run, in the order in which it was recorded; `name` and `date` are the run's."""
+    """What one model said in one run, in the order in which it was recorded; `name` and `date` are the run's, `concurrency` is
+    how many calls at a time it took there."""
 
-    def __init__(self, name: str, date: str, exchanges: Iterable[Exchange]):
-        self.name, self.date = name, date
+    def __init__(self, name: str, date: str, exchanges: Iterable[Exchange], concurrency: int = 1):
+        self.name, self.date, self.concurrency = name, date, concurrency
         self._of_arm: dict[tuple[str, Sent], Exchange] = {}
         self._of_any: dict[Sent, Exchange] = {}
         for one in exchanges:
@@ -58,11 +59,11 @@ class RecordedModel:
     """Implements `bench.models.base.Model`. Its parameters are those of the recorded model, and which recording it is."""
 
     timing: Timing = "recorded"
-    concurrency = 1
 
     def __init__(self, name: str, recording: Recording, parameters: Mapping[str, object]):
         self.name = name
         self.endpoint = f"the run {recording.name}, recorded on {recording.date}"
+        self.concurrency = recording.concurrency
         self._recording = recording
         self._parameters = parameters
 
