@@ -73,8 +73,12 @@ def open_run(console: Console, folder: Path, matrix: Matrix, aside: bool) -> Run
     return writer
 
 
-def whose_replies(matrix: Matrix) -> Iterator[str]:
+def whose_replies(matrix: Matrix) -> Iterable[str]:
     """A line for each model that gives no live model's replies, or some that an earlier run was given."""
+    return dict.fromkeys(_whose_replies(matrix))  # a model that a routed one passes requests on to may be run itself as well
+
+
+def _whose_replies(matrix: Matrix) -> Iterator[str]:
     for name, model in matrix.models.items():
         for one in answerers(model):
             entry = matrix.config.model.get(one.name)

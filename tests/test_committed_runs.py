@@ -26,8 +26,9 @@ ROOT = Path(__file__).parent.parent
 RECORDING = "paper-qwen2.5-coder-1.5b-instruct"
 REPLAY = f"{RECORDING}-replay"
 """What `nox -s bench` calls it; the committed report is such a replay's."""
-SMALLER, REPAIR = "paper-qwen2.5-coder-0.5b-instruct", "repair-qwen2.5-coder-1.5b-instruct"
-REPORTS = {SMALLER: [SMALLER], "two-models": [RECORDING, SMALLER], REPAIR: [REPAIR]}
+SMALLER = "paper-qwen2.5-coder-0.5b-instruct"
+ALONE = (SMALLER, "repair-qwen2.5-coder-1.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct")
+REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in ALONE}}
 """Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""

@@ -64,6 +64,23 @@ def test_markdown_has_a_row_for_each_row_and_keeps_its_columns() -> None:
     assert markdown(table) == "### T\n\n| a\\|b | c |\n| --- | --- |\n| x\\|y z | \\`d\\` \\<e> |\n\n- n\\*n\n"
 
 
+def test_what_all_rows_share_is_said_once_in_the_title_and_in_csv_in_each_row() -> None:
+    rows = (("demo", "m (SIMULATED)", "static", 1), ("demo", "m (SIMULATED)", "monolithic", 1))
+    table = Table("t", "T", ("Scenario", "Model", "Architecture", "Trials"), rows)
+    assert table.shortened() == Table(
+        "t", "T: scenario demo, model m (SIMULATED)", ("Architecture", "Trials"), (("static", 1), ("monolithic", 1))
+    )
+    assert markdown(table).startswith("### T: scenario demo, model m (SIMULATED)\n\n| Architecture | Trials |")
+    assert r"\caption{T: scenario demo, model m (SIMULATED)}" in latex(table)
+    assert comma_separated(table).splitlines()[1] == "demo,m (SIMULATED),static,1"
+
+
+@pytest.mark.parametrize("rows", [(), (("demo", "a"),), (("demo", "a"), ("other", "a"))])
+def test_a_table_keeps_a_column_that_only_one_row_has_or_in_which_rows_differ(rows: tuple[tuple[Cell, ...], ...]) -> None:
+    table = Table("t", "T", ("Scenario", "Fault"), rows)
+    assert table.shortened() == table
+
+
 def test_latex_is_a_booktabs_table_with_everything_escaped() -> None:
     written = latex(TABLE)
     assert r"\caption{A \& B}" in written

@@ -1,6 +1,7 @@
 """One representation of a table, and its three forms: Markdown, LaTeX (booktabs) and CSV.
 
-A cell knows its numbers, so that CSV has each in a column of its own, where the others show one text.
+A cell knows its numbers, so that CSV has each in a column of its own, where the others show one text. What holds for all rows
+the others say once, in the title, where CSV has a column of it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean, RateDifference, Share
@@ -158,6 +159,10 @@ class Reported:
 Cell = str | int | Number | Bounded | Estimate | Rate | RateGap | Spent | Reported
 
 
+CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")
+"""Columns that say where a row's numbers were measured."""
+
+
 @dataclass(frozen=True)
 class Table:
     """`name` names its files. Each row has as many cells as there are columns; `notes` stand below."""
@@ -170,6 +175,20 @@ class Table:
 
     def texts(self) -> list[list[str]]:
         return [[text_of(cell) for cell in row] for row in self.rows]
+
+    def shortened(self) -> Table:
+        """The same table, with the circumstances that all of several rows share in its title and not in each row."""
+        shared = [
+            place
+            for place, name in enumerate(self.columns)
+            if name in CIRCUMSTANCES and len(self.rows) > 1 and len({row[place] for row in self.rows}) == 1
+        ]
+        if not shared:
+            return self
+        said = ", ".join(f"{self.columns[place].lower()} {text_of(self.rows[0][place])}" for place in shared)
+        kept = [place for place in range(len(self.columns)) if place not in shared]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return replace(self, title=f"{self.title}: {said}", columns=tuple(self.columns[place] for place in kept), rows=rows)
 
 
 def text_of(cell: Cell) -> str:
@@ -187,6 +206,7 @@ def _shown(value: float | None, digits: int, percent: bool = False) -> str:
 
 
 def markdown(table: Table) -> str:
+    table = table.shortened()
     lines = [f"### {_markdown(table.title)}", ""]
     lines.append("| " + " | ".join(map(_markdown, table.columns)) + " |")
     lines.append("|" + "|".join(" --- " for _ in table.columns) + "|")
@@ -241,6 +261,7 @@ _LATEX: Mapping[str, str] = {
 
 def latex(table: Table) -> str:
     """Table environments for a document with `PREAMBLE`'s packages: no wider than the page, and no longer."""
+    table = table.shortened()
     texts = table.texts()
     longest = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
     kinds = "".join(BREAKING if length > CELL else "l" for length in longest)
