@@ -27,7 +27,12 @@ RECORDING = "paper-qwen2.5-coder-1.5b-instruct"
 REPLAY = f"{RECORDING}-replay"
 """What `nox -s bench` calls it; the committed report is such a replay's."""
 SMALLER = "paper-qwen2.5-coder-0.5b-instruct"
-ALONE = (SMALLER, "repair-qwen2.5-coder-1.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct")
+ALONE = (
+    SMALLER,
+    "repair-qwen2.5-coder-1.5b-instruct",
+    "substitution-qwen2.5-coder",
+    "systems-qwen2.5-coder-1.5b-instruct",
+)
 REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in ALONE}}
 """Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")

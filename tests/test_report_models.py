@@ -17,6 +17,7 @@ from bench.experiment.record import Outcome, TrialRecord
 from bench.report.drawing import style
 from bench.report.labels import model_label
 from bench.report.model_figures import model_figures
+from bench.report.page import page_of
 from bench.report.report import contents_of
 from bench.report.table import comma_separated
 from bench.report.tables import all_tables
@@ -109,6 +110,15 @@ def test_a_replay_of_a_simulated_model_is_marked_as_what_it_is(tmp_path: Path) -
     kinds: dict[str, Any] = {"a": simulated, "b": routed, "d": {"kind": "openai"}}
     run = priced(tmp_path / "run", [trial(model=model, timing="recorded") for model in kinds], kinds)
     assert [model_label(run, model) for model in kinds] == ["a (SIMULATED)", "b (SIMULATED)", "d"]
+
+
+def test_a_routed_models_own_models_are_told_once(tmp_path: Path) -> None:
+    beside, behind = {"kind": "openai", "model": "beside"}, {"kind": "openai", "model": "behind"}
+    routed = {"kind": "routed", "default": "a", "subtasks": {"x": "b"}, "models": {"a": beside, "b": behind}}
+    run = priced(tmp_path / "run", [trial(model=model) for model in ("a", "m")], {"a": beside, "m": routed})
+    told = dict(page_of(run, [], []).facts)["Models"]
+    assert told.count("behind") == told.count("beside") == 1
+    assert told.endswith('m (SIMULATED): kind routed, default a, subtasks {"x": "b"}, models {"b": {"kind": "openai", "model": "behind"}}')
 
 
 # What a solved task costs

@@ -149,7 +149,11 @@ def _different_code(parts: Sequence[Run]) -> list[str]:
 
 
 def _model(run: Run, model: str) -> str:
-    parameters = run.manifest.get("models", {}).get(model, {})
+    """A model and its parameters; of a routed one's models those that do not stand beside it with their own."""
+    models = run.manifest.get("models", {})
+    parameters = dict(models.get(model, {}))
+    behind = {name: own for name, own in parameters.pop("models", {}).items() if models.get(name) != own}
+    parameters |= {"models": behind} if behind else {}
     return f"{model_label(run, model)}: {_listed(parameters)}" if parameters else model_label(run, model)
 
 
