@@ -144,6 +144,14 @@ def test_calls_made_at_the_same_time_wait_for_each_other_as_they_did_in_the_reco
         assert as_it_happened(again) == as_it_happened(live)
 
 
+def test_a_simulated_runs_calls_at_the_same_time_overlap_in_its_replay_as_well(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"architectures": [f"{__name__}:at_once"], "plans": ["none"], "repetitions": 1}
+    [simulated] = run(config({"kind": "simulated"}, **settings), tmp_path / "simulated")
+    [again] = replayed(tmp_path / "simulated", tmp_path / "again", **settings)
+    seconds = [event.seconds for event in simulated.events if isinstance(event, Called)]
+    assert again.api_seconds == simulated.api_seconds < sum(seconds)
+
+
 def test_each_arm_is_given_its_own_trials_reply_where_others_asked_the_same(recorded: Path, tmp_path: Path) -> None:
     first = {(trial.arm, trial.repetition): _first_reply(trial) for trial in read_trials(recorded)}
     assert len(set(first.values())) > len(first) / 2, "the server said something else to each"

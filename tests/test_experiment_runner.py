@@ -28,6 +28,7 @@ class Live(SimulatedModel):
     """Answers like the simulated model, but takes real time, shares an endpoint, and fails as it is told."""
 
     timing: Timing = "live"
+    concurrency = 1
     in_flight = most_in_flight = 0
     failing: Callable[[Request], CallFailed | None] = staticmethod(lambda _: None)
     closed = False

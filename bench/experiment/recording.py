@@ -53,7 +53,7 @@ def load_recording(
         raise ConfigError(f"{said}; give --repetitions {max(whole, 1)}, or record the rest first")
     exchanges = [exchange for trial in trials for exchange in _exchanges(trial, texts, folder)]
     own = {"name": name, "digest": _digest(folder), "started": manifest["started"], "trials": len(trials)}
-    concurrency = manifest.get("concurrency", {}).get(model, 1)  # earlier manifests lack it: theirs was 1
+    concurrency = manifest.get("concurrency", {}).get(model, 1)  # earlier manifests lack it; their calls came one by one
     return Recording(name, manifest["started"][:10], exchanges, concurrency), {**models[model], "recording": own}
 
 

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 
 from bench.errors import BadAnswer, EndpointError, Unreachable
 from bench.experiment.matrix import Matrix, TrialSpec
@@ -91,7 +91,7 @@ async def _run_all(
 
 class _Slots:
     """One bound on the calls in flight for each endpoint. A recorded one's makes calls wait for each other as they did in the
-    recorded run; a simulated one has none."""
+    recorded run."""
 
     def __init__(self, models: Iterable[Model]):
         bounds: dict[str, int] = {}
@@ -100,7 +100,7 @@ class _Slots:
         self._semaphores = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
 
     def of(self, model: Model) -> AbstractAsyncContextManager[object]:
-        return nullcontext() if model.timing == "simulated" else self._semaphores[model.endpoint]
+        return self._semaphores[model.endpoint]
 
 
 class _Health:
