@@ -30,6 +30,7 @@ SMALLER = "paper-qwen2.5-coder-0.5b-instruct"
 ALONE = (
     SMALLER,
     "repair-qwen2.5-coder-1.5b-instruct",
+    "structured_output-qwen2.5-coder-1.5b-instruct",
     "substitution-qwen2.5-coder",
     "systems-qwen2.5-coder-1.5b-instruct",
 )
