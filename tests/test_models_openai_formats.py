@@ -120,7 +120,7 @@ def test_the_effect_on_natural_failures_stands_in_their_table_by_model(tmp_path:
         asked = body["messages"][-1]["content"]
         name = next(name for name in reference if f"# Task: {name}" in asked)
         output = dict(reference[name])
-        if "schema" not in body.get("response_format", {}):
+        if "json_schema" not in body.get("response_format", {}):
             output.popitem()
         return completion(json.dumps(output))
 
@@ -140,4 +140,4 @@ def test_the_effect_on_natural_failures_stands_in_their_table_by_model(tmp_path:
     assert shares["free"].startswith("3/3 = 100.0%") and shares["json-object"].startswith("3/3 = 100.0%")
     assert shares["json-schema"].startswith(f"0/{len(reference)} = 0.0%")
     sent = {json.dumps(body.get("response_format", {}).get("type")) for body in server.bodies}
-    assert sent == {"null", '"json_object"'}
+    assert sent == {"null", '"json_object"', '"json_schema"'}

@@ -27,6 +27,7 @@ from bench.runtime.events import Called, Waited
 from bench.runtime.loan import Loan
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
+from bench.serve.endpoint import host
 
 GATHER = TINY.task.subtask("gather")
 HELLO: ChatCompletionUserMessageParam = {"role": "user", "content": "hello"}
@@ -63,7 +64,7 @@ def endpoint() -> Trial:
         counts: list[Loan] = []
         wrong: list[AssertionError] = []
         matrix = matrix_of(plans={"plan": faults} if faults else None, architectures=["static"])
-        matrix = replace(matrix, architectures={"static": architecture})
+        matrix = replace(matrix, architectures={"static": architecture}, host=host)
         model = ScriptedModel(TINY.reference, {"gather": list(script)}, seconds or (lambda _: 0.0))
         if seconds:
             model.timing = "live"

@@ -27,7 +27,6 @@ DETERMINES_NO_TRIAL = frozenset(
         "new.py",
         "opening.py",
         "report",
-        "stop.py",
         "serve/command.py",
         "serve/free.py",
         "templates",
