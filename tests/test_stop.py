@@ -15,7 +15,7 @@ import asyncio, signal
 from bench.stop import Stop
 
 async def work():
-    with Stop(lambda: print("asked", flush=True)) as stop:
+    with Stop(lambda: print("asked", flush=True)):
         print("ready", flush=True)
         await asyncio.sleep(60)
 
