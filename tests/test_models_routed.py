@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from bench.experiment.preview import preview
 from bench.experiment.runner import _Slots
 from bench.models.base import Message, Purpose, Request
 from bench.models.routed import RoutedModel, RoutedSettings, answerers, answering
-from bench.opening import whose_replies
 from bench.runtime.events import Called
 
 SUBSTITUTION = ROOTS[0].parent / "configs" / "substitution.toml"
@@ -193,12 +191,3 @@ def test_the_substitution_config_also_runs_on_simulated_models() -> None:
     by_big = {call.subtasks for call in routed if call.by == "big"}
     assert by_big == {("analysis",), ("root_cause_analysis",)}
     assert {call.by for call in routed} == {"small", "big"}
-
-
-def test_a_model_that_is_run_itself_and_behind_a_routed_one_is_introduced_once() -> None:
-    matrix = matrix_of(models=["m"])
-    [simulated] = matrix.models.values()
-    settings = RoutedSettings(default="m", subtasks={})
-    both = replace(matrix, models={"m": simulated, "mixed": RoutedModel("mixed", settings, {"m": simulated})})
-    [line] = whose_replies(both)
-    assert line.startswith("'m' is SIMULATED")
