@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from scripted_server import ScriptedServer, Step, completion, status
 from test_experiment_recording import as_it_happened, config, run
-from trials import TINY
+from trials import ROOTS, TINY
 
+from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import read_manifest, read_trials
-from bench.opening import asked_in
+from bench.opening import asked_in, whose_replies
 from bench.runtime.events import Called
 
 
@@ -120,6 +121,14 @@ def test_what_an_earlier_run_was_answered_is_not_asked_for_again(folder: Path, t
             assert call.usage_in == told.usage_in and call.seconds == pytest.approx(told.seconds, abs=0.005)
     [model] = read_manifest(tmp_path / "again")["models"].values()
     assert [run["name"] for run in model["asked_in"]] == [read_manifest(folder)["name"]]
+
+
+def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(folder: Path) -> None:
+    entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "ask_once": True, "asked_in": [str(folder)]}
+    models = {"small": entry, "mixed": {"kind": "routed", "default": "small", "subtasks": {"total": "small"}}}
+    matrix = build_matrix(config(entry, models=list(models), model=models), ROOTS, "code")
+    [line] = whose_replies(matrix)
+    assert line.startswith("'small' takes over what was answered in")
 
 
 def test_the_command_line_gives_earlier_runs_to_the_models_that_ask_once_and_to_no_others(tmp_path: Path) -> None:
