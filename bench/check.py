@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.trial import Graders, run_trial
 from bench.packs import find_packs, load_pack, sizes_of
 from bench.runtime.boundary import Rejected, judge
+from bench.runtime.caller import unbounded
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
 from bench.runtime.proposal import parts_of
@@ -153,7 +153,7 @@ async def _with_reference(scenario: Scenario, packs: Sequence[Path]) -> list[Tri
         model={"reference": SimulatedEntry(kind="simulated", wrapping=False)},
     )
     matrix, graders = build_matrix(config, packs, code_digest=""), Graders()
-    return [(await run_trial(spec, matrix, nullcontext, graders)).record for spec in matrix.specs]
+    return [(await run_trial(spec, matrix, unbounded, graders)).record for spec in matrix.specs]
 
 
 CHECKS: tuple[Callable[[Scenario], Verdict], ...] = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -24,6 +23,7 @@ from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.openai import OpenAIModel
 from bench.models.openai_settings import OpenAISettings
+from bench.runtime.caller import unbounded
 from bench.runtime.clock import meter_tasks
 from bench.runtime.events import Called, Faulted, Waited
 from bench.scenario import Answer, Grade
@@ -56,7 +56,7 @@ def together(matrix: Matrix, order: list[int]) -> list[TrialRecord]:
 
     async def work() -> list[TrialResult]:
         meter_tasks(asyncio.get_running_loop())
-        trials = [run_trial(matrix.specs[at], matrix, nullcontext, GRADERS) for at in order]
+        trials = [run_trial(matrix.specs[at], matrix, unbounded, GRADERS) for at in order]
         return list(await asyncio.gather(*trials))
 
     results = dict(zip(order, asyncio.run(work()), strict=True))
@@ -163,7 +163,7 @@ def test_a_cancelled_trial_leaves_no_record() -> None:
     model.timing = "live"
 
     async def work() -> None:
-        trial = asyncio.create_task(run_trial(matrix.specs[0], with_model(matrix, model), nullcontext, GRADERS))
+        trial = asyncio.create_task(run_trial(matrix.specs[0], with_model(matrix, model), unbounded, GRADERS))
         await asyncio.sleep(0.05)
         trial.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -189,7 +189,7 @@ def live(*steps: Step, timeout: float = 5.0, tries: int = 4) -> tuple[TrialResul
 
         async def work() -> TrialResult:
             try:
-                return await run_trial(matrix.specs[0], with_model(matrix, model), nullcontext, GRADERS)
+                return await run_trial(matrix.specs[0], with_model(matrix, model), unbounded, GRADERS)
             finally:
                 await model.close()
 

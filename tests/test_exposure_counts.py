@@ -6,7 +6,6 @@ The suite runs a sample of each cell's trials; `pytest -m slow` runs 1,000 of ea
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
 
 import pytest
 from trials import GRADERS, matrix_of
@@ -14,6 +13,7 @@ from trials import GRADERS, matrix_of
 from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
+from bench.runtime.caller import unbounded
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Faulted
 
@@ -45,7 +45,7 @@ def whole_trials(effect: str, point: str, architecture: str, trials: int) -> int
     exposed = not unexposed(effect, point, architecture)
 
     async def count() -> int:
-        records = [(await run_trial(spec, matrix, nullcontext, GRADERS)).record for spec in matrix.specs]
+        records = [(await run_trial(spec, matrix, unbounded, GRADERS)).record for spec in matrix.specs]
         return sum(is_whole(record, exposed) for record in records)
 
     return asyncio.run(count())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from scripted_model import ScriptedModel
@@ -14,7 +12,7 @@ from trials import GRADERS, TINY, Fault, calls, events, matrix_of, scripted, sta
 from bench.analysis.ledger import book, totals
 from bench.errors import BadAnswer, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.experiment.trial import TrialResult, run_trial
-from bench.models.base import Reply, Request
+from bench.models.base import Reply
 from bench.runtime.caller import BackOff
 from bench.runtime.events import Called, Faulted, Judged, Waited
 from bench.tokens import count_tokens
@@ -160,19 +158,30 @@ def test_only_the_providers_own_count_is_usage() -> None:
     assert (total_calls(result)[0].finish, total_calls(result)[0].usage_in) == ("length", None)
 
 
-def test_waiting_for_a_slot_is_waiting() -> None:
-    """A live trial, since only live calls have slots."""
+class Slow(asyncio.Semaphore):
+    """Takes a while to get, because it is taken or because the machine is loaded."""
+
+    async def acquire(self) -> Literal[True]:
+        await asyncio.sleep(0.02)
+        return True
+
+
+def slot_taken(taken: bool) -> TrialResult:
+    """A live trial, since only live calls wait in real time, whose slots each take 20 ms to get."""
     matrix = matrix_of(architectures=["static"])
     model = ScriptedModel(TINY.reference, seconds=lambda _: 0.0)
     model.timing = "live"
+    return asyncio.run(run_trial(matrix.specs[0], with_model(matrix, model), lambda _: Slow(0 if taken else 1), GRADERS))
 
-    @asynccontextmanager
-    async def busy(_: Request) -> AsyncIterator[None]:
-        await asyncio.sleep(0.02)
-        yield
 
-    result = asyncio.run(run_trial(matrix.specs[0], with_model(matrix, model), busy, GRADERS))
+def test_waiting_for_a_slot_is_waiting() -> None:
+    result = slot_taken(True)
     waits = events(result, Waited)
     assert [wait.why for wait in waits] == ["slot"] * 3
     assert result.record.waiting_seconds >= 0.06
     assert result.record.framework_seconds < result.record.waiting_seconds
+
+
+def test_what_a_loaded_machine_takes_over_a_free_slot_is_no_wait_for_it() -> None:
+    result = slot_taken(False)
+    assert (events(result, Waited), result.record.waiting_seconds) == ([], 0.0)

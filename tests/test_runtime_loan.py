@@ -15,7 +15,7 @@ from trials import GRADERS, TINY, Fault, events, matrix_of, run_all, stages, ver
 
 from bench.errors import CallFailed, CutOff, RateLimited, ServerFailed
 from bench.experiment.trial import TrialResult, run_trial
-from bench.models.base import Message, Reply, Request
+from bench.models.base import Message, Reply
 from bench.runtime.events import Called, Waited
 from bench.runtime.loan import Loan
 from bench.runtime.workbench import Workbench
@@ -202,12 +202,7 @@ def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> 
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(ask(loan), 0.05)
 
-    @asynccontextmanager
-    async def taken(_: Request) -> AsyncIterator[None]:
-        await asyncio.sleep(60)
-        yield
-
     matrix = replace(matrix_of(architectures=["static"]), architectures={"static": architecture})
-    result = asyncio.run(run_trial(matrix.specs[0], matrix, taken, GRADERS))
+    result = asyncio.run(run_trial(matrix.specs[0], matrix, lambda _: asyncio.Semaphore(0), GRADERS))
     [call] = events(result, Called)
     assert (call.failure, call.asked, call.tokens_in, call.seconds) == ("unreachable", False, 0, 0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import nullcontext
 
 import pytest
 from scripted_model import ScriptedModel
@@ -13,7 +12,7 @@ from trials import ROOTS, events
 from bench.errors import GaveUp
 from bench.packs import load_pack
 from bench.runtime.boundary import Rejected
-from bench.runtime.caller import BackOff, Caller
+from bench.runtime.caller import BackOff, Caller, unbounded
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Called, Committed, Event, Judged
 from bench.runtime.faults import Fault, FaultPlan, Weather
@@ -34,7 +33,7 @@ class Desk:
         self.scenario, self.log, self.texts = scenario, list[Event](), dict[str, str]()
         weather = Weather(FaultPlan("plan", faults), 1, scenario.name, 1, self.log.append)
         clock = TrialClock(virtual=True)
-        caller = Caller(ScriptedModel(scenario.reference), clock, weather, nullcontext, BackOff(), self.log.append, self.keep)
+        caller = Caller(ScriptedModel(scenario.reference), clock, weather, unbounded, BackOff(), self.log.append, self.keep)
         place = Place(1, scenario.name, 1)
         self.bench = Workbench(scenario.task, place, Settings(), caller, weather, scenario.decoys, self.log.append, self.keep)
         self.call = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import load_pack
+from bench.runtime.caller import unbounded
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
 
 ROOTS = (Path(__file__).parents[1] / "scenarios", Path(__file__).parent / "packs")
@@ -59,7 +59,7 @@ def run_all(matrix: Matrix, specs: Iterable[TrialSpec] | None = None) -> list[Tr
 
     async def work() -> list[TrialResult]:
         chosen = matrix.specs if specs is None else specs
-        return [await run_trial(spec, matrix, nullcontext, GRADERS) for spec in chosen]
+        return [await run_trial(spec, matrix, unbounded, GRADERS) for spec in chosen]
 
     return asyncio.run(work())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from bench.experiment.config import RoutedEntry
@@ -15,6 +14,7 @@ from bench.experiment.trial import Graders, run_trial
 from bench.models.base import Model
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel, SimulatedSettings
+from bench.runtime.caller import unbounded
 from bench.runtime.events import Called
 
 
@@ -51,7 +51,7 @@ def _stand_in(name: str, matrix: Matrix) -> Model:
 async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
     graders = Graders()
     specs = [spec for spec in matrix.specs if spec.repetition == 1]
-    records = [(await run_trial(spec, matrix, nullcontext, graders)).record for spec in specs]
+    records = [(await run_trial(spec, matrix, unbounded, graders)).record for spec in specs]
     return sorted(records, key=lambda record: (record.scenario, record.plan, record.model, record.architecture))
 
 

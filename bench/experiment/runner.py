@@ -6,7 +6,6 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
 
 from bench.errors import BadAnswer, EndpointError, Unreachable
 from bench.experiment.matrix import Matrix, TrialSpec
@@ -99,7 +98,7 @@ class _Slots:
             bounds[model.endpoint] = max(model.concurrency, bounds.get(model.endpoint, 0))
         self._semaphores = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
 
-    def of(self, model: Model) -> AbstractAsyncContextManager[object]:
+    def of(self, model: Model) -> asyncio.Semaphore:
         return self._semaphores[model.endpoint]
 
 

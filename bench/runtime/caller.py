@@ -10,7 +10,7 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -21,11 +21,13 @@ from bench.runtime.events import Called, Cause, Event, Waited
 from bench.runtime.faults import Due, Receipt, Weather
 from bench.tokens import count_tokens
 
-SHORTEST_WAIT = 1_000_000
-"""Nanoseconds. Opening a free slot takes microseconds and is not worth an event."""
+Slot = Callable[[Request], asyncio.Semaphore]
+"""The bound on the calls in flight at the endpoint that answers this one."""
 
-Slot = Callable[[Request], AbstractAsyncContextManager[object]]
-"""Opens a context in which this one call may be in flight at the endpoint that answers it."""
+
+def unbounded(_: Request) -> asyncio.Semaphore:
+    """A slot that nobody else takes."""
+    return asyncio.Semaphore()
 
 
 @dataclass(frozen=True)
@@ -200,18 +202,24 @@ class Caller:
 
     @asynccontextmanager
     async def _slot_held(self, request: Request) -> AsyncIterator[None]:
-        began = self._clock.now()
         slot = self._slot(request)
-        try:
-            with self._clock.standing("wait"):
-                await slot.__aenter__()
-        finally:
-            if self._clock.now() - began > SHORTEST_WAIT:
-                self._emit(self._waited("slot", began))
+        if slot.locked():  # asked rather than timed: a loaded machine takes its time over a free slot, too
+            await self._wait_for(slot)
+        else:
+            await slot.acquire()
         try:
             yield
         finally:
-            await slot.__aexit__(None, None, None)
+            slot.release()
+
+    async def _wait_for(self, slot: asyncio.Semaphore) -> None:
+        """Wait for a slot and take it; the wait is an event, whether or not it is seen to its end."""
+        began = self._clock.now()
+        try:
+            with self._clock.standing("wait"):
+                await slot.acquire()
+        finally:
+            self._emit(self._waited("slot", began))
 
     async def _fly(self, flight: Flight, faults: list[Due]) -> None:
         """Send a request, or let the call faults due have it. The faults that it uses up leave the list."""

@@ -13,7 +13,6 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -31,6 +30,7 @@ from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, run_trial
 from bench.models.base import Message, Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel
+from bench.runtime.caller import unbounded
 from bench.tokens import count_tokens
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
@@ -76,7 +76,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
         if cold:
             count_tokens.cache_clear()
         began, before = perf_counter(), model.spent
-        result = await run_trial(spec, matrix, nullcontext, graders)
+        result = await run_trial(spec, matrix, unbounded, graders)
         writer.add(result.record, result.texts)
         seconds.append((perf_counter() - began - (model.spent - before)) / CALLS)
     writer.close()
@@ -86,7 +86,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
 def exchanges() -> Sequence[tuple[tuple[Message, ...], str]]:
     """The five prompts of a trial of ours, and the replies."""
     matrix, model = our_matrix(1)
-    asyncio.run(run_trial(matrix.specs[0], matrix, nullcontext, Graders()))
+    asyncio.run(run_trial(matrix.specs[0], matrix, unbounded, Graders()))
     return model.exchanges
 
 
