@@ -341,6 +341,11 @@ def test_the_page_needs_nothing_beside_it(plain: dict[str, bytes]) -> None:
     assert "prefers-color-scheme: dark" in page and 'name="viewport"' in page
 
 
+def test_no_figure_is_so_heavy_that_a_page_of_twenty_could_not_be_sent(plain: dict[str, bytes]) -> None:
+    weights = {name: len(content) for name, content in plain.items() if name.endswith(".svg")}
+    assert weights and {name: weight for name, weight in weights.items() if weight > 200_000} == {}
+
+
 def test_every_figure_the_pages_name_is_written(plain: dict[str, bytes]) -> None:
     named = re.findall(r"\((figures/[^)]*)\)", plain["report.md"].decode())
     assert named and set(named) == {name for name in plain if name.endswith(".png")}

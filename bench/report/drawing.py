@@ -28,6 +28,8 @@ WIDEST = 12.0
 
 @dataclass(frozen=True)
 class Look:
+    """`hatch` is of lines: a field of dots is thousands of curves, a quarter of a megabyte in every SVG."""
+
     colour: str
     hatch: str = ""
 
@@ -35,7 +37,7 @@ class Look:
 ACCOUNT_LOOKS: Mapping[str, Look] = {
     "useful": Look(GREEN),
     "rejected": Look(VERMILION, "////"),
-    "superseded": Look(ORANGE, "...."),
+    "superseded": Look(ORANGE, "\\" * 4),
     "lost": Look(PURPLE, "xxxx"),
     "judging": Look(SKY, "----"),
 }
