@@ -39,9 +39,9 @@ def _struck(arm: Arm) -> pd.DataFrame:
 
 
 def _common_repetition(arms: Iterable[Arm]) -> int | None:
-    """The first repetition in which a fault struck every architecture."""
-    common = set.intersection(*(set(_struck(arm)["repetition"].tolist()) for arm in arms))
-    return min(common, default=None)
+    """The first repetition in which a fault struck every architecture that one struck at all."""
+    struck = [repetitions for arm in arms if (repetitions := set(_struck(arm)["repetition"].tolist()))]
+    return min(set.intersection(*struck), default=None) if struck else None
 
 
 def _first_struck(arm: Arm, repetition: int | None) -> list[Row]:
@@ -68,8 +68,16 @@ def timeline(run: Run, trials: Sequence[Row]) -> Picture:
     legend_of(figure, {**ACCOUNT_LOOKS, "waiting": Look(PALE)})
     condition = Condition(trials[0]["scenario"], trials[0]["model"], trials[0]["fault"])
     title = f"{condition.scenario}: one trial by architecture, {model_label(run, condition.model)}, fault plan {condition.plan}"
-    caption = f"{title}. A bar is a call, coloured by the account in which its tokens stand."
+    caption = f"{title}. A bar is a call, coloured by the account in which its tokens stand.{_left_out(run, trials)}"
     return finish(figure, slug("timeline", condition.scenario, condition.model), title, caption)
+
+
+def _left_out(run: Run, trials: Sequence[Row]) -> str:
+    """A sentence on the architectures that have no trial to show."""
+    shared = ("scenario", "model", "fault")
+    alike = run.trials[(run.trials[list(shared)] == [trials[0][name] for name in shared]).all(axis=1)]
+    absent = sorted(set(alike["architecture"]) - {trial["architecture"] for trial in trials})
+    return f" No fault struck a trial of {', '.join(absent)} that ended without an error." if absent else ""
 
 
 def _draw(ax: Axes, trial: Row, calls: Sequence[Row], waits: Sequence[Row], longest: float) -> None:
