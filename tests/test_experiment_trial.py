@@ -218,8 +218,7 @@ def test_live_a_429_is_waited_out_as_long_as_the_server_asks_and_costs_nothing()
     assert (result.record.outcome, failures(result), len(bodies)) == ("solved", ["rate_limited", None, None, None], 4)
     [wait] = events(result, Waited)
     assert wait.why == "backoff"
-    assert wait.seconds >= 0.2
-    assert result.record.waiting_seconds == pytest.approx(wait.seconds, abs=0.05)
+    assert 0.2 <= result.record.waiting_seconds <= wait.seconds
     assert totals(book(result.record.events))["lost"] == 0
     assert result.record.tokens == live()[0].record.tokens
 
@@ -248,12 +247,12 @@ def test_live_a_reply_that_is_cut_off_is_paid_and_lost() -> None:
 
 
 def test_live_a_hanging_reply_is_given_up_in_time_and_its_prompt_is_lost() -> None:
-    result, _ = live(hang(5.0), timeout=0.3)
+    result, _ = live(hang(60.0), timeout=1.5)
     late = events(result, Called)[0]
     assert (result.record.outcome, failures(result)[:2]) == ("solved", ["timed_out", None])
-    assert 0.3 <= late.seconds < 4.0
+    assert 1.5 <= late.seconds < 60.0
     assert totals(book(result.record.events))["lost"] == late.tokens_in > 0
-    assert result.record.api_seconds >= 0.3
+    assert result.record.api_seconds >= 1.5
 
 
 def test_live_the_three_times_of_a_trial_add_up_to_its_duration_at_most() -> None:
