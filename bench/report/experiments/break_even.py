@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from bench.analysis.experiments.break_even import BreakEven, Overtaking, Point, break_even
 from bench.analysis.frames import Run
 from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.report.experiments.by_model import by_model
 from bench.report.experiments.looks import plain_log, signs_of
 from bench.report.labels import model_label, slug
 from bench.report.table import Cell, Number, Rate, Spent, Table
@@ -93,11 +94,8 @@ def _highest(one: BreakEven) -> float:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a row of panels for each scenario, in it one for each measure."""
-    found = break_even(run)
-    for model in run.names("model"):
-        own = [one for one in found if one.model == model]
-        if own:
-            yield _figure(run, model, own)
+    for model, own in by_model(run, break_even(run)):
+        yield _figure(run, model, own)
 
 
 def _figure(run: Run, model: str, found: Sequence[BreakEven]) -> Picture:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from bench.analysis.experiments.context import Growth, context
 from bench.analysis.frames import Run
 from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.report.experiments.by_model import by_model
 from bench.report.experiments.looks import joined, signs_of
 from bench.report.labels import model_label, slug, trials_in
 from bench.report.table import Cell, Estimate, Table
@@ -38,11 +39,8 @@ def tables(run: Run) -> Iterator[Table]:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a panel for each pack and fault plan."""
-    found = context(run)
-    for model in run.names("model"):
-        own = [one for one in found if one.model == model]
-        if own:
-            yield _figure(run, model, own)
+    for model, own in by_model(run, context(run)):
+        yield _figure(run, model, own)
 
 
 def _figure(run: Run, model: str, found: Sequence[Growth]) -> Picture:

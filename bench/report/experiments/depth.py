@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from bench.analysis.experiments.depth import Lengthened, Struck, depth
 from bench.analysis.frames import Run
 from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.report.experiments.by_model import by_model
 from bench.report.experiments.looks import joined, signs_of
 from bench.report.labels import model_label, slug, trials_in
 from bench.report.table import Cell, Estimate, Rate, Table
@@ -73,11 +74,10 @@ def _lengths_table(run: Run, found: Sequence[Lengthened]) -> Table:
 def pictures(run: Run) -> Iterator[Picture]:
     """For each model a figure by position, a panel for each scenario, and one by length, a panel for each pack and end."""
     found = depth(run)
-    for model in run.names("model"):
-        if positions := [one for one in found.positions if one.model == model]:
-            yield _positions_figure(run, model, positions)
-        if lengths := [one for one in found.lengths if one.model == model]:
-            yield _lengths_figure(run, model, lengths)
+    for model, struck in by_model(run, found.positions):
+        yield _positions_figure(run, model, struck)
+    for model, growth in by_model(run, found.lengths):
+        yield _lengths_figure(run, model, growth)
 
 
 def _positions_figure(run: Run, model: str, found: Sequence[Struck]) -> Picture:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from bench.analysis.experiments.detectability import ENDS, Detected, detectability
 from bench.analysis.frames import Run
 from bench.report.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
+from bench.report.experiments.by_model import by_model
 from bench.report.labels import model_label, slug
 from bench.report.table import Cell, Rate, Table
 
@@ -48,11 +49,8 @@ def tables(run: Run) -> Iterator[Table]:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
-    found = detectability(run)
-    for model in run.names("model"):
-        own = [one for one in found if one.model == model]
-        if own:
-            yield _figure(run, model, own)
+    for model, own in by_model(run, detectability(run)):
+        yield _figure(run, model, own)
 
 
 def _figure(run: Run, model: str, found: Sequence[Detected]) -> Picture:

@@ -10,6 +10,7 @@ from bench.analysis.experiments.policy import POLICIES, Failures, policies
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Ratio
 from bench.report.drawing import BLUE, PALE, Picture, finish, panels
+from bench.report.experiments.by_model import by_model
 from bench.report.labels import model_label, slug
 from bench.report.table import Cell, Estimate, Table
 
@@ -52,11 +53,8 @@ def _ratio(found: Ratio) -> str:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
-    found = policies(run)
-    for model in run.names("model"):
-        own = [one for one in found if one.model == model]
-        if own:
-            yield _figure(run, model, own)
+    for model, own in by_model(run, policies(run)):
+        yield _figure(run, model, own)
 
 
 def _figure(run: Run, model: str, found: Sequence[Failures]) -> Picture:

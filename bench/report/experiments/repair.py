@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from bench.analysis.experiments.repair import Repaired, repair
 from bench.analysis.frames import Run
 from bench.report.drawing import BLUE, PALE, Picture, finish, panel_title, panels
+from bench.report.experiments.by_model import by_model
 from bench.report.experiments.looks import whisker
 from bench.report.labels import model_label, slug
 from bench.report.table import Cell, Estimate, Rate, RateGap, Table
@@ -50,11 +51,8 @@ def tables(run: Run) -> Iterator[Table]:
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: above the share of first repairs accepted, below the retry tokens, a column of panels for each
     scenario, fault plan and architecture that came to a repair."""
-    found = [one for one in repair(run) if one.accepted.n]
-    for model in run.names("model"):
-        own = [one for one in found if one.model == model]
-        if own:
-            yield _figure(run, model, own)
+    for model, own in by_model(run, (one for one in repair(run) if one.accepted.n)):
+        yield _figure(run, model, own)
 
 
 def _figure(run: Run, model: str, found: Sequence[Repaired]) -> Picture:

@@ -1,0 +1,24 @@
+"""An experiment's findings parted by model: each model has figures of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from bench.analysis.frames import Run
+
+
+class OfModel(Protocol):
+    @property
+    def model(self) -> str: ...
+
+
+Finding = TypeVar("Finding", bound=OfModel)
+
+
+def by_model(run: Run, found: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
+    """Each model of the run of which something was found, in the run's order, and that."""
+    every = list(found)
+    for model in run.names("model"):
+        if own := [one for one in every if one.model == model]:
+            yield model, own
