@@ -20,7 +20,8 @@ from bench.analysis.verdicts import Judgement, counts, judge_all
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.record import Outcome, TrialRecord
 from bench.report.claims_table import claims_table, verdict_lines
-from bench.report.table import comma_separated, latex, markdown
+from bench.report.latex import latex
+from bench.report.table import comma_separated, markdown
 from bench.runtime.events import Answered, Event, Faulted, Stage
 
 K8S, DEBUGGING = "k8s_oomkill", "multi_file_debugging"

@@ -1,4 +1,4 @@
-"""A table says the same in Markdown, LaTeX and CSV, and never shows a number that does not exist."""
+"""A table says the same in Markdown and CSV, and never shows a number that does not exist."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from bench.report.table import (
     Reported,
     Table,
     comma_separated,
-    escape_latex,
-    latex,
-    latex_document,
     markdown,
     text_of,
 )
@@ -71,7 +68,6 @@ def test_what_all_rows_share_is_said_once_in_the_title_and_in_csv_in_each_row() 
         "t", "T: scenario demo, model m (SIMULATED)", ("Architecture", "Trials"), (("static", 1), ("monolithic", 1))
     )
     assert markdown(table).startswith("### T: scenario demo, model m (SIMULATED)\n\n| Architecture | Trials |")
-    assert r"\caption{T: scenario demo, model m (SIMULATED)}" in latex(table)
     assert comma_separated(table).splitlines()[1] == "demo,m (SIMULATED),static,1"
 
 
@@ -79,49 +75,6 @@ def test_what_all_rows_share_is_said_once_in_the_title_and_in_csv_in_each_row() 
 def test_a_table_keeps_a_column_that_only_one_row_has_or_in_which_rows_differ(rows: tuple[tuple[Cell, ...], ...]) -> None:
     table = Table("t", "T", ("Scenario", "Fault"), rows)
     assert table.shortened() == table
-
-
-def test_latex_is_a_booktabs_table_with_everything_escaped() -> None:
-    written = latex(TABLE)
-    assert r"\caption{A \& B}" in written
-    assert r"Tokens & 2.0 $\pm$ 1.0 [-0.5, 4.5] & 703 $\pm$ 49 \\" in written
-    assert r"Solved & 8/10 = 80.0\% [49.0\%, 94.3\%] & 100\% \\" in written
-    assert written.index(r"\toprule") < written.index(r"\midrule") < written.index(r"\bottomrule")
-
-
-def test_in_latex_a_table_is_shrunk_to_the_page_and_one_that_is_wider_lies_on_its_side() -> None:
-    assert latex(TABLE).count(r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%") == 1
-    assert "landscape" not in latex(TABLE)
-    wide = latex(Table("t", "T", tuple("abcde"), (("x" * 40,) * 5,)))
-    assert wide.startswith("\\begin{landscape}\n\\begin{table}") and wide.endswith("\\end{table}\n\\end{landscape}\n")
-
-
-def test_in_latex_a_long_cell_is_broken_and_a_long_table_is_continued() -> None:
-    rows = tuple((str(number), "many words " * 8) for number in range(30))
-    written = latex(Table("t", "T", ("n", "words"), rows, ("a note",)))
-    assert written.count(r"{l>{\raggedright\arraybackslash}p{5.5cm}}") == written.count(r"\begin{table}") == 2
-    assert [number for number in range(30) if f"\n{number} & " not in written] == []
-    assert written.count(r"\caption{T}") == written.count(r"\caption{T (continued)}") == 1
-    assert written.count("a note") == written.count(r"\label{tab:t}") == written.count("many words many words") / 30 / 4 == 1
-
-
-def test_a_table_without_rows_is_a_table_in_latex() -> None:
-    assert latex(Table("t", "T", ("a",), ())).count(r"\begin{tabular}") == 1
-
-
-def test_the_latex_document_warns_and_reads_every_table() -> None:
-    document = latex_document("R_1", ["SIMULATED"], [TABLE, Table("other", "T", ("a",), ())])
-    assert document.index(r"\input{demo.tex}") < document.index(r"\input{other.tex}") < document.index(r"\end{document}")
-    assert document.index(r"R\_1") < document.index("SIMULATED") < document.index(r"\input{demo.tex}")
-    assert "booktabs" in document.partition(r"\begin{document}")[0]
-
-
-def test_no_character_that_means_something_to_latex_passes() -> None:
-    assert escape_latex(r"\&%$#_{}~^|") == (r"\textbackslash{}\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}\textbar{}")
-
-
-def test_a_first_cell_in_brackets_is_no_argument_of_the_line_break_before_it() -> None:
-    assert r"{[x]} & {*y} \\" in latex(Table("t", "T", ("a", "b"), (("[x]", "*y"),)))
 
 
 def test_csv_has_a_column_for_each_kind_of_number() -> None:

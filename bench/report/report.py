@@ -19,9 +19,10 @@ from bench.analysis.verdicts import Judgement
 from bench.errors import ResultsError
 from bench.report.drawing import Picture
 from bench.report.figures import all_figures
+from bench.report.latex import latex, latex_document
 from bench.report.page import as_markdown, page_of
 from bench.report.page_html import as_html
-from bench.report.table import Table, comma_separated, latex, latex_document, markdown
+from bench.report.table import Table, comma_separated, markdown
 from bench.report.tables import all_tables
 from bench.report.trace import trace_of
 

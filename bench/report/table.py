@@ -1,4 +1,4 @@
-"""One representation of a table, and its three forms: Markdown, LaTeX (booktabs) and CSV.
+"""One representation of a table, in Markdown and CSV; `latex` has its third form.
 
 A cell knows its numbers, so that CSV has each in a column of its own, where the others show one text. What holds for all rows
 the others say once, in the title, where CSV has a column of it.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from bench.analysis.per_solved import PerSolved
@@ -217,100 +216,6 @@ def markdown(table: Table) -> str:
 
 def _markdown(text: str) -> str:
     return re.sub(r"([\\|`*<])", r"\\\1", " ".join(text.split()))
-
-
-# LaTeX
-
-CELL = 45
-"""Characters after which a cell is broken into lines."""
-
-UPRIGHT = 150
-"""Characters in a row that can still be read when shrunk to an upright page's width; a wider table lies on its side."""
-
-LINES = 36
-"""Of one part of a table; a longer one is continued on the next page."""
-
-BREAKING = r">{\raggedright\arraybackslash}p{5.5cm}"
-SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-PREAMBLE = r"""\documentclass{article}
-\usepackage[utf8]{inputenc}
-\usepackage[margin=2cm]{geometry}
-\usepackage{array,booktabs,graphicx,pdflscape,textcomp}
-"""
-
-_LATEX: Mapping[str, str] = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "|": r"\textbar{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "±": r"$\pm$",
-    "−": r"$-$",
-    "×": r"$\times$",
-    "–": "--",
-}
-
-
-def latex(table: Table) -> str:
-    """Table environments for a document with `PREAMBLE`'s packages: no wider than the page, and no longer."""
-    table = table.shortened()
-    texts = table.texts()
-    longest = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
-    kinds = "".join(BREAKING if length > CELL else "l" for length in longest)
-    parts = _parts(texts)
-    written = "\n".join(_latex_part(table, kinds, rows, first=number == 0) for number, rows in enumerate(parts))
-    wide = sum(min(length, CELL) + 2 for length in longest) > UPRIGHT
-    return f"\\begin{{landscape}}\n{written}\\end{{landscape}}\n" if wide else written
-
-
-def _parts(rows: list[list[str]]) -> list[list[list[str]]]:
-    """The rows in order, in parts of at most LINES lines; one part at least."""
-    parts: list[list[list[str]]] = [[]]
-    lines = 0
-    for row in rows:
-        lines += max(-(-len(text) // CELL) for text in row)
-        if lines > LINES and parts[-1]:
-            parts.append([])
-            lines = 0
-        parts[-1].append(row)
-    return parts
-
-
-def _latex_part(table: Table, kinds: str, rows: list[list[str]], first: bool) -> str:
-    """One table environment. The notes stand below the first part, where the label is."""
-    caption = escape_latex(table.title) + ("" if first else " (continued)")
-    lines = [r"\begin{table}[p]", r"\centering", rf"\caption{{{caption}}}"]
-    lines += [rf"\label{{tab:{table.name}}}"] if first else []
-    lines += [SHRUNK, rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _latex_row(table.columns), r"\midrule"]
-    lines += [_latex_row(row) for row in rows]
-    lines += [r"\bottomrule", r"\end{tabular}}"]
-    lines += [rf"\par\raggedright\footnotesize {escape_latex(note)}" for note in table.notes if first]
-    return "\n".join([*lines, r"\end{table}"]) + "\n"
-
-
-def latex_document(title: str, warnings: Iterable[str], tables: Iterable[Table]) -> str:
-    """A document of all these tables, each read from its own file beside it, after what must be known before any number."""
-    words = [rf"\section*{{{escape_latex(title)}}}", *(escape_latex(warning) + r"\par" for warning in warnings), r"\clearpage"]
-    lines = [rf"\input{{{table.name}.tex}}" + "\n" + r"\clearpage" for table in tables]
-    return PREAMBLE + "\n".join([r"\begin{document}", *words, *lines, r"\end{document}"]) + "\n"
-
-
-def escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
-
-
-def _latex_row(texts: tuple[str, ...] | list[str]) -> str:
-    # Braces keep a cell that begins with a bracket or a star from being read as an argument of the line break before it.
-    cells = [f"{{{cell}}}" if cell[:1] in ("[", "*") else cell for cell in map(escape_latex, texts)]
-    return " & ".join(cells) + r" \\"
 
 
 # CSV
