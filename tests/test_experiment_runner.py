@@ -9,19 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import BadAnswer, CallFailed, EndpointError, ResultsError, ServerFailed
-from bench.experiment.config import Config, SimulatedEntry
+from bench.errors import BadAnswer, CallFailed, EndpointError, GaveUp, ResultsError, ServerFailed
+from bench.experiment.config import Config, RoutedEntry, SimulatedEntry
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import ENDPOINT_LOST_AFTER, missing, run_matrix
 from bench.experiment.store import RunWriter, latest, read_sessions, read_trials
-from bench.models.base import Reply, Request, Sleep, Timing
+from bench.models.base import Model, Reply, Request, Sleep, Timing
+from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
 from bench.new import new_scenario
 from bench.runtime.events import Waited
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
 
 REAL_SECONDS = 0.02
+MIXED = RoutedEntry(kind="routed", default="wide", subtasks={"decide": "narrow"})
 
 
 class Live(SimulatedModel):
@@ -95,17 +99,57 @@ def test_calls_in_flight_never_exceed_the_concurrency_and_reach_it(matrix: Matri
     assert model.most_in_flight == 3
 
 
-def test_the_wait_for_a_shared_endpoint_is_waiting_and_no_framework_time(matrix: Matrix, tmp_path: Path) -> None:
-    shared, model = live(matrix, concurrency=1)
-    other = Live("other", SimulatedEntry(kind="simulated"), matrix.scenarios)
-    other.endpoint = model.endpoint
-    specs = [replace(spec, model=name, id=f"{name}{spec.id}") for spec in matrix.specs for name in ("model", "other")]
-    both = replace(shared, models={"model": model, "other": other}, specs=tuple(specs))
-    trials = run(both, tmp_path / "run")
-    waits = [event for trial in trials for event in trial.events if isinstance(event, Waited)]
-    assert waits and {event.why for event in waits} == {"slot"}
-    assert sum(trial.waiting_seconds for trial in trials) > len(waits) * REAL_SECONDS / 2
-    assert sum(trial.framework_seconds for trial in trials) < sum(trial.waiting_seconds for trial in trials)
+def of_several(matrix: Matrix, *models: Model) -> Matrix:
+    """Every trial once for each of these models, in turns."""
+    specs = [replace(spec, model=model.name, id=f"{model.name}{spec.id}") for spec in matrix.specs for model in models]
+    return replace(matrix, models={model.name: model for model in models}, specs=tuple(specs))
+
+
+def live_at(matrix: Matrix, name: str, endpoint: str, concurrency: int = 1) -> Live:
+    model = Live(name, SimulatedEntry(kind="simulated"), matrix.scenarios)
+    model.endpoint, model.concurrency = endpoint, concurrency
+    return model
+
+
+def test_models_that_share_an_endpoint_take_turns_so_that_no_trial_waits_for_another(matrix: Matrix, tmp_path: Path) -> None:
+    sharing = [live_at(matrix, "one", "here"), live_at(matrix, "other", "here")]
+    trials = run(of_several(matrix, *sharing, live_at(matrix, "apart", "there")), tmp_path / "run")
+    assert [(trial.waiting_seconds, waits_of(trial)) for trial in trials if trial.waiting_seconds or waits_of(trial)] == []
+    models = [trial.model for trial in trials]
+    assert models.index("other") < len(models) - models[::-1].index("one"), "in turns, not one after the other"
+
+
+def test_models_that_a_routed_one_joins_run_as_many_trials_as_the_endpoint_takes_that_takes_the_fewest(
+    matrix: Matrix, tmp_path: Path
+) -> None:
+    wide, narrow = live_at(matrix, "wide", "there", concurrency=3), live_at(matrix, "narrow", "here")
+    mixed = RoutedModel("mixed", MIXED, {"wide": wide, "narrow": narrow})
+    run(of_several(matrix, wide, narrow), tmp_path / "apart")
+    assert (wide.most_in_flight, narrow.most_in_flight) == (3, 1)
+    wide.most_in_flight = 0
+    trials = run(of_several(matrix, wide, narrow, mixed), tmp_path / "joined")
+    assert (wide.most_in_flight, narrow.most_in_flight) == (1, 1)
+    assert sum(len(waits_of(trial)) for trial in trials) == 0
+
+
+async def twice_at_once(task: Task, bench: Workbench) -> None:
+    """An architecture that asks for each output twice at the same time, and leaves it at that."""
+    for subtask in task.subtasks:
+        await asyncio.gather(bench.propose(subtask), bench.propose(subtask))
+    raise GaveUp([task.subtasks[0].name], "it was only to be asked for")
+
+
+def test_a_call_waits_for_a_slot_at_the_endpoint_that_answers_it_and_at_no_other(matrix: Matrix, tmp_path: Path) -> None:
+    wide, narrow = live_at(matrix, "wide", "there", concurrency=2), live_at(matrix, "narrow", "here")
+    mixed = RoutedModel("mixed", MIXED, {"wide": wide, "narrow": narrow})
+    both = replace(matrix, architectures=dict.fromkeys(matrix.architectures, twice_at_once))
+    trials = run(of_several(both, mixed), tmp_path / "run")
+    assert (wide.most_in_flight, narrow.most_in_flight) == (2, 1)
+    assert [[wait.why for wait in waits_of(trial)] for trial in trials] == [["slot"]] * len(trials)
+
+
+def waits_of(trial: TrialRecord) -> list[Waited]:
+    return [event for event in trial.events if isinstance(event, Waited)]
 
 
 def test_a_trial_that_ended_in_an_error_is_run_again_and_both_records_are_kept(matrix: Matrix, tmp_path: Path) -> None:

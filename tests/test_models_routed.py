@@ -17,7 +17,6 @@ from bench.experiment.config import Config, load_config
 from bench.experiment.cost import Tariff
 from bench.experiment.matrix import build_matrix
 from bench.experiment.preview import preview
-from bench.experiment.runner import _Slots
 from bench.models.base import Message, Purpose, Request
 from bench.models.routed import RoutedModel, RoutedSettings, answerers, answering
 from bench.runtime.events import Called
@@ -110,13 +109,10 @@ def test_models_whose_seconds_are_of_two_kinds_are_refused() -> None:
         routed(timing="live")
 
 
-def test_a_call_takes_its_slot_at_the_endpoint_that_answers_it() -> None:
+def test_it_is_known_who_answers_a_request() -> None:
     small, big = scripted("small", timing="live", concurrency=3), scripted("big", timing="live")
     model = RoutedModel("mixed", ROUTES, {"small": small, "big": big})
-    slots = _Slots([model])
-    assert slots.of(answering(model, request("total"))) is slots.of(big)
-    assert slots.of(answering(model, request("gather"))) is slots.of(small)
-    assert slots.of(big) is not slots.of(small)
+    assert answering(model, request("total")) is big and answering(model, request("gather")) is small
     assert answerers(model) == (small, big) and answerers(small) == (small,)
     assert model.concurrency == 3
 

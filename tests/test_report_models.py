@@ -81,6 +81,16 @@ def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: P
     assert pairs == [(f"{a} (SIMULATED)", f"{b} (SIMULATED)") for a, b in (("s", "m"), ("s", "l"), ("m", "l"))]
 
 
+def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Path) -> None:
+    run = priced(tmp_path / "run", two_models(), {"dear": {"asked_in": [{"name": "before", "digest": "d"}]}, "cheap": {}})
+    [table] = [table for table in all_tables(run, arms_of(run), load_published()) if table.name == "models"]
+    [said] = [note for note in table.notes if "took over" in note]
+    assert (
+        said
+        == "dear (SIMULATED): the seconds of replies that it took over are those of before, at the pace of its machine then"
+    )
+
+
 def test_where_there_is_one_model_there_is_neither_table_nor_figure_of_models(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
     assert "models" not in names_of(run)

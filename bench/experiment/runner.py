@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bench.errors import BadAnswer, EndpointError, Unreachable
 from bench.experiment.matrix import Matrix, TrialSpec
@@ -17,6 +17,7 @@ from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
 from bench.models.once import AskedOnce
 from bench.models.routed import answerers, answering
+from bench.runtime.caller import Slot
 from bench.runtime.clock import meter_tasks
 
 ENDPOINT_LOST_AFTER = 3
@@ -31,9 +32,9 @@ def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[Tri
 async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None]) -> None:
     """Run what is missing of a matrix; `watch` is shown each record once it is stored.
 
-    A live model has as many workers as its concurrency; where no time is real, one is as quick. The calls to one endpoint are
-    bounded together, whichever model passed them on to it. Raises EndpointError where a model cannot be used at all,
-    ResultsError where a record cannot be written; whatever was recorded stays.
+    As many live trials run at a time as their endpoint takes calls; where no time is real, one is as quick. Models that share
+    an endpoint take turns. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
+    written; whatever was recorded stays.
     """
     todo = missing(matrix.specs, writer.recorded)
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
@@ -66,40 +67,60 @@ async def _run_all(
     writer: RunWriter,
     watch: Callable[[TrialRecord], None],
 ) -> None:
-    slots = _Slots(models.values())
+    bounds = _bounds(models.values())
+    slots = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
+    health = {name: _Health(model) for name, model in models.items()}
     graders = Graders()
+
+    def slot_at(model: Model) -> Slot:
+        return lambda request: slots[answering(model, request).endpoint]
+
+    async def work(queue: deque[TrialSpec]) -> None:
+        while queue:
+            spec = queue.popleft()
+            result = await run_trial(spec, matrix, slot_at(models[spec.model]), graders)
+            writer.add(result.record, result.texts)
+            watch(result.record)
+            health[spec.model].saw(result)
+
     try:
         async with asyncio.TaskGroup() as group:
-            for name, model in models.items():
-                queue = deque(spec for spec in todo if spec.model == name)
-                health = _Health(model)
-
-                async def work(queue: deque[TrialSpec], model: Model, health: _Health) -> None:
-                    while queue:
-                        spec = queue.popleft()
-                        result = await run_trial(spec, matrix, lambda request: slots.of(answering(model, request)), graders)
-                        writer.add(result.record, result.texts)
-                        watch(result.record)
-                        health.saw(result)
-
-                for _ in range(model.concurrency if model.timing == "live" else 1):
-                    group.create_task(work(queue, model, health))
+            for sharing in _sharing(models):
+                queue = deque(spec for spec in todo if spec.model in sharing)
+                for _ in range(_at_a_time([models[name] for name in sharing], bounds)):
+                    group.create_task(work(queue))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
 
 
-class _Slots:
-    """One bound on the calls in flight for each endpoint. A recorded one's makes calls wait for each other as they did in the
+def _bounds(models: Iterable[Model]) -> dict[str, int]:
+    """Endpoint -> how many calls may be in flight there. A recorded one's makes calls wait for each other as they did in the
     recorded run."""
+    bounds: dict[str, int] = {}
+    for model in itertools.chain.from_iterable(map(answerers, models)):
+        bounds[model.endpoint] = max(model.concurrency, bounds.get(model.endpoint, 0))
+    return bounds
 
-    def __init__(self, models: Iterable[Model]):
-        bounds: dict[str, int] = {}
-        for model in itertools.chain.from_iterable(map(answerers, models)):
-            bounds[model.endpoint] = max(model.concurrency, bounds.get(model.endpoint, 0))
-        self._semaphores = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
 
-    def of(self, model: Model) -> asyncio.Semaphore:
-        return self._semaphores[model.endpoint]
+def _endpoints(model: Model) -> set[str]:
+    return {one.endpoint for one in answerers(model)}
+
+
+def _sharing(models: Mapping[str, Model]) -> list[set[str]]:
+    """The models' names, those in one set that share an endpoint, if only by way of a third."""
+    sets: list[set[str]] = []
+    for name, model in models.items():
+        met = [names for names in sets if any(_endpoints(models[other]) & _endpoints(model) for other in names)]
+        sets = [*(names for names in sets if names not in met), {name}.union(*met)]
+    return sets
+
+
+def _at_a_time(models: Sequence[Model], bounds: Mapping[str, int]) -> int:
+    """How many trials of models that share endpoints run together, so that none of them waits for another's calls: as many as
+    the endpoint takes that takes the fewest."""
+    if not any(model.timing == "live" for model in models):
+        return 1
+    return min(bounds[endpoint] for model in models for endpoint in _endpoints(model))
 
 
 class _Health:

@@ -34,8 +34,18 @@ def models(run: Run, arms: Arms) -> Table:
             "B solved (gained) or only A (lost)",
             "unpaired: trials whose twin ended in an error or is not recorded",
             "each interval is at 95% by itself: among twenty of them one misses by chance",
+            *_taken_over(run),
         ),
     )
+
+
+def _taken_over(run: Run) -> Iterator[str]:
+    """Whose seconds are in part those of an earlier run."""
+    for model in run.names("model"):
+        earlier = [one["name"] for one in run.manifest["models"].get(model, {}).get("asked_in", ())]
+        if earlier:
+            seconds = f"those of {' and '.join(earlier)}, at the pace of its machine then"
+            yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
 
 
 def _pairs(arms: Arms) -> Iterator[tuple[Arm, Arm]]:
