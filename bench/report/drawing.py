@@ -109,8 +109,8 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
 
 
 def _settle(figure: Figure) -> None:
-    """Lay a figure out once, for both forms. The last digits of what the solver finds hang on where things lie in memory, and
-    an SVG names its clip paths after them: without those digits the files are the same whoever makes them."""
+    """Lay a figure out once, for both forms. The last digits of what the solver finds can differ from one process to the next,
+    and an SVG names its clip paths after them: without those digits the files are the same whoever makes them."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:
