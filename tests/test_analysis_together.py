@@ -126,8 +126,8 @@ def test_the_command_reports_several_runs_into_a_folder_named_after_all(tmp_path
 def test_several_models_are_named_on_the_command_line_each_once(tmp_path: Path) -> None:
     config = workplace(tmp_path, tables='[model.other]\nkind = "simulated"\n')
     both = ("--model", "simulated", "--model", "other")
-    code, out, _ = command(tmp_path, "run", str(config), *both, "--report")
+    code, out, _ = command(tmp_path, "run", str(config), *both)
     assert code == 0 and "16 trials" in out
-    assert (tmp_path / "reports" / "small-simulated-other" / "tables" / "models.md").is_file()
+    assert (tmp_path / "results" / "small-simulated-other" / "trials.jsonl").is_file()
     code, _, err = command(tmp_path, "run", str(config), "--model", "other", "--model", "other")
     assert code == 2 and err == f"bench: {config}: models: 'other' stands twice\n"
