@@ -29,6 +29,11 @@ def recording_of(run: Run, model: str) -> str | None:
     return str(recording["name"]) if recording else None
 
 
+def taken_over_from(run: Run, model: str) -> list[str]:
+    """The names of the earlier runs whose replies this model took over, with their seconds."""
+    return [one["name"] for one in run.manifest.get("models", {}).get(model, {}).get("asked_in", ())]
+
+
 def model_label(run: Run, model: str) -> str:
     simulated = " (SIMULATED)" if is_simulated(run, model) else ""
     recording = recording_of(run, model)

@@ -9,7 +9,7 @@ from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.measures import COMPARED, SOLVED, SPENT
 from bench.analysis.per_solved import per_solved
-from bench.report.labels import model_label
+from bench.report.labels import model_label, taken_over_from
 from bench.report.table import Cell, Estimate, Rate, RateGap, Spent, Table
 
 
@@ -42,8 +42,7 @@ def models(run: Run, arms: Arms) -> Table:
 def _taken_over(run: Run) -> Iterator[str]:
     """Whose seconds are in part those of an earlier run."""
     for model in run.names("model"):
-        earlier = [one["name"] for one in run.manifest["models"].get(model, {}).get("asked_in", ())]
-        if earlier:
+        if earlier := taken_over_from(run, model):
             seconds = f"those of {' and '.join(earlier)}, at the pace of its machine then"
             yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
 

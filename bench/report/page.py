@@ -11,7 +11,7 @@ from bench.analysis.arms import missing_trials
 from bench.analysis.frames import Run
 from bench.analysis.together import name_of
 from bench.report.drawing import Picture
-from bench.report.labels import is_simulated, model_label
+from bench.report.labels import is_simulated, model_label, taken_over_from
 from bench.report.table import Table, markdown
 
 SCOPE = (
@@ -120,9 +120,7 @@ def _asked_once(run: Run) -> list[tuple[str, str]]:
     said = (
         f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and seconds"
     )
-    earlier = dict.fromkeys(
-        one["name"] for model in run.manifest.get("models", {}).values() for one in model.get("asked_in", ())
-    )
+    earlier = dict.fromkeys(name for model in run.manifest.get("models", {}) for name in taken_over_from(run, model))
     took_over = f"; some of these trials are those of {', '.join(earlier)}" if earlier else ""
     return [("Asked once", f"{said}{took_over}")] if reused else []
 

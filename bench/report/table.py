@@ -1,4 +1,4 @@
-"""One representation of a table, in Markdown and CSV; `latex` has its third form.
+"""One representation of a table, in Markdown and CSV; `latex` and the page have forms of their own.
 
 A cell knows its numbers, so that CSV has each in a column of its own, where the others show one text. What holds for all rows
 the others say once, in the title, where CSV has a column of it.
