@@ -24,8 +24,8 @@ from bench.report.tables import all_tables
 
 ROOT = Path(__file__).parent.parent
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
-REPLAYED = {RECORDING: ("paper", 10), STRUCTURED: ("structured_output", 5)}
-"""Committed runs whose committed report is a replay's: their config and repetitions."""
+REPLAYED = {RECORDING: ("paper", 10, 120), STRUCTURED: ("structured_output", 5, 90)}
+"""Committed runs whose committed report is a replay's: their config, repetitions and trials."""
 SMALLER = "paper-qwen2.5-coder-0.5b-instruct"
 ALONE = (
     SMALLER,
@@ -48,7 +48,7 @@ def recording(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """For the reference run, what `nox -s bench` runs."""
-    config, repetitions = REPLAYED[recording]
+    config, repetitions, _ = REPLAYED[recording]
     entries = recorded_entries(ROOT / "results" / recording)
     settings = load_config(ROOT / "configs" / f"{config}.toml", {"models": list(entries), "repetitions": repetitions}, entries)
     matrix = build_matrix(settings, [ROOT / "scenarios"], "code")
@@ -86,7 +86,7 @@ def test_a_replay_says_what_the_run_said(recording: str, replay: Run) -> None:
         "api_seconds",
         "calls",
     ]
-    assert len(live) and replay.trials[same].equals(live[same])
+    assert len(live) == REPLAYED[recording][2] and replay.trials[same].equals(live[same])
 
 
 @pytest.mark.parametrize("replayed", [False, True])

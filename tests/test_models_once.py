@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_model import ScriptedModel
 from scripted_server import ScriptedServer, Step, completion, hang, status
 from test_experiment_recording import as_it_happened, config, run
 from trials import ROOTS, TINY
@@ -17,6 +19,9 @@ from trials import ROOTS, TINY
 from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import read_manifest, read_trials
+from bench.models.base import Message, Purpose, Reply, Request
+from bench.models.once import AskedOnce
+from bench.models.recorded import Exchange
 from bench.opening import asked_in, whose_replies
 from bench.runtime.events import Called
 
@@ -80,6 +85,14 @@ def test_only_what_was_never_answered_is_sent(tmp_path: Path) -> None:
         asked_once(server, tmp_path / "run")
         again = asked_once(server, tmp_path / "other")
         assert not all(call.reused for call in calls_of(again)), "another run asks anew"
+
+
+def test_a_reply_that_an_earlier_run_was_given_takes_just_the_seconds_that_it_took_there() -> None:
+    hello = (Message("user", "hello"),)
+    told = Exchange("static", hello, seed=7, occurrence=1, answers=0, outcome=Reply("hi", by="small"), seconds=12.5)
+    model = AskedOnce(ScriptedModel({}), [told])
+    given = asyncio.run(model.reply(Request(hello, 7, Purpose("tiny", ("total",), repetition=1, attempt=1)), asyncio.sleep))
+    assert given == Reply("hi", took=12.5, reused=True)
 
 
 def test_what_is_reused_counts_in_full_for_every_arm(folder: Path) -> None:

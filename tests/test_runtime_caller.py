@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any, Literal
 
 import pytest
@@ -13,7 +14,7 @@ from bench.analysis.ledger import book, totals
 from bench.errors import BadAnswer, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Reply
-from bench.runtime.caller import BackOff
+from bench.runtime.caller import BackOff, unbounded
 from bench.runtime.events import Called, Faulted, Judged, Waited
 from bench.tokens import count_tokens
 
@@ -156,6 +157,15 @@ def test_a_fault_in_an_input_names_the_call_that_was_answered() -> None:
 def test_only_the_providers_own_count_is_usage() -> None:
     result, _ = scripted("static", {"total": [Reply('{"total": 42, "unit": "apples"}', finish="length")]})
     assert (total_calls(result)[0].finish, total_calls(result)[0].usage_in) == ("length", None)
+
+
+def test_the_seconds_of_a_reply_that_is_given_again_pass_once_on_a_live_trials_clock() -> None:
+    matrix = matrix_of(architectures=["static"])
+    again = Reply(json.dumps(TINY.reference["total"]), took=1000.0, reused=True)
+    model = ScriptedModel(TINY.reference, {"total": [again]}, seconds=lambda _: 0.0)
+    model.timing = "live"
+    result = asyncio.run(run_trial(matrix.specs[0], with_model(matrix, model), unbounded, GRADERS))
+    assert 1000.0 <= total_calls(result)[0].seconds <= result.record.api_seconds < 1100.0
 
 
 class Slow(asyncio.Semaphore):
