@@ -11,7 +11,7 @@ holds it there, outermost first:
 2. Kernel limits on CPU time, address space, file size and open files; no core dumps.
 3. On Linux, without need of root: Landlock leaves only the interpreter's library and the throw-away folder readable and
    nothing writable; a seccomp filter kills the process at a system call that makes a process or a thread, signals,
-   traces, opens a socket or changes limits or files by name; all capabilities are dropped, so root has no way round.
+   traces, opens a socket, has a file signal a process, or changes limits or files by name; all capabilities are dropped, so root has no way round.
 4. Python's audit events: opening any other file, writing one, starting a process, a socket, ctypes and the like end the
    run at once, and name themselves in `problem`. It is a trip-wire that clever code can step over; 2 and 3 are the wall.
 

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 SHARED_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
 
 # Audit events that end the run. Of the "os." events only the harmless ones are let through; reading is judged by path.
-FORBIDDEN = ("os.", "socket.", "subprocess.", "ctypes.", "pty.", "shutil.", "sqlite3.", "resource.", "signal.", "mmap.")
+FORBIDDEN = ("os.", "socket.", "subprocess.", "ctypes.", "fcntl.", "pty.", "shutil.", "sqlite3.", "resource.", "signal.", "mmap.")
 FORBIDDEN_EVENTS = frozenset({"_thread.start_new_thread", "_posixsubprocess.fork_exec", "code.__new__", "sys.settrace"})
 HARMLESS_EVENTS = frozenset({"os.putenv", "os.unsetenv", "os.walk", "os.fwalk"})
 READING_EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
@@ -73,6 +73,11 @@ FORBIDDEN_CALLS = {
     "utimes": (235, -1),
     "futimesat": (261, -1),
     "utimensat": (280, 88),
+}
+# A file can be told to signal any process of the user when it becomes ready: these set to whom, which signal, and when.
+SIGNALLING = {
+    "fcntl": ((72, 25), (8, 10, 15, 1024, 1026)),  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
+    "ioctl": ((16, 29), (0x5452, 0x8901, 0x8902)),  # FIOASYNC, FIOSETOWN, SIOCSPGRP
 }
 
 
@@ -143,9 +148,12 @@ def confine(readable: tuple[str, ...]) -> None:
 
 
 def landlock(libc: Any, readable: tuple[str, ...]) -> None:
-    """Handle every right over files that the first Landlock knows; give back reading below `readable`."""
+    """Handle every right over files that the first Landlock knows, and from its sixth version on signals and abstract sockets
+    beyond this process; give back reading below `readable`."""
     create, add, restrict, every_right, read = 444, 445, 446, (1 << 13) - 1, 0b1100
-    ruleset = libc.syscall(create, struct.pack("=Q", every_right), 8, 0)
+    scoped = libc.syscall(create, None, 0, 1) >= 6  # the flag asks for the version
+    rules = struct.pack("=QQQ", every_right, 0, 0b11) if scoped else struct.pack("=Q", every_right)
+    ruleset = libc.syscall(create, rules, len(rules), 0)
     if ruleset < 0:
         return
     for path in filter(os.path.isdir, readable):
@@ -157,7 +165,7 @@ def landlock(libc: Any, readable: tuple[str, ...]) -> None:
 
 
 def seccomp(libc: Any) -> None:
-    """A BPF program: kill for another machine's calls and for the forbidden ones, else allow."""
+    """A BPF program: kill for another machine's calls, for the forbidden ones and for forbidden commands of others; else allow."""
     if platform.machine() not in MACHINES:
         return
     audit_arch, column = MACHINES[platform.machine()]
@@ -165,11 +173,22 @@ def seccomp(libc: Any) -> None:
     kill, allow = 0x80000000, 0x7FFF0000
     numbers = [call[column] for call in FORBIDDEN_CALLS.values() if call[column] >= 0]
     to_kill = [(equal, number, len(numbers) - at, 0) for at, number in enumerate(numbers)]
+    by_command = []
+    for call, commands in SIGNALLING.values():
+        many = len(commands)
+        by_command += [
+            (equal, call[column], 0, many + 3),
+            (load, 24, 0, 0),  # the second argument's lower half
+            *((equal, command, many - at, 0) for at, command in enumerate(commands)),
+            (give, allow, 0, 0),
+            (give, kill, 0, 0),
+        ]
     program = [
         (load, 4, 0, 0),  # the machine
-        (equal, audit_arch, 0, len(numbers) + 3),
+        (equal, audit_arch, 0, len(by_command) + len(numbers) + 3),
         (load, 0, 0, 0),  # the call's number
-        (at_least, 0x40000000, len(numbers) + 1, 0),  # x86-64 has a second set of numbers up there
+        (at_least, 0x40000000, len(by_command) + len(numbers) + 1, 0),  # x86-64 has a second set of numbers up there
+        *by_command,
         *to_kill,
         (give, allow, 0, 0),
         (give, kill, 0, 0),

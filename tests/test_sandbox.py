@@ -169,6 +169,24 @@ def test_the_parent_cannot_be_killed() -> None:
     refused("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", "forbidden: os.kill")
 
 
+def test_a_file_that_becomes_ready_signals_nobody() -> None:
+    refused("import fcntl, os\nfcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())", "forbidden: fcntl.fcntl")
+
+
+@KERNEL_GUARDS
+def test_a_victim_of_a_forbidden_file_signal_lives_on(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as victim:
+        body = (
+            "import fcntl\nread, write = os.pipe()\n"
+            f"for command, value in ((8, {victim.pid}), (10, 9), (fcntl.F_SETFL, os.O_ASYNC)):\n"
+            "    fcntl.fcntl(read, command, value)\nos.write(write, b'x')"
+        )
+        behind_the_trip_wire(tmp_path, body)
+        time.sleep(0.2)
+        assert victim.poll() is None
+        victim.kill()
+
+
 def test_the_network_cannot_be_reached() -> None:
     refused("import socket\nsocket.create_connection(('127.0.0.1', 9), 1)", "forbidden: socket")
 
@@ -230,6 +248,9 @@ def test_the_kernels_guards_let_harmless_code_run(tmp_path: Path) -> None:
         "os.chmod('.', 0o777)",
         "os.truncate('.', 0)",
         "import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+        "import fcntl; fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())",
+        "import fcntl; fcntl.fcntl(os.pipe()[0], 10, 9)  # F_SETSIG",
+        "import fcntl; fcntl.ioctl(os.pipe()[0], 0x5452, bytes(4))  # FIOASYNC",
     ],
 )
 def test_without_the_trip_wire_the_kernel_kills_a_forbidden_call(tmp_path: Path, body: str) -> None:
