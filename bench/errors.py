@@ -24,6 +24,7 @@ Expected *rejections* are data (`bench.runtime.boundary.Rejected`), never except
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 
@@ -120,3 +121,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names) or 'none'}"
+
+
+def whole_text(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, which JSON can name and neither file nor terminal can hold."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)

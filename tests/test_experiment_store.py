@@ -6,6 +6,7 @@ import json
 import resource
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,16 @@ def reopened(folder: Path, manifest: dict[str, Any] = MANIFEST_OF_TEST) -> RunWr
 def test_what_was_added_is_read_back_as_it_was(folder: Path) -> None:
     assert list(read_trials(folder)) == [record(0), record(1), record(2)]
     assert read_manifest(folder) == MANIFEST_OF_TEST
+
+
+def test_half_a_surrogate_pair_in_any_text_costs_no_record(folder: Path) -> None:
+    writer = RunWriter(folder, MANIFEST_OF_TEST)
+    broken = replace(record(3), reason="fix raised \ud800", events=(Judged(1, "measure", False, "check", "\udfff"),))
+    writer.add(broken, {"d3": "prompt \ud800"})
+    writer.close()
+    stored = list(read_trials(folder))[-1]
+    assert (stored.reason, stored.events[0]) == ("fix raised \ufffd", Judged(1, "measure", False, "check", "\ufffd"))
+    assert read_texts(folder)["d3"] == "prompt \ud800" and reopened(folder).recorded["id3"] == "solved"
 
 
 def test_each_text_is_stored_once(folder: Path) -> None:

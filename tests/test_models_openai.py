@@ -328,6 +328,7 @@ def test_the_detail_is_one_short_line_of_what_the_server_said() -> None:
     assert len(detail) <= len("HTTP 400: ") + EXCERPT_CHARACTERS
     assert failed(status(422)).detail == "HTTP 422: scripted 422"
     assert "an HTML page" in failed(html()).detail
+    assert failed(status(400, body='{"error": {"message": "half \\ud800 a pair"}}')).detail == "HTTP 400: half \ufffd a pair"
 
 
 # -- time --------------------------------------------------------------------------------------------------------------

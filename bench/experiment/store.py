@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
-from bench.errors import ResultsError
+from bench.errors import ResultsError, whole_text
 from bench.experiment.record import RECORD, SessionRecord, TrialRecord
 
 FORMAT = 2
@@ -94,10 +95,10 @@ class RunWriter:
         lines = [json.dumps({"digest": digest, "text": text}).encode() + b"\n" for digest, text in new.items()]
         self._append(self._texts, b"".join(lines))
         self._known |= new.keys()
-        self._append(self._trials, RECORD.dump_json(record) + b"\n")
+        self._append(self._trials, _line(record))
 
     def note(self, session: SessionRecord) -> None:
-        self._append(self._trials, RECORD.dump_json(session) + b"\n")
+        self._append(self._trials, _line(session))
 
     def _append(self, file: int, content: bytes) -> None:
         """Write all of it, or leave the file as it was."""
@@ -113,6 +114,15 @@ class RunWriter:
 
     def close(self) -> None:
         self._opened.close()
+
+
+def _line(record: TrialRecord | SessionRecord) -> bytes:
+    """One line. Text that came from outside may hold half a surrogate pair, in whatever field: no record is lost for that."""
+    try:
+        return RECORD.dump_json(record) + b"\n"
+    except PydanticSerializationError:
+        plain = RECORD.dump_python(record, mode="json")
+        return whole_text(json.dumps(plain, ensure_ascii=False)).encode() + b"\n"
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

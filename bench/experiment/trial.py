@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from bench.architectures.registry import Architecture
-from bench.errors import CallFailed, GaveUp, Ungraded
+from bench.errors import CallFailed, GaveUp, Ungraded, whole_text
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.record import Outcome, TrialRecord
 from bench.runtime.caller import Caller, Slot
@@ -87,7 +87,7 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
         plan=spec.plan.name,
         repetition=spec.repetition,
         outcome=ending.outcome,
-        reason=" ".join(ending.reason.split()),
+        reason=" ".join(whole_text(ending.reason).split()),
         grade=ending.grade,
         tokens=caller.tokens,
         api_seconds=clock.api_seconds,

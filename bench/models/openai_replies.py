@@ -13,7 +13,7 @@ import httpx2
 import openai
 from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
 
-from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable, whole_text
 from bench.models.base import Reply, Usage
 
 EXCERPT_CHARACTERS = 120
@@ -136,7 +136,7 @@ def _body_failure(error: UnreadableBody, key: str) -> CallFailed:
 def excerpt(text: str, key: str = "") -> str:
     """One short line of a server's words, without the key (blotted out first: a cut must not leave half of it)."""
     blotted = text.replace(key, "***") if key else text
-    line = " ".join(blotted.split())
+    line = " ".join(whole_text(blotted).split())
     return line if len(line) <= EXCERPT_CHARACTERS else f"{line[: EXCERPT_CHARACTERS - 1]}…"
 
 
