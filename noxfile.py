@@ -81,13 +81,13 @@ def lint(session: nox.Session) -> None:
 def perf(session: nox.Session) -> None:
     """Our own time per model call, beside Inspect AI's; peak memory by number of trials; a large report beside plain pandas."""
     install(session, "perf")
-    session.run("python", "tests/perf/overhead.py", *session.posargs)
-    session.run("python", "tests/perf/memory.py", *session.posargs)
-    session.run("python", "tests/perf/report.py", *session.posargs)
+    session.run("python", "tools/perf/overhead.py", *session.posargs)
+    session.run("python", "tools/perf/memory.py", *session.posargs)
+    session.run("python", "tools/perf/report.py", *session.posargs)
 
 
 @nox.session
 def calibrate(session: nox.Session) -> None:
     """How well the intervals and tests hold in worlds with known truth, into reports/calibration: minutes on one core."""
     install(session)
-    session.run("python", "-m", "calibration", *session.posargs, env={"PYTHONPATH": "tests", "OMP_NUM_THREADS": "1"})
+    session.run("python", "-m", "calibration", *session.posargs, env={"PYTHONPATH": "tools", "OMP_NUM_THREADS": "1"})

@@ -1,6 +1,6 @@
 """`python -m bench` is the command `bench`."""
 
-from bench.cli import main
+from bench.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -18,7 +18,7 @@
     GaveUp                    a trial used up its attempts: a result, not an error
     Ungraded                  a trial only counted calls, and has ended: a result as well
 
-Expected *rejections* are data (`bench.runtime.boundary.Rejected`), never exceptions.
+Expected *rejections* are data (`bench.runtime.verification.Rejected`), never exceptions.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """Scenario packs: where they lie, how one is loaded, and what is refused.
 
     scenarios/<pack>/
-      scenario.py               SIZES = ("paper", ...) and scenario(folder: PackFolder) -> Scenario;
+      scenario.py               VARIANTS = ("paper", ...) and scenario(folder: PackFolder) -> Scenario;
                                 it may import its siblings (`from .grader import grade`)
-      documents/[<size>/]NAME   what a model can see
+      documents/[<variant>/]NAME   what a model can see
       prompts/role.md           the system message
       prompts/<subtask>.md      the instructions of one subtask
-      reference/[<size>/]answer.json        {subtask: output}: an answer that solves it
-      reference/[<size>/]wrong/<name>.json  {"why": "...", "outputs": {subtask: output}}: put in the reference's place
+      reference/[<variant>/]answer.json        {subtask: output}: an answer that solves it
+      reference/[<variant>/]wrong/<name>.json  {"why": "...", "outputs": {subtask: output}}: put in the reference's place
                                             there, these outputs make an answer that must be refused
-      reference/[<size>/]truth/             what the grader alone reads
+      reference/[<variant>/]truth/             what the grader alone reads
 
-A part stands either in its folder or, where it differs by size, in `<size>/` below that folder.
+A part stands either in its folder or, where it differs by variant, in `<variant>/` below that folder.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from pydantic import ValidationError
 from bench.errors import PackError, nearest
 from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, WrongAnswer
 
-DEFAULT_SIZES = ("paper",)
+DEFAULT_VARIANTS = ("paper",)
 
 
 @dataclass(frozen=True)
 class PackFolder:
-    """A pack's folder, read in one size. Raises PackError, naming the file, where one is missing or unreadable."""
+    """A pack's folder, read in one variant. Raises PackError, naming the file, where one is missing or unreadable."""
 
     path: Path
-    size: str
+    variant: str
 
     @property
     def name(self) -> str:
         return self.path.name
 
     def part(self, name: str) -> Path:
-        """`<name>/<size>/` where there is one, else `<name>/`."""
-        sized = self.path / name / self.size
-        return sized if sized.is_dir() else self.path / name
+        """`<name>/<variant>/` where there is one, else `<name>/`."""
+        own = self.path / name / self.variant
+        return own if own.is_dir() else self.path / name
 
     def documents(self) -> dict[str, str]:
         """Name -> text, in the order of the names. A document in a subfolder is named with a slash."""
@@ -83,7 +83,7 @@ class PackFolder:
         """The pack as a whole: what `scenario.py` defines in code, and beside it all that lies in the folder."""
         return Scenario(
             name=self.name,
-            size=self.size,
+            variant=self.variant,
             task=Task(self.name, self.prompt("role"), self.documents(), tuple(subtasks)),
             grade=grade,
             truth=self.truth,
@@ -129,19 +129,19 @@ def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
 
 
 def load_pack(name: str, roots: Iterable[Path]) -> Scenario:
-    """Load the pack `name`, or `name:size`, and check that it is well-formed.
+    """Load the pack `name`, or `name:variant`, and check that it is well-formed.
 
-    Raises PackError: unknown pack or size, a module that does not load, or any fault that `refuse` names.
+    Raises PackError: unknown pack or variant, a module that does not load, or any fault that `refuse` names.
     """
     packs = find_packs(roots)
-    pack, _, size = name.partition(":")
+    pack, _, variant = name.partition(":")
     if pack not in packs:
         raise PackError(f"unknown scenario '{pack}'; {nearest(pack, packs)}")
     module = _load_module(packs[pack])
-    sizes: tuple[str, ...] = getattr(module, "SIZES", DEFAULT_SIZES)
-    if size and size not in sizes:
-        raise PackError(f"scenario '{pack}' has no size '{size}'; {nearest(size, sizes)}")
-    folder = PackFolder(packs[pack], size or sizes[0])
+    variants: tuple[str, ...] = getattr(module, "VARIANTS", DEFAULT_VARIANTS)
+    if variant and variant not in variants:
+        raise PackError(f"scenario '{pack}' has no variant '{variant}'; {nearest(variant, variants)}")
+    folder = PackFolder(packs[pack], variant or variants[0])
     build = getattr(module, "scenario", None)
     if build is None:
         raise PackError(f"{folder.path / 'scenario.py'}: defines no function scenario(folder)")
@@ -154,14 +154,14 @@ def load_pack(name: str, roots: Iterable[Path]) -> Scenario:
     if not isinstance(loaded, Scenario):
         raise PackError(f"{folder.path / 'scenario.py'}: scenario(folder) must return a bench.scenario.Scenario")
     refuse(loaded)
-    full = pack if folder.size == sizes[0] else f"{pack}:{folder.size}"
-    return dataclasses.replace(loaded, name=full, size=folder.size, digest=folder.digest())
+    full = pack if folder.variant == variants[0] else f"{pack}:{folder.variant}"
+    return dataclasses.replace(loaded, name=full, variant=folder.variant, digest=folder.digest())
 
 
-def sizes_of(folder: Path) -> tuple[str, ...]:
-    """The sizes that the pack in `folder` comes in, the default first."""
-    sizes: tuple[str, ...] = getattr(_load_module(folder), "SIZES", DEFAULT_SIZES)
-    return sizes
+def variants_of(folder: Path) -> tuple[str, ...]:
+    """The variants that the pack in `folder` comes in, the default first."""
+    variants: tuple[str, ...] = getattr(_load_module(folder), "VARIANTS", DEFAULT_VARIANTS)
+    return variants
 
 
 def _load_module(folder: Path) -> ModuleType:

@@ -131,7 +131,7 @@ class WrongAnswer:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A pack, loaded in one size; `name` is the pack's, followed by `:size` where that is not its first.
+    """A pack, loaded in one variant; `name` is the pack's, followed by `:variant` where that is not its first.
 
     reference   subtask -> the JSON of an output that solves it
     wrong       answers that a careless grader would let pass
@@ -141,7 +141,7 @@ class Scenario:
     """
 
     name: str
-    size: str
+    variant: str
     task: Task
     grade: Grader
     truth: Path
@@ -158,7 +158,7 @@ class Scenario:
         return self.grade(answer, self.truth)
 
     @property
-    def decoys(self) -> Mapping[str, tuple[Json, ...]]:
+    def wrong_outputs(self) -> Mapping[str, tuple[Json, ...]]:
         """Plausible wrong outputs by subtask, from the wrong answers."""
         names = {name for wrong in self.wrong for name in wrong.outputs}
         return {name: tuple(wrong.outputs[name] for wrong in self.wrong if name in wrong.outputs) for name in names}

@@ -6,12 +6,12 @@ from functools import cache, lru_cache
 
 import tiktoken
 
-RULER = "cl100k_base"
+TOKENIZER = "cl100k_base"
 
 
 @cache
 def _encoding() -> tiktoken.Encoding:
-    return tiktoken.get_encoding(f"{RULER}_offline")
+    return tiktoken.get_encoding(f"{TOKENIZER}_offline")
 
 
 # Repetitions send many of the same prompts; a few thousand of them fit in some megabytes.

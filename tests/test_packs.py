@@ -11,14 +11,14 @@ import pytest
 from trials import ROOTS
 
 from bench.errors import PackError
-from bench.packs import PackFolder, find_packs, load_pack, sizes_of
+from bench.packs import PackFolder, find_packs, load_pack, variants_of
 
 TINY = ROOTS[1] / "tiny"
 
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Path:
-    """A copy of the tiny pack, to be spoiled."""
+    """A copy of the tiny pack, to be corrupted."""
     return Path(shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__")))
 
 
@@ -55,14 +55,14 @@ def test_a_pack_is_what_lies_in_its_folder() -> None:
     assert scenario.task.role == "You keep the books of a fruit store."
     assert [[subtask.name for subtask in stage] for stage in scenario.task.stages] == [["gather"], ["total", "review"]]
     assert [wrong.name for wrong in scenario.wrong] == ["eaten_counted", "miscounted"]
-    assert {name: len(outputs) for name, outputs in scenario.decoys.items()} == {"gather": 1, "total": 2}
+    assert {name: len(outputs) for name, outputs in scenario.wrong_outputs.items()} == {"gather": 1, "total": 2}
 
 
 def test_a_pack_in_another_size_has_a_name_and_documents_of_its_own() -> None:
     small, large = (load_pack(f"k8s_oomkill:{size}", ROOTS) for size in ("paper", "large"))
     assert (small.name, large.name) == ("k8s_oomkill", "k8s_oomkill:large")
     assert sum(map(len, large.task.documents.values())) > sum(map(len, small.task.documents.values()))
-    assert sizes_of(ROOTS[0] / "k8s_oomkill") == ("paper", "medium", "large")
+    assert variants_of(ROOTS[0] / "k8s_oomkill") == ("paper", "medium", "large")
 
 
 def test_a_digest_is_of_every_name_and_byte_but_of_no_cache(pack: Path) -> None:
@@ -102,8 +102,8 @@ def test_two_packs_of_one_name_share_no_module(pack: Path) -> None:
     ("name", "said"),
     [
         ("tinny", "unknown scenario 'tinny'; did you mean 'tiny'?"),
-        ("tiny:papr", "scenario 'tiny' has no size 'papr'; did you mean 'paper'?"),
-        ("tiny:huge", "scenario 'tiny' has no size 'huge'; known: paper"),
+        ("tiny:papr", "scenario 'tiny' has no variant 'papr'; did you mean 'paper'?"),
+        ("tiny:huge", "scenario 'tiny' has no variant 'huge'; known: paper"),
     ],
 )
 def test_an_unknown_pack_or_size_is_refused_with_the_nearest(pack: Path, name: str, said: str) -> None:
@@ -183,6 +183,6 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("what", UNUSABLE)
 def test_a_pack_that_cannot_be_used_is_refused_in_one_line_that_says_why(pack: Path, what: str) -> None:
-    spoil, said = UNUSABLE[what]
-    spoil(pack)
+    corrupt, said = UNUSABLE[what]
+    corrupt(pack)
     assert said in refusal(pack)

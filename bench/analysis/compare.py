@@ -22,7 +22,7 @@ from typing import Literal, get_args
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Condition, arms_of, require_receipts
 from bench.analysis.frames import Run
-from bench.analysis.sharing import shared_part
+from bench.analysis.overlap import shared_part
 from bench.analysis.statistics import Mean, RateDifference
 
 Measure = Literal["tokens", "seconds", "solved"]

@@ -34,7 +34,7 @@ class Run:
     outputs   one row an output that was judged: was it `exposed` to a fault, `malformed`, `objected` to for another reason
     waits     one row a wait
     errors_rerun   records of errors that a later record of the same trial took the place of
-    parts     the runs that it was put together from (`bench.analysis.together`); none for a run as it was recorded
+    parts     the runs that it was put together from (`bench.analysis.merge`); none for a run as it was recorded
     rerun     the ids of the trials that ended in an error at first and were run again
     folder    where it was read from, and its events and texts can be read; None where it was put together
     """

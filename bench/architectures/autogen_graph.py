@@ -14,7 +14,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from openai import DefaultAsyncHttpxClient as AsyncHttpxClient
 
 from bench.models.base import Message
-from bench.runtime.loan import Loan
+from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
 
@@ -23,29 +23,31 @@ PLAIN = ModelInfo(vision=False, function_calling=False, json_output=False, struc
 Prompts = Mapping[str, Sequence[Message]]
 
 
-async def autogen_graph(task: Task, bench: Workbench) -> None:
+async def autogen_graph(task: Task, workbench: Workbench) -> None:
     outputs: dict[str, str] = {}
-    async with bench.lend(*task.subtasks) as loan:
-        prompts = {subtask.name: loan.messages(subtask) for subtask in task.subtasks}
+    async with workbench.endpoint(*task.subtasks) as endpoint:
+        prompts = {subtask.name: endpoint.messages(subtask) for subtask in task.subtasks}
         for stage in task.stages:
             names = [subtask.name for subtask in stage]
             rest = stage
             while rest:
                 for subtask in rest:
-                    bench.attempts_left(subtask)
-                outputs |= await _flow(rest, outputs, prompts, loan)
+                    workbench.attempts_left(subtask)
+                outputs |= await _flow(rest, outputs, prompts, endpoint)
                 for subtask in rest:
-                    bench.hand_on(loan.proposal(outputs[subtask.name], subtask))
-                rejected = bench.checkpoint(stage)
+                    workbench.commit_unverified(endpoint.proposal(outputs[subtask.name], subtask))
+                rejected = workbench.checkpoint(stage)
                 rest = stage[names.index(rejected.subtask) :] if rejected else ()
 
 
-async def _flow(rest: Sequence[Subtask], outputs: Mapping[str, str], prompts: Prompts, loan: Loan) -> dict[str, str]:
+async def _flow(
+    rest: Sequence[Subtask], outputs: Mapping[str, str], prompts: Prompts, endpoint: EndpointSession
+) -> dict[str, str]:
     """What the agents say in one flow, by subtask. What was said in earlier flows is told again at the beginning."""
     here = {subtask.name for subtask in rest}
     told = [TextMessage(source=name, content=text) for name, text in outputs.items() if name not in here]
     async with AsyncHttpxClient() as http:
-        agents = [_agent(subtask, prompts[subtask.name], loan, http) for subtask in rest]
+        agents = [_agent(subtask, prompts[subtask.name], endpoint, http) for subtask in rest]
         graph = DiGraphBuilder()
         for agent in agents:
             graph.add_node(agent)
@@ -56,10 +58,12 @@ async def _flow(rest: Sequence[Subtask], outputs: Mapping[str, str], prompts: Pr
     return {one.source: one.content for one in result.messages if isinstance(one, TextMessage) and one.source in here}
 
 
-def _agent(subtask: Subtask, prompt: Sequence[Message], loan: Loan, http: AsyncHttpxClient) -> MessageFilterAgent:
+def _agent(
+    subtask: Subtask, prompt: Sequence[Message], endpoint: EndpointSession, http: AsyncHttpxClient
+) -> MessageFilterAgent:
     """An agent that knows its prompt, and of the others hears only those whose outputs its subtask reads."""
     system, user = prompt
-    address = loan.base_url(subtask)
+    address = endpoint.base_url(subtask)
     client = OpenAIChatCompletionClient(model="bench", base_url=address, api_key="none", model_info=PLAIN, http_client=http)
     agent = AssistantAgent(subtask.name, client, system_message=f"{system.content}\n\n{user.content}")
     heard = [PerSourceFilter(source=name, position="last", count=1) for name in (USER, *subtask.reads)]

@@ -15,8 +15,8 @@ from pydantic_core import to_json
 
 from bench.errors import GaveUp
 from bench.models.base import Message
-from bench.runtime.boundary import Rejected
-from bench.runtime.loan import Loan
+from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
 
@@ -46,26 +46,26 @@ def signature_of(task: Task, subtask: Subtask) -> type[framework.Signature]:
     return signature
 
 
-async def dspy(task: Task, bench: Workbench) -> None:
-    async with bench.lend(*task.subtasks, judges=advises) as loan:
-        await asyncio.to_thread(_refine, task, bench, loan)
+async def dspy(task: Task, workbench: Workbench) -> None:
+    async with workbench.endpoint(*task.subtasks, judges=advises) as endpoint:
+        await asyncio.to_thread(_refine, task, workbench, endpoint)
 
 
-def _refine(task: Task, bench: Workbench, loan: Loan) -> None:
+def _refine(task: Task, workbench: Workbench, endpoint: EndpointSession) -> None:
     verdicts: list[Rejected | None] = []
 
     def take(name: str, predictor: framework.Predict) -> None:
-        _take(task.subtask(name), predictor, bench, loan)
+        _take(task.subtask(name), predictor, workbench, endpoint)
 
     def reward(_: object, __: framework.Prediction) -> float:
         """1 where a verifier accepts the outputs of all steps, else 0."""
-        verdicts.append(bench.checkpoint(task.subtasks))
+        verdicts.append(workbench.checkpoint(task.subtasks))
         return 0.0 if verdicts[-1] else 1.0
 
     vars(refine)["print"] = logging.getLogger(__name__).debug  # it prints what failed, into our progress
     framework.disable_logging()  # and so do its warnings
-    model = framework.LM("openai/bench", api_base=loan.base_url(), api_key="none", cache=False)
-    attempts = bench.attempts_left(*task.subtasks)
+    model = framework.LM("openai/bench", api_base=endpoint.base_url(), api_key="none", cache=False)
+    attempts = workbench.attempts_left(*task.subtasks)
     with framework.context(lm=model, adapter=framework.JSONAdapter()):
         try:
             framework.Refine(Program(task, take), N=attempts, reward_fn=reward, threshold=1.0)()
@@ -75,14 +75,14 @@ def _refine(task: Task, bench: Workbench, loan: Loan) -> None:
         raise GaveUp([one.name for one in task.subtasks], f"no accepted output in {attempts} attempts")
 
 
-def _take(subtask: Subtask, predictor: framework.Predict, bench: Workbench, loan: Loan) -> None:
-    _, user = loan.messages(subtask)
+def _take(subtask: Subtask, predictor: framework.Predict, workbench: Workbench, endpoint: EndpointSession) -> None:
+    _, user = endpoint.messages(subtask)
     try:
-        said = predictor(task=user.content, config={"api_base": loan.base_url(subtask)})
+        said = predictor(task=user.content, config={"api_base": endpoint.base_url(subtask)})
     except AdapterParseError as error:
-        bench.verify(loan.proposal(error.lm_response, subtask))
+        workbench.verify(endpoint.proposal(error.lm_response, subtask))
         raise
-    bench.hand_on(loan.proposal(to_json(dict(said)).decode(), subtask))
+    workbench.commit_unverified(endpoint.proposal(to_json(dict(said)).decode(), subtask))
 
 
 def advises(messages: Sequence[Message]) -> bool:

@@ -18,7 +18,7 @@ from openai import DefaultAsyncHttpxClient as AsyncHttpxClient
 from openai import DefaultHttpxClient as HttpxClient
 from pydantic import SecretStr
 
-from bench.runtime.loan import Loan
+from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.proposal import Proposal
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
@@ -36,66 +36,66 @@ NONE = Rejection(rejection="")
 
 @dataclass(frozen=True)
 class Line:
-    """A loan, and the HTTP clients for it. LangChain keeps its own by address for ever, and ours is soon another's."""
+    """A endpoint, and the HTTP clients for it. LangChain keeps its own by address for ever, and ours is soon another's."""
 
-    loan: Loan
+    endpoint: EndpointSession
     http: AsyncHttpxClient
     sync: HttpxClient
 
     def chat(self, subtask: Subtask) -> ChatOpenAI:
-        address = self.loan.base_url(subtask)
+        address = self.endpoint.base_url(subtask)
         clients = {"http_async_client": self.http, "http_client": self.sync}
         return ChatOpenAI(model="bench", base_url=address, api_key=SecretStr("none"), **clients)
 
 
 @asynccontextmanager
-async def _line(task: Task, bench: Workbench) -> AsyncIterator[Line]:
-    async with bench.lend(*task.subtasks) as loan, AsyncHttpxClient() as http:
+async def _line(task: Task, workbench: Workbench) -> AsyncIterator[Line]:
+    async with workbench.endpoint(*task.subtasks) as endpoint, AsyncHttpxClient() as http:
         with HttpxClient() as sync:
-            yield Line(loan, http, sync)
+            yield Line(endpoint, http, sync)
 
 
-async def langgraph(task: Task, bench: Workbench) -> None:
-    async with _line(task, bench) as line:
+async def langgraph(task: Task, workbench: Workbench) -> None:
+    async with _line(task, workbench) as line:
         for stage in task.stages:
             names = [subtask.name for subtask in stage]
             rest = stage
             while rest:
                 graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
                 for subtask in rest:
-                    graph.add_node(subtask.name, _handing_on(subtask, bench, line))
+                    graph.add_node(subtask.name, _handing_on(subtask, workbench, line))
                 graph.add_edge(START, rest[0].name)
                 for subtask, following in pairwise(rest):
                     graph.add_edge(subtask.name, following.name)
                 await graph.compile().ainvoke(NONE)
-                rejected = bench.checkpoint(stage)
+                rejected = workbench.checkpoint(stage)
                 rest = stage[names.index(rejected.subtask) :] if rejected else ()
 
 
-async def langgraph_retry(task: Task, bench: Workbench) -> None:
-    async with _line(task, bench) as line:
+async def langgraph_retry(task: Task, workbench: Workbench) -> None:
+    async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
         graph.add_edge(START, task.subtasks[0].name)
         for subtask, following in zip(task.subtasks, [*(one.name for one in task.subtasks[1:]), END], strict=True):
-            graph.add_node(subtask.name, _verifying(subtask, bench, line))
+            graph.add_node(subtask.name, _verifying(subtask, workbench, line))
             graph.add_conditional_edges(subtask.name, _rejected, {True: subtask.name, False: following})
-        await graph.compile().ainvoke(NONE, {"recursion_limit": len(task.subtasks) * bench.max_attempts + 1})
+        await graph.compile().ainvoke(NONE, {"recursion_limit": len(task.subtasks) * workbench.max_attempts + 1})
 
 
-def _handing_on(subtask: Subtask, bench: Workbench, line: Line) -> Node:
+def _handing_on(subtask: Subtask, workbench: Workbench, line: Line) -> Node:
     async def node(_: Rejection) -> Rejection:
-        bench.hand_on(await _ask(subtask, bench, line))
+        workbench.commit_unverified(await _ask(subtask, workbench, line))
         return NONE
 
     return node
 
 
-def _verifying(subtask: Subtask, bench: Workbench, line: Line) -> Node:
+def _verifying(subtask: Subtask, workbench: Workbench, line: Line) -> Node:
     async def node(state: Rejection) -> Rejection:
-        proposal = await _ask(subtask, bench, line, state["rejection"])
-        rejected = bench.verify(proposal)
+        proposal = await _ask(subtask, workbench, line, state["rejection"])
+        rejected = workbench.verify(proposal)
         if rejected is None:
-            bench.commit(proposal)
+            workbench.commit(proposal)
         return Rejection(rejection=rejected.detail if rejected else "")
 
     return node
@@ -105,10 +105,10 @@ def _rejected(state: Rejection) -> bool:
     return bool(state["rejection"])
 
 
-async def _ask(subtask: Subtask, bench: Workbench, line: Line, rejection: str = "") -> Proposal:
-    bench.attempts_left(subtask)
-    said = [(message.role, message.content) for message in line.loan.messages(subtask)]
+async def _ask(subtask: Subtask, workbench: Workbench, line: Line, rejection: str = "") -> Proposal:
+    workbench.attempts_left(subtask)
+    said = [(message.role, message.content) for message in line.endpoint.messages(subtask)]
     if rejection:
         said.append(("user", f"Your last answer was rejected: {rejection}"))
     reply = await line.chat(subtask).ainvoke(said)
-    return line.loan.proposal(reply.text, subtask)
+    return line.endpoint.proposal(reply.text, subtask)

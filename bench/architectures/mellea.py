@@ -24,9 +24,9 @@ from pydantic import BaseModel
 
 from bench.errors import GaveUp
 from bench.models.base import Message
-from bench.runtime.boundary import Rejected
-from bench.runtime.loan import Loan
+from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.proposal import Proposal
+from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Output, Subtask, Task
 
@@ -36,59 +36,59 @@ Found = Rejected | None
 
 @dataclass(frozen=True)
 class Line:
-    """A loan, and the session that makes its calls."""
+    """A endpoint, and the session that makes its calls."""
 
-    bench: Workbench
-    loan: Loan
+    workbench: Workbench
+    endpoint: EndpointSession
     session: MelleaSession
 
 
 Ask = Callable[[Subtask, Found, Line], Awaitable[None]]
 
 
-async def mellea(task: Task, bench: Workbench) -> None:
-    await _branching(task, bench, _in_words)
-    rejected = bench.checkpoint(task.subtasks)
+async def mellea(task: Task, workbench: Workbench) -> None:
+    await _branching(task, workbench, _in_words)
+    rejected = workbench.checkpoint(task.subtasks)
     if rejected:
         raise GaveUp([rejected.subtask], f"Mellea's judges let pass what the verifier rejects: {rejected.detail}")
 
 
-async def mellea_code(task: Task, bench: Workbench) -> None:
-    await _branching(task, bench, _in_code)
+async def mellea_code(task: Task, workbench: Workbench) -> None:
+    await _branching(task, workbench, _in_code)
 
 
-async def _branching(task: Task, bench: Workbench, ask: Ask) -> None:
+async def _branching(task: Task, workbench: Workbench, ask: Ask) -> None:
     """Skips what is not needed and reopens what was found wrong, as `runtime_structured` does."""
     reopened: dict[str, Rejected] = {}
-    async with bench.lend(*task.subtasks, judges=judges) as loan, _session(loan.base_url()) as session:
-        line = Line(bench, loan, session)
-        while subtask := next((one for one in task.subtasks if not bench.done(one)), None):
-            if bench.skip(subtask):
+    async with workbench.endpoint(*task.subtasks, judges=judges) as endpoint, _session(endpoint.base_url()) as session:
+        line = Line(workbench, endpoint, session)
+        while subtask := next((one for one in task.subtasks if not workbench.done(one)), None):
+            if workbench.skip(subtask):
                 continue
             await ask(subtask, reopened.pop(subtask.name, None), line)
-            if found := bench.finding(subtask):
-                bench.reopen(found)
+            if found := workbench.finding(subtask):
+                workbench.invalidate(found)
                 reopened[found.subtask] = found
 
 
 async def _in_words(subtask: Subtask, found: Found, line: Line) -> None:
     def rejected(text: str, reasons: str) -> None:
-        line.bench.refuse(line.loan.proposal(text, subtask), f"by Mellea's judges: {reasons}")
+        line.workbench.reject(line.endpoint.proposal(text, subtask), f"by Mellea's judges: {reasons}")
 
     result = await _instruct(subtask, found, line, in_words(subtask.output), rejected)
-    line.bench.hand_on(line.loan.proposal(str(result.result), subtask))
+    line.workbench.commit_unverified(line.endpoint.proposal(str(result.result), subtask))
 
 
 async def _in_code(subtask: Subtask, found: Found, line: Line) -> None:
     proposals: list[Proposal] = []
 
     def verified(context: Context) -> ValidationResult:
-        proposals.append(line.loan.proposal(str(context.last_output()), subtask))
-        rejected = line.bench.verify(proposals[-1], sufficiency=True)
+        proposals.append(line.endpoint.proposal(str(context.last_output()), subtask))
+        rejected = line.workbench.verify(proposals[-1], sufficiency=True)
         return ValidationResult(rejected is None, reason=rejected.detail if rejected else None)
 
     await _instruct(subtask, found, line, [Requirement("The answer is accepted.", verified, check_only=True)])
-    line.bench.commit(proposals[-1])
+    line.workbench.commit(proposals[-1])
 
 
 async def _instruct(
@@ -99,9 +99,9 @@ async def _instruct(
     rejected: Callable[[str, str], None] = lambda *_: None,
 ) -> SamplingResult[str]:
     """Mellea's loop. Raises GaveUp where its budget is used up, which Mellea itself does not."""
-    strategy = _Repair(line.bench.attempts_left(subtask), rejected)
-    system, user = line.loan.messages(subtask)
-    line.session.backend.turn_to(line.loan.base_url(subtask))
+    strategy = _Repair(line.workbench.attempts_left(subtask), rejected)
+    system, user = line.endpoint.messages(subtask)
+    line.session.backend.turn_to(line.endpoint.base_url(subtask))
     result = await line.session.ainstruct(
         f"{user.content}\n\n# Your last answer was found wrong\n{found.detail}" if found else user.content,
         requirements=list(requirements),
@@ -111,7 +111,7 @@ async def _instruct(
     )
     if not result.success:
         rejected(str(result.sample_generations[-1]), _reasons(result.sample_validations[-1]))
-        raise GaveUp([subtask.name], f"no output that Mellea accepts in {line.bench.max_attempts} attempts")
+        raise GaveUp([subtask.name], f"no output that Mellea accepts in {line.workbench.max_attempts} attempts")
     return result
 
 

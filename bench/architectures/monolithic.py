@@ -7,8 +7,8 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 
-async def monolithic(task: Task, bench: Workbench) -> None:
-    proposal = await bench.propose(*task.subtasks, by=assistant)
-    while bench.verify(proposal):
-        proposal = await bench.propose(*task.subtasks, by=assistant)
-    bench.commit(proposal)
+async def monolithic(task: Task, workbench: Workbench) -> None:
+    proposal = await workbench.propose(*task.subtasks, by=assistant)
+    while workbench.verify(proposal):
+        proposal = await workbench.propose(*task.subtasks, by=assistant)
+    workbench.commit(proposal)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from openai import AsyncOpenAI
 
 from bench.models.base import Message
-from bench.runtime.boundary import Rejected
+from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -21,18 +21,18 @@ REFLECT = "Say in a few sentences what went wrong and what to do differently nex
 LESSONS = "# What you learned from your earlier attempts"
 
 
-async def reflexion(task: Task, bench: Workbench) -> None:
+async def reflexion(task: Task, workbench: Workbench) -> None:
     lessons: list[str] = []
-    async with bench.lend(*task.subtasks, judges=reflects) as loan, _client(loan.base_url()) as client:
+    async with workbench.endpoint(*task.subtasks, judges=reflects) as endpoint, _client(endpoint.base_url()) as client:
         while True:
-            asked = loan.messages()
-            proposal = loan.proposal(await _say(client, _with_lessons(asked, lessons[-REMEMBERED:])))
-            rejected = bench.verify(proposal)
+            asked = endpoint.messages()
+            proposal = endpoint.proposal(await _say(client, _with_lessons(asked, lessons[-REMEMBERED:])))
+            rejected = workbench.verify(proposal)
             if rejected is None:
                 break
-            bench.attempts_left(*task.subtasks)
+            workbench.attempts_left(*task.subtasks)
             lessons.append(await _say(client, _reflection(asked, rejected)))
-        bench.commit(proposal)
+        workbench.commit(proposal)
 
 
 def reflects(messages: Sequence[Message]) -> bool:

@@ -6,21 +6,21 @@ not needed, asks again for what is too weak, and reopens the subtask that a vali
 
 from __future__ import annotations
 
-from bench.runtime.boundary import Rejected
+from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 
-async def runtime_structured(task: Task, bench: Workbench) -> None:
+async def runtime_structured(task: Task, workbench: Workbench) -> None:
     repairs: dict[str, Rejected] = {}
-    while subtask := next((one for one in task.subtasks if not bench.done(one)), None):
-        if bench.skip(subtask):
+    while subtask := next((one for one in task.subtasks if not workbench.done(one)), None):
+        if workbench.skip(subtask):
             continue
-        proposal = await bench.propose(subtask, repair=repairs.pop(subtask.name, None))
-        if rejected := bench.verify(proposal, sufficiency=True):
+        proposal = await workbench.propose(subtask, repair=repairs.pop(subtask.name, None))
+        if rejected := workbench.verify(proposal, sufficiency=True):
             repairs[subtask.name] = rejected
             continue
-        bench.commit(proposal)
-        if found := bench.finding(subtask):
-            bench.reopen(found)
+        workbench.commit(proposal)
+        if found := workbench.finding(subtask):
+            workbench.invalidate(found)
             repairs[found.subtask] = found

@@ -7,12 +7,12 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 
-async def static(task: Task, bench: Workbench) -> None:
+async def static(task: Task, workbench: Workbench) -> None:
     for stage in task.stages:
         names = [subtask.name for subtask in stage]
         rest = stage
         while rest:
             for subtask in rest:
-                bench.hand_on(await bench.propose(subtask))
-            rejected = bench.checkpoint(stage)
+                workbench.commit_unverified(await workbench.propose(subtask))
+            rejected = workbench.checkpoint(stage)
             rest = stage[names.index(rejected.subtask) :] if rejected else ()

@@ -6,11 +6,11 @@ from typing import Any
 
 from bench.architectures.registry import extras_of
 from bench.experiment.matrix import Matrix
-from bench.experiment.mutants import mutants_of
 from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
 from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
-from bench.tokens import RULER, count_tokens
+from bench.studies.mutants import mutants_of
+from bench.tokens import TOKENIZER, count_tokens
 
 
 def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
         "models": {name: model.parameters for name, model in matrix.models.items()},
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
         "scenarios": {scenario.name: _scenario(scenario) for scenario in matrix.scenarios.values()},
-        "ruler": RULER,
+        "ruler": TOKENIZER,
         "code": code_version(),
         "packages": {**package_versions(), **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures)))},
         "machine": machine(),
@@ -37,7 +37,7 @@ def _scenario(scenario: Scenario) -> dict[str, Any]:
     graded."""
     baseline = scenario.grade_outputs(scenario.baseline(scenario.task.documents)) if scenario.graded else None
     return {
-        "size": scenario.size,
+        "variant": scenario.variant,
         "digest": scenario.digest,
         "subtasks": [subtask.name for subtask in scenario.task.subtasks],
         "document_tokens": sum(map(count_tokens, scenario.task.documents.values())),

@@ -9,23 +9,23 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS, Architecture, extras_of, load_architecture
-from bench.draws import draw_for
 from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
 from bench.experiment.provenance import extra_versions
 from bench.experiment.record import arm_of
 from bench.experiment.recording import asked_before, load_recording
 from bench.models.base import Model
-from bench.models.once import AskedOnce
+from bench.models.cached import CachedModel
 from bench.models.recorded import RecordedModel
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
 from bench.packs import find_packs, load_pack
 from bench.runtime.caller import BackOff
+from bench.runtime.endpoint_session import Host, no_server
 from bench.runtime.faults import FaultPlan
-from bench.runtime.loan import Host, nowhere
 from bench.runtime.workbench import Settings
 from bench.scenario import Scenario
+from bench.seeding import draw_for
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,9 @@ def build_matrix(config: Config, packs: Sequence[Path], code_digest: str, guests
     loaded = [guests.scenarios.get(name) or load_pack(name, packs) for name in config.scenarios]
     scenarios = {scenario.name: scenario for scenario in loaded}
     if len(scenarios) < len(loaded):
-        raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack in the same size; name each once")
+        raise ConfigError(
+            f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once"
+        )
     _refuse_borrowed_names(config)
     architectures = {
         name: guests.architectures.get(name) or load_architecture(config.base(name)) for name in config.architectures
@@ -170,7 +172,7 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
         from bench.models.openai import OpenAIModel  # noqa: PLC0415  openai is slow to import, and most commands ask no endpoint
 
         model = OpenAIModel(name, entry)
-        return AskedOnce(model, *asked_before(entry.asked_in, model.parameters)) if entry.ask_once else model
+        return CachedModel(model, *asked_before(entry.asked_in, model.parameters)) if entry.ask_once else model
     if isinstance(entry, RecordedEntry):
         return _recorded(name, entry, config, scenarios)
     if isinstance(entry, RoutedEntry):
@@ -181,8 +183,8 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
 def _host(config: Config) -> Host:
     """Ours call at the workbench's own line; any other may ask it for an endpoint."""
     if all(config.base(name) in ARCHITECTURES for name in config.architectures):
-        return nowhere
-    from bench.serve.endpoint import host  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
+        return no_server
+    from bench.endpoint.server import host  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
 
     return host
 

@@ -19,18 +19,15 @@ DETERMINES_NO_TRIAL = frozenset(
         "__init__.py",
         "__main__.py",
         "analysis",
-        "check.py",
-        "cli.py",
+        "cli",
         "experiment/cost.py",
         "experiment/preview.py",
-        "folders.py",
-        "new.py",
-        "opening.py",
+        "paths.py",
+        "render",
         "report",
-        "serve/command.py",
         "serve/free.py",
+        "studies",
         "templates",
-        "terminal.py",
     }
 )
 """Files and whole folders that look ahead, read results, talk to people or make what a trial's id names itself."""

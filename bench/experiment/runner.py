@@ -15,7 +15,7 @@ from bench.experiment.recording import answered_by
 from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
-from bench.models.once import AskedOnce
+from bench.models.cached import CachedModel
 from bench.models.routed import answerers, answering
 from bench.runtime.caller import Slot
 from bench.runtime.clock import meter_tasks
@@ -56,7 +56,7 @@ async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRe
 def _remember(models: Iterable[Model], writer: RunWriter) -> None:
     """A run that goes on knows what was answered before."""
     for model in itertools.chain.from_iterable(map(answerers, models)):
-        if writer.recorded and isinstance(model, AskedOnce):
+        if writer.recorded and isinstance(model, CachedModel):
             model.know(answered_by(model.name, writer.folder))
 
 

@@ -13,7 +13,7 @@ from bench.experiment.record import Outcome, TrialRecord
 from bench.runtime.caller import Caller, Slot
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Event, digest_of
-from bench.runtime.faults import Weather
+from bench.runtime.faults import FaultSchedule
 from bench.runtime.workbench import Place, Workbench
 from bench.scenario import Answer, Grade, Scenario
 
@@ -28,7 +28,7 @@ class TrialResult:
 
 
 UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
-"""The grade of an answer that something spoiled after it had been verified."""
+"""The grade of an answer that something corrupted after it had been verified."""
 
 
 @dataclass
@@ -73,12 +73,12 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
     scenario, model = matrix.scenarios[spec.scenario], matrix.models[spec.model]
     log, clock = Log(), TrialClock(model.timing != "live")
     place = Place(matrix.config.seed, spec.scenario, spec.repetition, spec.arm)
-    weather = Weather(spec.plan, place.seed, place.scenario, place.repetition, log.events.append)
-    caller = Caller(model, clock, weather, slot, matrix.back_off, log.events.append, log.keep)
+    schedule = FaultSchedule(spec.plan, place.seed, place.scenario, place.repetition, log.events.append)
+    caller = Caller(model, clock, schedule, slot, matrix.back_off, log.events.append, log.keep)
     settings, emit, keep = matrix.settings[spec.architecture], log.events.append, log.keep
-    bench = Workbench(scenario.task, place, settings, caller, weather, scenario.decoys, emit, keep, matrix.host)
-    ending = await _ending(matrix.architectures[spec.architecture], scenario, clock, bench, graders)
-    bench.close(answered=ending.grade is not None)
+    workbench = Workbench(scenario.task, place, settings, caller, schedule, scenario.wrong_outputs, emit, keep, matrix.host)
+    ending = await _ending(matrix.architectures[spec.architecture], scenario, clock, workbench, graders)
+    workbench.close(answered=ending.grade is not None)
     record = TrialRecord(
         id=spec.id,
         scenario=spec.scenario,
@@ -100,12 +100,12 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
 
 
 async def _ending(
-    architecture: Architecture, scenario: Scenario, clock: TrialClock, bench: Workbench, graders: Graders
+    architecture: Architecture, scenario: Scenario, clock: TrialClock, workbench: Workbench, graders: Graders
 ) -> Ending:
     """Let the architecture work, have its answer graded, and turn whatever was raised into an outcome."""
     try:
-        await clock.run(architecture(scenario.task, bench))
-        answer = bench.answer()
+        await clock.run(architecture(scenario.task, workbench))
+        answer = workbench.answer()
         grade = await graders.grade(scenario, answer) if answer else UNFIT
     except GaveUp as gave_up:
         return Ending("gave_up", str(gave_up))

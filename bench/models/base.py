@@ -18,7 +18,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Purpose:
+class RequestContext:
     """What a request is for. It is never sent to a real model; simulated and recorded ones find their reply by it.
 
     `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one. `judging`: a judgment on
@@ -44,7 +44,7 @@ class Request:
 
     messages: tuple[Message, ...]
     seed: int
-    purpose: Purpose
+    context: RequestContext
     occurrence: int = 1
     answers: int = 0
     schema: Mapping[str, Any] | None = None

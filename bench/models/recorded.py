@@ -52,7 +52,7 @@ class Recording:
 
     def find(self, request: Request) -> Exchange | None:
         sent = (request.messages, request.seed, request.occurrence)
-        return self._of_arm.get((request.purpose.arm, sent)) or self._of_any.get(sent)
+        return self._of_arm.get((request.context.arm, sent)) or self._of_any.get(sent)
 
 
 class RecordedModel:
@@ -82,9 +82,9 @@ class RecordedModel:
         return found.outcome
 
     def _missing(self, request: Request) -> str:
-        purpose = request.purpose
-        where = f"{purpose.scenario}, {purpose.arm}, repetition {purpose.repetition}"
-        what = f"attempt {purpose.attempt} at {' + '.join(purpose.subtasks)}"
+        context = request.context
+        where = f"{context.scenario}, {context.arm}, repetition {context.repetition}"
+        what = f"attempt {context.attempt} at {' + '.join(context.subtasks)}"
         said = f"the recording {self._recording.name} holds no reply to {what} ({where})"
         return f"{said}; to record one, run or serve this config on {self.name} itself, without recorded:"
 

@@ -64,7 +64,7 @@ class RoutedModel:
         return tuple(self._models.values())
 
     def answering(self, request: Request) -> Model:
-        return self._models[self._settings.target(request.purpose.subtasks)]
+        return self._models[self._settings.target(request.context.subtasks)]
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         model = self.answering(request)

@@ -14,9 +14,9 @@ from random import Random
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bench.draws import draw_for
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.scenario import Json, Output, Scenario
+from bench.seeding import draw_for
 from bench.tokens import count_tokens
 
 ADVICE = "Give every field of the form that is asked for."
@@ -55,9 +55,9 @@ class SimulatedModel:
         return {"kind": "simulated", **self._settings.model_dump()}
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        purpose, settings = request.purpose, self._settings
-        draw = draw_for("simulated", request.seed, purpose.scenario, *purpose.subtasks)
-        text = self._judgment(request) if purpose.judging else self._text(request, draw)
+        context, settings = request.context, self._settings
+        draw = draw_for("simulated", request.seed, context.scenario, *context.subtasks)
+        text = self._judgment(request) if context.judging else self._text(request, draw)
         tokens_in, tokens_out = sum(count_tokens(message.content) for message in request.messages), count_tokens(text)
         seconds = settings.seconds_per_call
         seconds += (tokens_in * settings.seconds_per_1000_in + tokens_out * settings.seconds_per_1000_out) / 1000
@@ -65,18 +65,18 @@ class SimulatedModel:
         return Reply(text, usage=Usage(tokens_in, tokens_out))
 
     def _text(self, request: Request, draw: Random) -> str:
-        scenario = self._scenarios[request.purpose.scenario]
-        outputs = {name: self._output(scenario, name, draw) for name in request.purpose.subtasks}
+        scenario = self._scenarios[request.context.scenario]
+        outputs = {name: self._output(scenario, name, draw) for name in request.context.subtasks}
         value = outputs if len(outputs) > 1 else next(iter(outputs.values()))
         return _wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)
 
     def _judgment(self, request: Request) -> str:
         """Yes, where the request shows an output that fits its schema; with the advice that a judge without insight gives."""
-        task = self._scenarios[request.purpose.scenario].task
+        task = self._scenarios[request.context.scenario].task
         shown = request.messages[-1].content
-        schemas = [task.subtask(name).output for name in request.purpose.subtasks]
+        schemas = [task.subtask(name).output for name in request.context.subtasks]
         verdict = "yes" if any(_fits(schema, shown) for schema in schemas) else "no"
-        advice = dict.fromkeys(request.purpose.subtasks, ADVICE)
+        advice = dict.fromkeys(request.context.subtasks, ADVICE)
         return json.dumps({"verdict": verdict, "discussion": ADVICE, "advice": advice})
 
     def _output(self, scenario: Scenario, name: str, draw: Random) -> Json:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.analysis import claims
+from bench.analysis.claims import claim as claims
+from bench.analysis.claims.verdicts import VERDICTS, Found, Judgement, counts
 from bench.analysis.frames import Run
 from bench.analysis.measures import COMPARED, COSTS, SOLVED, Measure
 from bench.analysis.statistics import Share
-from bench.analysis.verdicts import VERDICTS, Found, Judgement, counts
-from bench.report.labels import model_label
-from bench.report.limits import noted
-from bench.report.table import NOTHING, Bounded, Cell, Number, Rate, Table, text_of
+from bench.render.labels import model_label
+from bench.render.limits import noted
+from bench.render.table import NOTHING, Bounded, Cell, Number, Rate, Table, text_of
 
 NOTES = (
     "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "

@@ -6,11 +6,11 @@ import json
 
 from bench.analysis.compare import Comparison, Row
 from bench.analysis.measures import COSTS
+from bench.analysis.merge import name_of
 from bench.analysis.statistics import Mean
-from bench.analysis.together import name_of
-from bench.report.labels import model_label
-from bench.report.limits import noted
-from bench.report.table import NOTHING, Bounded, Cell, Number, Table
+from bench.render.labels import model_label
+from bench.render.limits import noted
+from bench.render.table import NOTHING, Bounded, Cell, Number, Table
 
 _FORMS = {"tokens": (COSTS[0].digits, False), "seconds": (COSTS[1].digits, False), "solved": (1, True)}
 

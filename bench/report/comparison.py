@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench.analysis.arms import Arm, Arms, Condition, twin
+from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.measures import COSTS, RETRY_TOKENS, SCORE, SOLVED, Measure
-from bench.analysis.published import Published
 from bench.analysis.statistics import mean_of
-from bench.report.labels import condition_label, is_simulated, slug
-from bench.report.table import Cell, Estimate, Rate, Reported, Table
+from bench.render.labels import condition_label, is_simulated, slug
+from bench.render.table import Cell, Estimate, Rate, Reported, Table
 
 
 def comparison(run: Run, arms: Arms, condition: Condition, published: Published) -> Table:

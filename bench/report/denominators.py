@@ -12,8 +12,8 @@ from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.measures import COSTS, Measure
 from bench.analysis.statistics import Denominators, Share
-from bench.report.labels import condition_label, model_label
-from bench.report.table import Cell, Number, Table
+from bench.render.labels import condition_label, model_label
+from bench.render.table import Cell, Number, Table
 
 RERUN_BY = (COSTS[0], COSTS[1])
 """By what trials that were run again are compared with the rest, beside being solved."""

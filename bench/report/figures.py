@@ -8,10 +8,10 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from bench.analysis.arms import FAULT_FREE, Arm, Arms
+from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
-from bench.analysis.published import Published
 from bench.analysis.statistics import Mean
-from bench.report.drawing import (
+from bench.render.drawing import (
     ACCOUNT_LOOKS,
     BLACK,
     BLUE,
@@ -28,8 +28,8 @@ from bench.report.drawing import (
     style,
     tick_labels,
 )
+from bench.render.labels import model_label, slug, trials_in
 from bench.report.experiments import experiment_pictures
-from bench.report.labels import model_label, slug, trials_in
 from bench.report.model_figures import model_figures
 from bench.report.timeline import struck_trials, timeline
 

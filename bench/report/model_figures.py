@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
-from bench.report.drawing import (
+from bench.render.drawing import (
     BLUE,
     GREEN,
     ORANGE,
@@ -25,7 +25,7 @@ from bench.report.drawing import (
     panels,
     tick_labels,
 )
-from bench.report.labels import model_label, slug, trials_in
+from bench.render.labels import model_label, slug, trials_in
 
 COLUMNS = ("tokens", "retry_tokens", "latency_seconds", "solved")
 TITLES = ("tokens a trial", "retry tokens a trial", "seconds a trial", "share solved")

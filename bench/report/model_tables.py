@@ -9,8 +9,8 @@ from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.measures import COMPARED, SOLVED, SPENT
 from bench.analysis.per_solved import per_solved
-from bench.report.labels import model_label, taken_over_from
-from bench.report.table import Cell, Estimate, Rate, RateGap, Spent, Table
+from bench.render.labels import model_label, taken_over_from
+from bench.render.table import Cell, Estimate, Rate, RateGap, Spent, Table
 
 
 def models(run: Run, arms: Arms) -> Table:

@@ -8,8 +8,8 @@ from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.measures import COMPARED
 from bench.analysis.noise import SPLITS, Halves, halves_of
-from bench.report.labels import model_label
-from bench.report.table import Cell, Number, Table
+from bench.render.labels import model_label
+from bench.render.table import Cell, Number, Table
 
 
 def noise_floor(run: Run, arms: Arms) -> Table:

@@ -9,10 +9,10 @@ from typing import Any
 
 from bench.analysis.arms import missing_trials
 from bench.analysis.frames import Run
-from bench.analysis.together import name_of
-from bench.report.drawing import Picture
-from bench.report.labels import is_simulated, model_label, taken_over_from
-from bench.report.table import Table, markdown
+from bench.analysis.merge import name_of
+from bench.render.drawing import Picture
+from bench.render.labels import is_simulated, model_label, taken_over_from
+from bench.render.table import Table, markdown
 
 SCOPE = (
     "Intervals speak of repetitions of these packs, with these models: how the mean would vary if this very experiment were "
@@ -62,7 +62,7 @@ CONTENTS = (
     ("differences", "Paired differences between architectures", ("differences", "noise_floor")),
     ("cost", "What a solved task costs", ("per_solved",)),
     ("ledger", "Where the tokens went", ("ledger",)),
-    ("faults", "Faults", ("exposure", "natural_failures")),
+    ("faults", "Faults", ("injection", "natural_failures")),
     ("ruler", "The ruler", ("usage",)),
 )
 """The sections in reading order: anchor, title, and the beginnings of the names of the tables in it."""
@@ -157,7 +157,7 @@ def _model(run: Run, model: str) -> str:
 
 def _pack(manifest: Mapping[str, Any], scenario: str) -> str:
     pack = manifest.get("scenarios", {}).get(scenario, {})
-    return f"{scenario} (size {pack.get('size', '–')}, digest {str(pack.get('digest', '–'))[:12]})"
+    return f"{scenario} (variant {pack.get('variant', '–')}, digest {str(pack.get('digest', '–'))[:12]})"
 
 
 def _architecture(manifest: Mapping[str, Any], name: str) -> str:

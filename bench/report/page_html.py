@@ -12,9 +12,9 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from bench.report.drawing import Picture
+from bench.render.drawing import Picture
+from bench.render.table import Cell, text_of
 from bench.report.page import Page
-from bench.report.table import Cell, text_of
 from bench.report.trace import Trace
 
 FOLDER = Path(__file__).parent

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.analysis.arms import arms_of, require_receipts
+from bench.analysis.claims.published import Published, load_published
+from bench.analysis.claims.verdicts import Judgement
 from bench.analysis.frames import Run
-from bench.analysis.published import Published, load_published
-from bench.analysis.verdicts import Judgement
 from bench.errors import ResultsError
-from bench.report.drawing import Picture
+from bench.render.drawing import Picture
+from bench.render.latex import latex, latex_document
+from bench.render.table import Table, comma_separated, markdown
 from bench.report.figures import all_figures
-from bench.report.latex import latex, latex_document
 from bench.report.page import as_markdown, page_of
 from bench.report.page_html import as_html
-from bench.report.table import Table, comma_separated, markdown
 from bench.report.tables import all_tables
 from bench.report.trace import trace_of
 

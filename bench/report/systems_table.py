@@ -7,8 +7,8 @@ from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.statistics import Mean, mean_of
 from bench.architectures.registry import SYSTEMS
-from bench.report.labels import model_label
-from bench.report.table import Cell, Estimate, Rate, Table
+from bench.render.labels import model_label
+from bench.render.table import Cell, Estimate, Rate, Table
 
 SPENT = ("tokens", "retry_tokens", *ACCOUNTS, "calls")
 SECONDS = ("api_seconds", "waiting_seconds")

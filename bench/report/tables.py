@@ -6,23 +6,23 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from bench.analysis.arms import Arm, Arms
+from bench.analysis.claims.published import Published
+from bench.analysis.claims.verdicts import Judgement, judge_all
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.measures import COMPARED
-from bench.analysis.published import Published
 from bench.analysis.statistics import share_of
 from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_of
-from bench.analysis.verdicts import Judgement, judge_all
+from bench.render.labels import model_label
+from bench.render.limits import with_limits
+from bench.render.table import Cell, Estimate, Number, Rate, Table
 from bench.report.claims_table import claims_table
 from bench.report.comparison import comparison
 from bench.report.denominators import denominators_of, ranking_warnings, reruns
 from bench.report.experiments import experiment_tables
-from bench.report.labels import model_label
-from bench.report.limits import with_limits
 from bench.report.model_tables import models, spent_by_solved
 from bench.report.noise_table import noise_floor
 from bench.report.systems_table import systems
-from bench.report.table import Cell, Estimate, Number, Rate, Table
 
 ARM = ("Scenario", "Model", "Fault plan", "Architecture")
 
@@ -40,7 +40,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         *([models(run, arms)] if len(run.names("model")) > 1 else []),
         spent_by_solved(run, arms),
         ledger(run, arms),
-        exposure(run, arms),
+        injection(run, arms),
         natural_failures(run, published),
         usage(run),
         *experiment_tables(run),
@@ -125,7 +125,7 @@ def ledger(run: Run, arms: Arms) -> Table:
     )
 
 
-def exposure(run: Run, arms: Arms) -> Table:
+def injection(run: Run, arms: Arms) -> Table:
     """The receipts of the faults."""
     stages = ("planned", "delivered", "moot", "seen")
     endings = ("recovered", "gave_up", "unnoticed", "error")
@@ -141,7 +141,7 @@ def exposure(run: Run, arms: Arms) -> Table:
         per_task = Number(staged["delivered"] / trials, 3)
         rows.append((*_named(run, arm), trials, calls, *staged.values(), *ended, per_call, per_task))
     return Table(
-        name="exposure",
+        name="injection",
         title="Faults and their receipts",
         columns=(
             *(*ARM, "Trials", "Calls", "Planned", "Delivered", "Moot", "Seen"),

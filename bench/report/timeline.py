@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import FAULT_FREE, Arm, Arms, Condition
 from bench.analysis.frames import Run
-from bench.report.drawing import ACCOUNT_LOOKS, PALE, Look, Picture, blank, finish, legend_of
-from bench.report.labels import model_label, slug
+from bench.render.drawing import ACCOUNT_LOOKS, PALE, Look, Picture, blank, finish, legend_of
+from bench.render.labels import model_label, slug
 
 Row = Mapping[str, Any]
 """One row of a frame."""

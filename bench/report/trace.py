@@ -18,7 +18,7 @@ from bench.analysis import ledger
 from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import read_texts, read_trials
-from bench.report.labels import model_label
+from bench.render.labels import model_label
 from bench.runtime.events import Answered, Committed, Faulted, Judged, Waited
 
 PIECE = 1 << 18

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bench.errors import CallFailed, CutOff, GaveUp, RateLimited, ServerFailed, TimedOut, Unreachable
-from bench.models.base import Message, Model, Purpose, Reply, Request, Usage
+from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
 from bench.runtime.clock import Pause, Span, TrialClock, in_seconds
 from bench.runtime.events import Called, Cause, Event, Waited
-from bench.runtime.faults import Due, Receipt, Weather
+from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.tokens import count_tokens
 
 Slot = Callable[[Request], asyncio.Semaphore]
@@ -34,7 +34,7 @@ def unbounded(_: Request) -> asyncio.Semaphore:
 class Ask:
     """What a call is for: which attempt at which subtasks, why it is made, and the JSON schema of what it asks for."""
 
-    purpose: Purpose
+    context: RequestContext
     cause: Cause
     seed: int
     schema: Mapping[str, Any] | None = None
@@ -69,18 +69,18 @@ class BackOff:
 
 
 @dataclass(frozen=True)
-class Spoiled:
+class Corrupted:
     """A reply's text after the output faults that were due, and their receipts."""
 
     text: str
     receipts: tuple[Receipt, ...] = ()
 
 
-Spoil = Callable[[Reply, int], Spoiled]
+Corrupt = Callable[[Reply, int], Corrupted]
 
 
 @dataclass
-class Flight:
+class CallAttempt:
     """One request and what came of it. Only what its faults delay and what the model takes is time in flight.
 
     begun     whether it had its slot at the endpoint
@@ -123,27 +123,27 @@ class Caller:
         self,
         model: Model,
         clock: TrialClock,
-        weather: Weather,
+        schedule: FaultSchedule,
         slot: Slot,
         back_off: BackOff,
         emit: Callable[[Event], None],
         keep: Callable[[str], str],
     ):
-        self._model, self._clock, self._weather, self._slot = model, clock, weather, slot
+        self._model, self._clock, self._schedule, self._slot = model, clock, schedule, slot
         self._back_off, self._emit, self._keep = back_off, emit, keep
         self._sent: Counter[tuple[tuple[Message, ...], int]] = Counter()
         self._answered: Counter[tuple[tuple[Message, ...], int]] = Counter()
         self.calls = 0
         self.tokens = count_tokens("")  # none; but loading the ruler's table now keeps it out of framework time
 
-    async def call(self, messages: Sequence[Message], ask: Ask, spoil: Spoil) -> Received:
-        """Ask until a reply comes; `spoil` strikes it. Raises GaveUp where injected failures used up the tries, else
+    async def call(self, messages: Sequence[Message], ask: Ask, corrupt: Corrupt) -> Received:
+        """Ask until a reply comes; `corrupt` strikes it. Raises GaveUp where injected failures used up the tries, else
         the CallFailed that no further try could mend."""
-        request = Request(tuple(messages), ask.seed, ask.purpose, schema=ask.schema)
+        request = Request(tuple(messages), ask.seed, ask.context, schema=ask.schema)
         faults = self.due(ask)
         cause = ask.cause
         for try_ in itertools.count(1):
-            received = await self._try(request, faults, try_, cause, spoil)
+            received = await self._try(request, faults, try_, cause, corrupt)
             if isinstance(received, Received):
                 return received
             self._give_up(ask, received, try_)
@@ -152,14 +152,14 @@ class Caller:
         raise AssertionError("unreachable")
 
     async def send(
-        self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, spoil: Spoil
+        self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, corrupt: Corrupt
     ) -> Received | CallFailed:
         """One request on a framework's behalf, which makes its retries itself; `faults` loses those that it uses up."""
-        return await self._try(Request(tuple(messages), ask.seed, ask.purpose), faults, try_, ask.cause, spoil)
+        return await self._try(Request(tuple(messages), ask.seed, ask.context), faults, try_, ask.cause, corrupt)
 
     def due(self, ask: Ask) -> list[Due]:
         """The call faults due for this attempt. A refusal is a reply: it comes after all failures."""
-        faults = self._weather.due("call", ask.purpose.subtasks, ask.purpose.attempt)
+        faults = self._schedule.due("call", ask.context.subtasks, ask.context.attempt)
         return sorted(faults, key=lambda due: due.fault.effect == "refusal")
 
     def elsewhere(self) -> AbstractContextManager[None]:
@@ -177,12 +177,14 @@ class Caller:
         if failure.passing and tries < self._back_off.tries:
             return
         if failure.injected:
-            raise GaveUp(ask.purpose.subtasks, f"no reply after {tries} tries: {failure.detail}") from failure
+            raise GaveUp(ask.context.subtasks, f"no reply after {tries} tries: {failure.detail}") from failure
         raise failure
 
-    async def _try(self, request: Request, faults: list[Due], try_: int, cause: Cause, spoil: Spoil) -> Received | CallFailed:
+    async def _try(
+        self, request: Request, faults: list[Due], try_: int, cause: Cause, corrupt: Corrupt
+    ) -> Received | CallFailed:
         self.calls += 1
-        flight = Flight(self.calls, try_, cause, request, started=self._clock.now())
+        flight = CallAttempt(self.calls, try_, cause, request, started=self._clock.now())
         try:
             async with self._slot_held(request):
                 flight.begun, flight.started = True, self._clock.now()
@@ -195,10 +197,10 @@ class Caller:
             self._account(flight, None)
             return flight.failure
         assert flight.reply  # a flight ends with a failure or with a reply
-        spoiled = spoil(flight.reply, flight.call)
-        self._account(flight, spoiled.text)
-        receipts = (*flight.receipts, *spoiled.receipts)
-        return Received(flight.call, spoiled.text, flight.reply.finish, receipts, flight.reply.usage)
+        corrupted = corrupt(flight.reply, flight.call)
+        self._account(flight, corrupted.text)
+        receipts = (*flight.receipts, *corrupted.receipts)
+        return Received(flight.call, corrupted.text, flight.reply.finish, receipts, flight.reply.usage)
 
     @asynccontextmanager
     async def _slot_held(self, request: Request) -> AsyncIterator[None]:
@@ -221,11 +223,11 @@ class Caller:
         finally:
             self._emit(self._waited("slot", began))
 
-    async def _fly(self, flight: Flight, faults: list[Due]) -> None:
+    async def _fly(self, flight: CallAttempt, faults: list[Due]) -> None:
         """Send a request, or let the call faults due have it. The faults that it uses up leave the list."""
         cut = False
         while faults and not cut:
-            receipt = self._weather.plan(faults.pop(0), flight.call)
+            receipt = self._schedule.plan(faults.pop(0), flight.call)
             receipt.enter("delivered")
             fault = receipt.due.fault
             match fault.effect:
@@ -248,7 +250,7 @@ class Caller:
             half = flight.reply.text[: len(flight.reply.text) // 2]
             flight.failure = CutOff("the connection broke in mid-reply (injected)", partial=half, injected=True)
 
-    async def _ask(self, flight: Flight) -> None:
+    async def _ask(self, flight: CallAttempt) -> None:
         asked = (flight.request.messages, flight.request.seed)
         self._sent[asked] += 1
         flight.asked = True
@@ -262,7 +264,7 @@ class Caller:
         except CallFailed as failure:
             flight.failure = failure
 
-    async def _injected(self, flight: Flight, effect: str, seconds: float) -> CallFailed:
+    async def _injected(self, flight: CallAttempt, effect: str, seconds: float) -> CallFailed:
         if effect == "rate_limit":
             return RateLimited("429 (injected)", retry_after=seconds, injected=True)
         if effect == "server_error":
@@ -270,7 +272,7 @@ class Caller:
         await self._delay(flight, seconds)
         return TimedOut(f"no reply within {seconds:g} s (injected)", injected=True)
 
-    async def _delay(self, flight: Flight, seconds: float) -> None:
+    async def _delay(self, flight: CallAttempt, seconds: float) -> None:
         with self._clock.standing("call") as span:
             flight.delays.append(span)
             await self._clock.sleep(seconds)
@@ -284,7 +286,7 @@ class Caller:
     def _waited(self, why: Literal["slot", "backoff"], since: int) -> Waited:
         return Waited(why, in_seconds(since), in_seconds(self._clock.now() - since))
 
-    def _account(self, flight: Flight, delivered: str | None) -> None:
+    def _account(self, flight: CallAttempt, delivered: str | None) -> None:
         """Leave the event of a call. What the provider was never paid for counts no tokens."""
         request, reply, failure = flight.request, flight.reply, flight.failure
         received = failure.partial if failure else reply.text if reply else ""
@@ -298,8 +300,8 @@ class Caller:
         self._emit(
             Called(
                 call=flight.call,
-                subtasks=request.purpose.subtasks,
-                attempt=request.purpose.attempt,
+                subtasks=request.context.subtasks,
+                attempt=request.context.attempt,
                 try_=flight.try_,
                 cause=flight.cause,
                 started=in_seconds(flight.started),

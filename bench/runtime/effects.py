@@ -29,14 +29,14 @@ class Target:
     value     its JSON, None where it is none (a document, a reply that could not be read)
     schema    the output type it should fit, None for a document
     earlier   the text as it stood before, where it did
-    decoys    plausible wrong outputs of the subtask that wrote it, from the pack's wrong answers
+    wrong_outputs    plausible wrong outputs of the subtask that wrote it, from the pack's wrong answers
     """
 
     text: str
     value: Json = None
     schema: type[Output] | None = None
     earlier: str | None = None
-    decoys: Sequence[Json] = ()
+    wrong_outputs: Sequence[Json] = ()
 
 
 Strike = Callable[[Target, Random], str | None]
@@ -106,8 +106,8 @@ def refusal(_: Target, draw: Random) -> str | None:
 
 def wrong_value(target: Target, draw: Random) -> str | None:
     """Valid by schema, plausible, and wrong: one of the pack's wrong outputs, else one value exchanged."""
-    decoys = [decoy for decoy in target.decoys if decoy != target.value]
-    return dump(draw.choice(decoys)) if decoys else _one_value_off(target, draw)
+    wrong_outputs = [decoy for decoy in target.wrong_outputs if decoy != target.value]
+    return dump(draw.choice(wrong_outputs)) if wrong_outputs else _one_value_off(target, draw)
 
 
 def stale(target: Target, draw: Random) -> str | None:

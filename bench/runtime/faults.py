@@ -1,6 +1,6 @@
 """Faults: which are due, by a draw that no architecture can influence, and a receipt for each of them.
 
-**Same weather.** A draw depends on (seed, scenario, repetition, subtask, attempt, fault) and on nothing else: not on the
+**Same schedule.** A draw depends on (seed, scenario, repetition, subtask, attempt, fault) and on nothing else: not on the
 architecture, not on call order, not on concurrency. A call that does several subtasks' work is exposed to each one's faults.
 One text carries one fault: where the draws make several due for the same part, input or output, the plan's first strikes, and
 the others are not planned, since two on one text would overwrite each other. A call may fail more than once.
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from bench.draws import draw_for
 from bench.runtime.effects import Point
 from bench.runtime.events import Faulted, Stage
+from bench.seeding import draw_for
 
 EVERY = "*"
 
@@ -78,7 +78,7 @@ class Receipt:
             self.enter("seen")
 
 
-class Weather:
+class FaultSchedule:
     """The faults of one trial: tells what is due, and keeps every receipt."""
 
     def __init__(self, plan: FaultPlan, seed: int, scenario: str, repetition: int, emit: Callable[[Faulted], None]):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from bench.models.base import Message
-from bench.runtime.boundary import Rejected
+from bench.runtime.verification import Rejected
 from bench.scenario import Json, Output, Subtask, Task
 
 Repair = Literal["none", "reason", "reason+reply"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.runtime.boundary import Unreadable, extract
 from bench.runtime.effects import dump
 from bench.runtime.faults import Receipt
 from bench.runtime.state import Source
+from bench.runtime.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
 
 

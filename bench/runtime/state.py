@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from bench.runtime.boundary import Unreadable
 from bench.runtime.events import digest_of
+from bench.runtime.verification import Unreadable
 from bench.scenario import Json
 
 

@@ -1,11 +1,11 @@
 """The workbench: all that an architecture can do. It renders, asks, injects, verifies, commits and logs.
 
     propose      ask a model for the outputs of one or more subtasks, in one call
-    lend         let a framework make its calls itself, through a measuring endpoint
+    endpoint         let a framework make its calls itself, through a measuring endpoint
     verify       hold a proposal against schemas and checks: the first Rejected, or None
     commit       write a verified proposal to the state
-    hand_on      write a proposal to the state unverified; `checkpoint` verifies later what was handed on
-    skip, reopen commit without a model what is not needed; take back what a validating subtask found wrong
+    commit_unverified      write a proposal to the state unverified; `checkpoint` verifies later what was handed on
+    skip, invalidate commit without a model what is not needed; take back what a validating subtask found wrong
 
 An architecture decides only when a failure is detected and what is run again; that is why it is short.
 """
@@ -16,22 +16,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from bench.draws import seed_of
 from bench.errors import GaveUp
-from bench.models.base import Message, Purpose, Reply
-from bench.runtime import boundary
-from bench.runtime.boundary import Rejected, Unreadable, Verdict
-from bench.runtime.caller import Ask, Caller, Received, Spoiled
+from bench.models.base import Message, Reply, RequestContext
+from bench.runtime import verification as boundary
+from bench.runtime.caller import Ask, Caller, Corrupted, Received
 from bench.runtime.effects import dump
+from bench.runtime.endpoint_session import EndpointSession, Host, Judges, Terms, never, no_server
 from bench.runtime.events import Answered, Cause, Committed, Event, Judged
-from bench.runtime.exposure import Exposure
-from bench.runtime.faults import Receipt, Weather
-from bench.runtime.loan import Host, Judges, Loan, Terms, never, nowhere
+from bench.runtime.faults import FaultSchedule, Receipt
+from bench.runtime.injection import Injection
 from bench.runtime.prompt import Repair, render
 from bench.runtime.proposal import Part, Proposal, parts_of, reread
 from bench.runtime.schema import answer_schema
 from bench.runtime.state import Source, State, Version
+from bench.runtime.verification import Rejected, Unreadable, Verdict
 from bench.scenario import Answer, Json, Output, Subtask, Task
+from bench.seeding import seed_of
 
 Line = Callable[[Sequence[Message]], Awaitable[Reply]]
 """The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
@@ -74,17 +74,17 @@ class Workbench:
         place: Place,
         settings: Settings,
         caller: Caller,
-        weather: Weather,
-        decoys: Mapping[str, Sequence[Json]],
+        schedule: FaultSchedule,
+        wrong_outputs: Mapping[str, Sequence[Json]],
         emit: Callable[[Event], None],
         keep: Callable[[str], str],
-        host: Host = nowhere,
+        host: Host = no_server,
     ):
         self._task, self._place, self._settings = task, place, settings
-        self._caller, self._weather, self._emit, self._keep = caller, weather, emit, keep
+        self._caller, self._schedule, self._emit, self._keep = caller, schedule, emit, keep
         self._host = host
         self._state = State(task.documents)
-        self._exposure = Exposure(task, self._state, weather, decoys)
+        self._injection = Injection(task, self._state, schedule, wrong_outputs)
         self._attempts: dict[str, int] = {}
         self._failed: set[str] = set()
         self._carried: dict[str, tuple[Receipt, ...]] = {}
@@ -117,17 +117,17 @@ class Workbench:
         Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used.
         """
         ask = replace(self._next_attempt([subtask.name for subtask in subtasks]), schema=answer_schema(subtasks))
-        attempt = ask.purpose.attempt
+        attempt = ask.context.attempt
         sources = self._sources(subtasks)
         inputs = {source.name: self._text_of(source) for source in sources}
-        inputs, receipts = self._exposure.read(subtasks, inputs, attempt)
+        inputs, receipts = self._injection.read(subtasks, inputs, attempt)
         received: list[Received] = []
 
-        def spoil(reply: Reply, call: int) -> Spoiled:
-            return self._exposure.spoil(reply, subtasks, attempt, call)
+        def corrupt(reply: Reply, call: int) -> Corrupted:
+            return self._injection.corrupt(reply, subtasks, attempt, call)
 
         async def line(messages: Sequence[Message]) -> Reply:
-            received.append(await self._caller.call(messages, ask, spoil))
+            received.append(await self._caller.call(messages, ask, corrupt))
             return Reply(received[-1].text, received[-1].finish)
 
         text = await by(render(self._task, subtasks, inputs, repair, self._settings.repair), line)
@@ -139,22 +139,24 @@ class Workbench:
         return Proposal(subtasks, attempt, last.call, text, parts, sources, carried)
 
     @asynccontextmanager
-    async def lend(self, *subtasks: Subtask, judges: Judges = never, host: Host | None = None) -> AsyncIterator[Loan]:
+    async def endpoint(
+        self, *subtasks: Subtask, judges: Judges = never, host: Host | None = None
+    ) -> AsyncIterator[EndpointSession]:
         """Let a framework make the calls for these subtasks itself, over HTTP; `judges` tells judge calls by their messages,
         `host` serves it elsewhere than at a port of its own.
 
-        What it returns is then proposed by `Loan.proposal`, and verified, committed or handed on like any other. Where the
+        What it returns is then proposed by `EndpointSession.proposal`, and verified and committed like any other. Where the
         framework ends with an exception after its last call had failed, GaveUp or that CallFailed is raised in its place.
         """
-        loan = Loan(subtasks, judges, self._terms(), self._caller)
+        endpoint = EndpointSession(subtasks, judges, self._terms(), self._caller)
         try:
-            async with (host or self._host)(loan) as loan.root:
+            async with (host or self._host)(endpoint) as endpoint.root:
                 with self._caller.elsewhere():
-                    yield loan
+                    yield endpoint
         except Exception as error:
-            loan.explain(error)
+            endpoint.explain(error)
             raise
-        loan.check()
+        endpoint.check()
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
         """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
@@ -168,7 +170,7 @@ class Workbench:
         rejected = _first_rejected(verdicts)
         return replace(rejected, reply=proposal.text) if rejected else None
 
-    def refuse(self, proposal: Proposal, detail: str) -> None:
+    def reject(self, proposal: Proposal, detail: str) -> None:
         """Leave the verdict of a framework that rejected a proposal by a judgment of its own."""
         for subtask in proposal.subtasks:
             self._leave_verdict(subtask.name, proposal.call, Rejected(subtask.name, "check", detail), proposal.receipts)
@@ -177,7 +179,7 @@ class Workbench:
         """Write a verified proposal to the state."""
         self._write(proposal, verified=True)
 
-    def hand_on(self, proposal: Proposal) -> None:
+    def commit_unverified(self, proposal: Proposal) -> None:
         """Write a proposal to the state as it came: later subtasks read it unverified."""
         self._write(proposal, verified=False)
         self._failed -= {subtask.name for subtask in proposal.subtasks}
@@ -211,7 +213,7 @@ class Workbench:
         found = boundary.finding(subtask, output) if output else None
         return replace(found, reply=self._version(found.subtask).text) if found else None
 
-    def reopen(self, found: Rejected) -> None:
+    def invalidate(self, found: Rejected) -> None:
         """Take back an output that was found wrong, and all that was made from it."""
         version = self._version(found.subtask)
         self._leave_verdict(found.subtask, version.call, found, self._carried.get(found.subtask, ()))
@@ -228,21 +230,21 @@ class Workbench:
     def close(self, answered: bool) -> None:
         """Say how each delivered fault ended."""
         calls = self._state.lineage() if answered else set()
-        self._weather.close(answered, lambda receipt: receipt.call in calls)
+        self._schedule.close(answered, lambda receipt: receipt.call in calls)
 
     def _terms(self) -> Terms:
         return Terms(
             ask=lambda names, again: self._next_attempt(names, lent=True, again=again),
             judge=lambda names: self._ask(names, max(self._attempts_at(names), 1), "judge"),
             prompt=self._prompt,
-            spoil=self._exposure.spoil,
+            corrupt=self._injection.corrupt,
             propose=self._proposal,
         )
 
     def _prompt(self, subtasks: Sequence[Subtask]) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
         names = [subtask.name for subtask in subtasks]
         inputs = {source.name: self._text_of(source) for source in self._sources(subtasks)}
-        inputs, receipts = self._exposure.read(subtasks, inputs, self._attempts_at(names) + 1)
+        inputs, receipts = self._injection.read(subtasks, inputs, self._attempts_at(names) + 1)
         return render(self._task, subtasks, inputs, None, "none"), receipts
 
     def _proposal(self, text: str, subtasks: Sequence[Subtask], attempt: int, received: Received) -> Proposal:
@@ -252,7 +254,7 @@ class Workbench:
 
     def _next_attempt(self, names: Sequence[str], *, lent: bool = False, again: bool = False) -> Ask:
         """Where the calls are a framework's (`lent`) it bounds its attempts itself; an attempt made `again` on the same
-        loan follows one that did not do."""
+        endpoint follows one that did not do."""
         attempt = self._attempts_at(names) + 1
         if attempt > self.max_attempts and not lent:
             raise GaveUp(names, f"no accepted output in {self.max_attempts} attempts")
@@ -267,8 +269,8 @@ class Workbench:
     def _ask(self, names: Sequence[str], attempt: int, cause: Cause) -> Ask:
         place = self._place
         seed = seed_of(place.seed, place.scenario, place.repetition, attempt) % 2**31
-        purpose = Purpose(place.scenario, tuple(names), place.repetition, attempt, place.arm, judging=cause == "judge")
-        return Ask(purpose, cause, seed)
+        context = RequestContext(place.scenario, tuple(names), place.repetition, attempt, place.arm, judging=cause == "judge")
+        return Ask(context, cause, seed)
 
     def _sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
         """What these subtasks read from outside the call, each once, in the order in which it is read."""
@@ -318,7 +320,7 @@ class Workbench:
     def _write(self, proposal: Proposal, verified: bool) -> None:
         for subtask in proposal.subtasks:
             part = proposal.parts.get(subtask.name, Part("", Unreadable("empty", "the reply says nothing of it")))
-            text, receipts = self._exposure.write(subtask, part, proposal.attempt, proposal.call)
+            text, receipts = self._injection.write(subtask, part, proposal.attempt, proposal.call)
             written = reread(text) if text != part.text else part
             version = self._state.put(subtask.name, written.text, written.value, proposal.call, proposal.made_from)
             self._carried[subtask.name] = (*proposal.receipts, *receipts)

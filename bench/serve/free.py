@@ -22,7 +22,7 @@ def free_scenario() -> Scenario:
     subtask = Subtask("any", "Whatever the system itself asks for.", reads=(), output=Said)
     return Scenario(
         name=NAME,
-        size="",
+        variant="",
         task=Task(NAME, "", {}, (subtask,)),
         grade=_never,
         truth=Path(),

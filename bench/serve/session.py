@@ -13,6 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from bench.architectures.registry import ARCHITECTURES
+from bench.endpoint.server import LARGEST_BODY, in_openai_style, serving
 from bench.errors import ConfigError
 from bench.experiment.config import Config, RecordedEntry, load_config
 from bench.experiment.matrix import Guests, Matrix, build_matrix
@@ -20,9 +21,8 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter, read_trials
 from bench.serve import free
-from bench.serve.desk import Desk
-from bench.serve.endpoint import LARGEST_BODY, in_openai_style, serving
-from bench.stop import Stop
+from bench.serve.trial_server import TrialServer
+from bench.signals import Stop
 
 LAST_WORDS = 1.0
 """Seconds that the answer to the last request is given to be sent."""
@@ -91,27 +91,27 @@ async def serve(
     is recorded as it stands. Raises EndpointError where the port is taken.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
-    desk = Desk(graded, len(missing(matrix.specs, writer.recorded)))
-    app = web.Application(middlewares=[in_openai_style, desk.follow], client_max_size=LARGEST_BODY)
-    app.add_routes(desk.routes())
-    matrix = replace(matrix, architectures=dict.fromkeys(matrix.architectures, desk.work))
+    trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))
+    app = web.Application(middlewares=[in_openai_style, trial_server.follow], client_max_size=LARGEST_BODY)
+    app.add_routes(trial_server.routes())
+    matrix = replace(matrix, architectures=dict.fromkeys(matrix.architectures, trial_server.work))
 
     def watch(record: TrialRecord) -> None:
-        desk.saw(record)
+        trial_server.saw(record)
         saw(record)
-        if desk.closed:
+        if trial_server.closed:
             running.cancel()
 
-    async with serving(app, port, LAST_WORDS) as desk.root:
+    async with serving(app, port, LAST_WORDS) as trial_server.root:
         running = asyncio.create_task(run_matrix(matrix, writer, watch))
-        with Stop(lambda: desk.close() or running.cancel()) as stop, suppress(asyncio.CancelledError):
-            opened(desk.root)
+        with Stop(lambda: trial_server.close() or running.cancel()) as stop, suppress(asyncio.CancelledError):
+            opened(trial_server.root)
             await running
-    return Served(desk.received, stop.by)
+    return Served(trial_server.received, stop.by)
 
 
 async def _nobody(*_: object) -> None:
-    raise AssertionError("an outside system works at a desk")
+    raise AssertionError("an outside system works at a trial_server")
 
 
 def _refuse_plans_out_of_reach(matrix: Matrix) -> None:

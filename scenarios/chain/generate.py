@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 
-from .scenario import ITEMS, OPENING, SIZES, sheet_name, subtask_names
+from .scenario import ITEMS, OPENING, VARIANTS, sheet_name, subtask_names
 
 SEED = 20260312
 
@@ -103,10 +103,10 @@ def _outputs(names: Sequence[str], stocks: Sequence[Stock]) -> dict[str, dict[st
 
 def files() -> dict[str, str]:
     """Path in the pack's folder -> text."""
-    sheets = _sheets(max(map(int, SIZES)))
+    sheets = _sheets(max(map(int, VARIANTS)))
     texts = {f"documents/{sheet_name(number)}": sheet.text() for number, sheet in enumerate(sheets, 1)}
     texts[f"documents/{OPENING}"] = json.dumps(_output(FIRST)) + "\n"
-    for size in SIZES:
+    for size in VARIANTS:
         for name, content in _references(sheets[: int(size)]).items():
             texts[f"reference/{size}/{name}"] = json.dumps(content, indent=2) + "\n"
     return texts

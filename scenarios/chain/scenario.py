@@ -16,7 +16,7 @@ from pydantic import Field
 from bench.packs import PackFolder
 from bench.scenario import Answer, Context, Grade, Json, Output, Scenario, Subtask
 
-SIZES = ("4", "8", "12", "16")  # how many subtasks
+VARIANTS = ("4", "8", "12", "16")  # how many subtasks
 ITEMS = ("bolts", "nuts", "washers")
 OPENING, LAST = "opening.json", "closing"
 
@@ -65,7 +65,7 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
 def scenario(folder: PackFolder) -> Scenario:
     # No subtask but the last is a checkpoint: with one on the way, what static runs again would grow with the distance to it
     # and not with the length of the whole.
-    prompt, names = folder.prompt("step"), subtask_names(int(folder.size))
+    prompt, names = folder.prompt("step"), subtask_names(int(folder.variant))
     subtasks = [
         Subtask(
             name=name,

@@ -13,7 +13,7 @@ from .baseline import baseline
 from .grader import grade
 from .schemas import AnomalyClassification, IncidentReport, LogTriage, RemediationPlan, RootCauseAnalysis
 
-SIZES = ("paper", "medium", "large")
+VARIANTS = ("paper", "medium", "large")
 SECRETS = (
     "loads all 84,000 invoice records",
     "all invoice records in memory at once",

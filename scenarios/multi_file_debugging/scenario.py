@@ -10,7 +10,7 @@ from .baseline import baseline
 from .grader import grade
 from .schemas import Analysis, FixGeneration, Synthesis, Validation
 
-SIZES = ("paper",)
+VARIANTS = ("paper",)
 SOURCES = ("pipeline.py", "validator.py", "failure.txt")
 SECRETS = (
     "totals.get(day, 0) + amount",

@@ -48,7 +48,7 @@ class Crossing:
 
 def crossing(rates: Sequence[float], cheaper: Trials, dearer: Trials, resamples: int = RESAMPLES) -> Crossing:
     """`cheaper` and `dearer` at the lowest of the `rates`, over the same repetitions, which are drawn together with all their
-    rates and both architectures: they met the same weather, and what they have in common cancels out.
+    rates and both architectures: they met the same schedule, and what they have in common cancels out.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13: the percentile interval.
     """

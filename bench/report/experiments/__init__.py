@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from bench.analysis.frames import Run
 from bench.errors import ResultsError, nearest
-from bench.report.drawing import Picture
+from bench.render.drawing import Picture
+from bench.render.table import Table
 from bench.report.experiments import break_even, context, depth, detectability, policy, repair, validators
-from bench.report.table import Table
 
 
 @dataclass(frozen=True)

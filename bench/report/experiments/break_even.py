@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 
 from bench.analysis.experiments.break_even import BreakEven, Overtaking, Point, break_even
 from bench.analysis.frames import Run
-from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import Cell, Number, Rate, Spent, Table
 from bench.report.experiments.by_model import by_model
 from bench.report.experiments.looks import plain_log, signs_of
-from bench.report.labels import model_label, slug
-from bench.report.table import Cell, Number, Rate, Spent, Table
 
 NOTES = (
     "spent per solved task: all that the trials spent by those solved, with Fieller's 95% interval over the trials; it has no "

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from bench.analysis.experiments.context import Growth, context
 from bench.analysis.frames import Run
-from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.labels import model_label, slug, trials_in
+from bench.render.table import Cell, Estimate, Table
 from bench.report.experiments.by_model import by_model
 from bench.report.experiments.looks import joined, signs_of
-from bench.report.labels import model_label, slug, trials_in
-from bench.report.table import Cell, Estimate, Table
 
 NOTES = (
     "retry tokens of a trial, mean ± sd [95% interval]; the slope is retry tokens more by token of document",

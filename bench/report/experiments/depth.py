@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 
 from bench.analysis.experiments.depth import Lengthened, Struck, depth
 from bench.analysis.frames import Run
-from bench.report.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.labels import model_label, slug, trials_in
+from bench.render.table import Cell, Estimate, Rate, Table
 from bench.report.experiments.by_model import by_model
 from bench.report.experiments.looks import joined, signs_of
-from bench.report.labels import model_label, slug, trials_in
-from bench.report.table import Cell, Estimate, Rate, Table
 
 POSITION_NOTES = (
     "retry tokens of a trial whose fault strikes this one subtask; mean ± sd [95% interval]",

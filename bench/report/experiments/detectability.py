@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 
 from bench.analysis.experiments.detectability import ENDS, Detected, detectability
 from bench.analysis.frames import Run
-from bench.report.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
+from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import Cell, Rate, Table
 from bench.report.experiments.by_model import by_model
-from bench.report.labels import model_label, slug
-from bench.report.table import Cell, Rate, Table
 
 LOOKS: Mapping[str, Look] = dict(
     zip(

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from bench.analysis.experiments.policy import POLICIES, Failures, policies
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Ratio
-from bench.report.drawing import BLUE, PALE, Picture, finish, panels
+from bench.render.drawing import BLUE, PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import Cell, Estimate, Table
 from bench.report.experiments.by_model import by_model
-from bench.report.labels import model_label, slug
-from bench.report.table import Cell, Estimate, Table
 
 NOTES = (
     "each trial is forked where its verifier first rejected something; all policies are priced on that very failure, in tokens "

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 
 from bench.analysis.experiments.repair import Repaired, repair
 from bench.analysis.frames import Run
-from bench.report.drawing import BLUE, PALE, Picture, finish, panel_title, panels
+from bench.render.drawing import BLUE, PALE, Picture, finish, panel_title, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import Cell, Estimate, Rate, RateGap, Table
 from bench.report.experiments.by_model import by_model
 from bench.report.experiments.looks import whisker
-from bench.report.labels import model_label, slug
-from bench.report.table import Cell, Estimate, Rate, RateGap, Table
 
 NOTES = (
     "first repair: of each trial the first call after the first rejection that asks for the same output again; k/N of the "

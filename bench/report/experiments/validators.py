@@ -9,8 +9,8 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from bench.analysis.experiments.validators import Score, mutation_scores
 from bench.analysis.frames import Run
-from bench.report.drawing import BLACK, VERMILION, Picture, finish, panels
-from bench.report.table import Cell, Rate, Table
+from bench.render.drawing import BLACK, VERMILION, Picture, finish, panels
+from bench.render.table import Cell, Rate, Table
 
 NOTES = (
     "the reference outputs, corrupted; no model was asked. Shares are k/N of the mutants drawn, with Wilson's 95% interval",

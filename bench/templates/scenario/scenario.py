@@ -12,7 +12,7 @@ from pydantic import Field
 from bench.packs import PackFolder
 from bench.scenario import Answer, Context, Grade, Json, Output, Scenario, Subtask
 
-SIZES = ("paper",)
+VARIANTS = ("paper",)
 CONFIDENCE = 0.6
 
 

@@ -1,0 +1,102 @@
+"""What is claimed: sentences about results that a program can judge, as `configs/published.toml` has them.
+
+direction   by a measure, one architecture lies above another
+ratio       by a measure, one architecture is so many times another
+part        one measure is such a part of another, within one architecture
+cell        one cell of a published table
+rate        such a share of outputs, answers or trials
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from bench.analysis.arms import FAULT_FREE
+from bench.analysis.rows import TRIALS
+from bench.errors import nearest
+
+MEASURES = frozenset(name for name, kind in TRIALS.items() if kind in ("int64", "float64", "boolean")) - {"repetition"}
+"""The columns of a run's trials that a claim can be about."""
+
+
+def _known(name: object) -> object:
+    if isinstance(name, str) and name not in MEASURES:
+        raise ValueError(f"unknown measure '{name}': {nearest(name, MEASURES)}")
+    return name
+
+
+Measured = Annotated[str, BeforeValidator(_known)]
+
+
+class _Claim(BaseModel):
+    """`source`: where it is said, as paper, section or table and cell."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    sentence: str
+    source: str
+    scenario: str
+    plan: str = FAULT_FREE
+
+
+class Direction(_Claim):
+    """By `measure`, the architecture `higher` lies above `lower`."""
+
+    kind: Literal["direction"]
+    measure: Measured
+    higher: str
+    lower: str
+
+
+class Ratio(_Claim):
+    """By `measure`, the mean of architecture `of` by that of `to`; the published one follows from the published means."""
+
+    kind: Literal["ratio"]
+    measure: Measured
+    of: str
+    to: str
+
+
+class Part(_Claim):
+    """The mean of `measure` by that of `whole`, in one architecture."""
+
+    kind: Literal["part"]
+    measure: Measured
+    whole: Measured
+    architecture: str
+    published: float
+
+
+class Cell(_Claim):
+    """The mean of `measure` in one architecture; made from the published tables, never written apart."""
+
+    kind: Literal["cell"] = "cell"
+    measure: Measured
+    architecture: str
+
+
+Counted = Literal["natural_failures", "natural_failures_at", "valid_but_wrong", "wrong_answers", "silent_corruption"]
+
+
+class Rate(_Claim):
+    """A share in one architecture; `bench.analysis.claims.evidence` says of what.
+
+    subtask     natural_failures_at: the one at which they are all said to happen
+    effect      silent_corruption: that of the delivered fault, under whatever plan
+    published   None for natural failures, whose counts stand in the same file
+    """
+
+    kind: Literal["rate"]
+    counted: Counted
+    architecture: str
+    subtask: str = ""
+    effect: str = ""
+    published: float | None = Field(None, ge=0.0, le=1.0)
+
+
+Claim = Direction | Ratio | Part | Cell | Rate
+Written = Annotated[Direction | Ratio | Part | Rate, Field(discriminator="kind")]
+"""A claim that stands in the file as such."""

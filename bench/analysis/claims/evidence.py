@@ -1,0 +1,174 @@
+"""What a claim's number is made of, value by value: what is judged, and what `bench trace` shows, is this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.analysis.arms import Arm, Arms, Condition, arms_of
+from bench.analysis.claims.claim import Cell, Claim, Direction, Part, Rate, Ratio
+from bench.analysis.faults import FORM
+from bench.analysis.frames import Run
+
+OBJECTIONS = ("check", "found_wrong")
+"""Reasons for which an output of the right form is wrong; one that is merely `insufficient` is weak, not wrong."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One value: of a trial, or of one call of it. `side` tells the two values of a pair apart."""
+
+    trial: str
+    side: str
+    repetition: int
+    value: float
+    call: int | None = None
+    subtask: str = ""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why the run holds nothing to judge a claim by."""
+
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One model's part of a run; `outcomes` by trial."""
+
+    run: Run
+    arms: Arms
+    model: str
+    outcomes: Mapping[str, str]
+
+    def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
+        """The arm, if a trial of it is usable."""
+        found = self.arms.get(Condition(claim.scenario, self.model, claim.plan), {}).get(architecture)
+        if found is None:
+            return Missing(self._absent(claim, architecture))
+        if found.usable.empty:
+            return Missing(
+                f"no trial of {architecture} under plan {claim.plan} was graded: {len(found.trials)} errors or counts"
+            )
+        return found
+
+    def _absent(self, claim: Claim, architecture: str) -> str:
+        wanted = (("scenario", claim.scenario), ("fault", claim.plan), ("architecture", architecture))
+        for column, name in wanted:
+            if name not in self.run.names(column):
+                return f"the run has no {'fault plan' if column == 'fault' else column} {name}"
+        return f"the run has no trial of {architecture} under plan {claim.plan} on {claim.scenario} with this model"
+
+
+def sources_of(run: Run, arms: Arms | None = None) -> tuple[Source, ...]:
+    """One for each model of the run."""
+    known = arms_of(run) if arms is None else arms
+    outcomes = dict(zip(run.trials["trial"].tolist(), run.trials["outcome"].tolist(), strict=True))
+    return tuple(Source(run, known, model, outcomes) for model in run.names("model"))
+
+
+def evidence(source: Source, claim: Claim) -> tuple[Item, ...] | Missing:
+    """The values, in the order of the run."""
+    match claim:
+        case Direction():
+            return _measured(source, claim, (claim.higher, claim.measure), (claim.lower, claim.measure))
+        case Ratio():
+            return _measured(source, claim, (claim.of, claim.measure), (claim.to, claim.measure))
+        case Part():
+            return _part(source, claim)
+        case Cell():
+            return _measured(source, claim, (claim.architecture, claim.measure))
+        case Rate():
+            return _counted(source, claim)
+
+
+def _part(source: Source, claim: Part) -> tuple[Item, ...] | Missing:
+    arm = source.arm(claim, claim.architecture)
+    if isinstance(arm, Missing):
+        return arm
+    if not arm.usable["timing"].eq("live").all():
+        return Missing("the model's seconds were not lived through, so they are no whole that framework time is a part of")
+    return _measured(source, claim, (claim.architecture, claim.measure), (claim.architecture, claim.whole))
+
+
+def _measured(source: Source, claim: Claim, *sides: tuple[str, str]) -> tuple[Item, ...] | Missing:
+    """The values of each side: an architecture by a measure. Values that are unknown are left out."""
+    items: list[Item] = []
+    for architecture, measure in sides:
+        arm = source.arm(claim, architecture)
+        if isinstance(arm, Missing):
+            return arm
+        known = arm.usable[arm.usable[measure].notna()]
+        if known.empty:
+            return Missing(f"the run does not know {measure} of {architecture}")
+        columns = (known[name].tolist() for name in ("trial", "repetition", measure))
+        side = architecture if len({one for one, _ in sides}) > 1 else measure
+        items += [Item(trial, side, repetition, float(value)) for trial, repetition, value in zip(*columns, strict=True)]
+    return tuple(items)
+
+
+def _counted(source: Source, claim: Rate) -> tuple[Item, ...] | Missing:
+    if claim.counted == "silent_corruption":
+        return _corrupted(source, claim)
+    arm = source.arm(claim, claim.architecture)
+    if isinstance(arm, Missing):
+        return arm
+    if claim.counted == "wrong_answers":
+        answered = arm.usable[arm.usable["outcome"].isin(("solved", "wrong"))]
+        return _of_trials(answered, claim, answered["outcome"].eq("wrong")) or Missing("no trial ended with an answer")
+    return _of_outputs(_first_outputs(source.run, arm), claim)
+
+
+def _of_trials(trials: pd.DataFrame, claim: Rate, held: pd.Series[bool]) -> tuple[Item, ...]:
+    columns = (trials["trial"].tolist(), trials["repetition"].tolist(), held.tolist())
+    return tuple(
+        Item(trial, claim.counted, repetition, float(value)) for trial, repetition, value in zip(*columns, strict=True)
+    )
+
+
+def _corrupted(source: Source, claim: Rate) -> tuple[Item, ...] | Missing:
+    """Each graded trial, under whatever plan, in which a fault of this effect was delivered: was it silently corrupted?"""
+    run = source.run
+    struck = run.faults.loc[run.faults["delivered"] & run.faults["effect"].eq(claim.effect), "trial"]
+    arms = [found[claim.architecture] for condition, found in source.arms.items() if _is_of(condition, source, claim, found)]
+    trials = [arm.usable[arm.usable["trial"].isin(set(struck.tolist()))] for arm in arms]
+    items = tuple(item for one in trials for item in _of_trials(one, claim, one["silent_corruption"]))
+    return items or Missing(f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}")
+
+
+def _is_of(condition: Condition, source: Source, claim: Rate, found: Iterable[str]) -> bool:
+    return condition.scenario == claim.scenario and condition.model == source.model and claim.architecture in found
+
+
+def _first_outputs(run: Run, arm: Arm) -> pd.DataFrame:
+    """The arm's outputs of first attempts that no fault had touched, with the reason each was rejected for at last, or ''.
+
+    One output a subtask and repetition, so that none counts twice.
+    """
+    outputs = run.outputs[
+        run.outputs["trial"].isin(set(arm.usable["trial"])) & ~run.outputs["exposed"] & run.outputs["attempt"].eq(1)
+    ]
+    verdicts = run.calls[["trial", "call", "verdict"]]
+    joined = outputs.merge(verdicts, on=["trial", "call"], how="left")
+    return joined.assign(reason=joined["verdict"].str.removeprefix("rejected:"))
+
+
+def _of_outputs(outputs: pd.DataFrame, claim: Rate) -> tuple[Item, ...] | Missing:
+    """natural_failures: of all, those malformed. natural_failures_at: of those malformed, the ones of that subtask.
+    valid_but_wrong: of those known to be wrong, by form or by a check, the ones whose form was right."""
+    malformed = outputs["malformed"] | outputs["reason"].isin(FORM)
+    wrong = malformed | outputs["reason"].isin(OBJECTIONS)
+    among, held, none = {
+        "natural_failures": (wrong | True, malformed, "no output was judged"),
+        "natural_failures_at": (malformed, outputs["subtask"].eq(claim.subtask), "no output failed its schema of itself"),
+        "valid_but_wrong": (wrong, ~malformed, "no output was found wrong"),
+    }[claim.counted]
+    columns = (outputs.loc[among, name].tolist() for name in ("trial", "repetition", "call", "subtask"))
+    items = tuple(
+        Item(trial, claim.counted, repetition, float(value), call, subtask)
+        for trial, repetition, call, subtask, value in zip(*columns, held[among].tolist(), strict=True)
+    )
+    return items or Missing(none)

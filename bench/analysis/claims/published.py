@@ -1,0 +1,173 @@
+"""The paper's own figures, read from `published.toml`, each with the place where it stands."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bench.analysis.arms import FAULT_FREE
+from bench.analysis.claims.claim import Cell, Claim, Written
+from bench.errors import ConfigError
+
+FILE = Path(__file__).with_name("published.toml")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Value(_Strict):
+    """A published mean; `sd` is None where none was published."""
+
+    mean: float
+    sd: float | None = Field(None, ge=0.0)
+
+
+class Cells(BaseModel):
+    """One row of a published table: its name there, and a value by architecture."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Value] = Field(init=False)
+
+    row: str
+
+    @property
+    def values(self) -> dict[str, Value]:
+        return self.__pydantic_extra__
+
+
+class Table(_Strict):
+    number: int
+    scenario: str
+    plan: str
+    failure: str
+    note: str = ""
+    cells: dict[str, Cells]
+
+
+class NaturalFailures(_Strict):
+    """How many of a scenario's subtask executions failed their schema of themselves."""
+
+    scenario: str
+    place: str
+    failures: int = Field(ge=0)
+    executions: int = Field(ge=1)
+    note: str = ""
+
+
+class Paper(_Strict):
+    title: str
+    source: str
+    model: str
+    runs: int = Field(ge=1)
+
+
+class Judging(_Strict):
+    """How claims are judged.
+
+    tolerance   how far a mean may lie off the published one, as a part of it; of a rate, in itself
+    plan, plans the fault plan of ours that a table's cells are compared with: `plans` by measure, `plan` for all others
+    """
+
+    tolerance: float = Field(0.1, gt=0.0, lt=1.0)
+    plan: str = FAULT_FREE
+    plans: dict[str, str] = {}
+
+
+class Published(_Strict):
+    paper: Paper
+    columns: dict[str, str]
+    table: tuple[Table, ...] = ()
+    natural_failures: tuple[NaturalFailures, ...] = ()
+    judging: Judging = Judging()
+    claim: tuple[Written, ...] = ()
+
+    @model_validator(mode="after")
+    def _every_column_is_named(self) -> Published:
+        for table in self.table:
+            for measure, cells in table.cells.items():
+                for architecture in cells.values:
+                    if architecture not in self.columns:
+                        raise ValueError(f"table {table.number}, {measure}: '{architecture}' stands not in [columns]")
+        return self
+
+    @model_validator(mode="after")
+    def _every_claim_has_a_name_of_its_own(self) -> Published:
+        seen = set[str]()
+        for claim in self.claims:
+            if claim.id in seen:
+                raise ValueError(f"two claims are called '{claim.id}'")
+            seen.add(claim.id)
+        return self
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The paper's sentences, then every cell of its tables."""
+        return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
+
+    def _cells(self, table: Table) -> Iterator[Cell]:
+        for measure, cells in table.cells.items():
+            for architecture in cells.values:
+                column = self.columns[architecture]
+                yield Cell(
+                    id=f"table{table.number}.{measure}.{architecture}",
+                    sentence=f"Table {table.number}, {cells.row}, {column}",
+                    source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
+                    scenario=table.scenario,
+                    plan=self.judging.plans.get(measure, self.judging.plan),
+                    measure=measure,
+                    architecture=architecture,
+                )
+
+    def cell(self, scenario: str, measure: str, architecture: str) -> Value | None:
+        """What a published table says of this, whatever fault plan of ours it is compared with."""
+        for table in self.table:
+            cells = table.cells.get(measure)
+            if table.scenario == scenario and cells and architecture in cells.values:
+                return cells.values[architecture]
+        return None
+
+    def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedValue | None:
+        """What the paper says, where it says something; `measure` is a column of a run's trials."""
+        for table in self.table:
+            cells = table.cells.get(measure)
+            if (table.scenario, table.plan) == (scenario, plan) and cells and architecture in cells.values:
+                found = cells.values[architecture]
+                place = f"Table {table.number}, row '{cells.row}', column '{self.columns[architecture]}'"
+                return PublishedValue(found.mean, found.sd, f"{self.paper.source}, {place}")
+        return None
+
+    def table_of(self, scenario: str, plan: str) -> Table | None:
+        """The published table to stand beside this scenario under this fault plan."""
+        return next((table for table in self.table if (table.scenario, table.plan) == (scenario, plan)), None)
+
+    def natural(self, scenario: str) -> NaturalFailures | None:
+        return next((one for one in self.natural_failures if one.scenario == scenario), None)
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """`source`: paper, table, row and column."""
+
+    mean: float
+    sd: float | None
+    source: str
+
+
+def load_published(path: Path = FILE) -> Published:
+    """Raises ConfigError: no such file, no TOML, or not of this form."""
+    try:
+        written: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Published.model_validate(written)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is no TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise ConfigError(f"{path}: {place or 'the file'}: {first['msg'].removeprefix('Value error, ')}") from error

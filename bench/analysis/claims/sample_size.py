@@ -1,0 +1,65 @@
+"""How many values would decide a claim, were the truth what was found: at 5%, with a power of 80%.
+
+Spreads are taken cautiously (`statistics.required_pairs`), as a pilot's is too small about every second time. None where the
+number cannot be told: nothing to go by but one value, values without spread, or a value that lies on a bound itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from scipy import stats
+
+from bench.analysis.claims.expected import Expected
+from bench.analysis.statistics import CONFIDENCE, Mean, Share, mean_of, required_pairs
+from bench.analysis.statistics.power import POWER
+
+
+def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | None:
+    """Pairs at which a test in a family of so many can find this difference: enough for its size, and enough for the sign-flip
+    test to give a p that survives Holm's first step, 2 / 2^n <= level / family."""
+    if not difference.mean or difference.n < 2:
+        return None
+    for_any = math.ceil(math.log2(2 * family / level))
+    enough = required_pairs(difference.mean, difference)
+    return max(for_any, enough.cautious if enough else 0)
+
+
+def values_for_the_mean(mean: Mean, wanted: Expected) -> int | None:
+    """Values at which the mean can be told from the bounds of what is wanted."""
+    return _most(_cautious(None if mean.mean is None else mean.mean - bound, mean) for bound in (wanted.low, wanted.high))
+
+
+def pairs_for_the_ratio(of: Mapping[int, float], to: Mapping[int, float], wanted: Expected) -> int | None:
+    """As of a mean: a ratio differs from a bound b where `of` - b `to` differs from 0; Fieller's interval is made of that."""
+    apart = [mean_of(of[key] - bound * to[key] for key in of if key in to) for bound in (wanted.low, wanted.high)]
+    return _most(_cautious(one.mean, one) for one in apart)
+
+
+def trials_for_the_rate(share: Share, wanted: Expected) -> int | None:
+    """Trials at which Wilson's interval can be told from the bounds; 0 and 1 bound every rate, and so none.
+
+    Source: Fleiss, Statistical Methods for Rates and Proportions, 2nd edition (1981), section 2.
+    """
+    bounds = [bound for bound in (wanted.low, wanted.high) if 0 < bound < 1]
+    return _most(None if share.rate is None else _for_rate(share.rate, bound) for bound in bounds)
+
+
+def _for_rate(rate: float, bound: float) -> int | None:
+    if rate == bound:
+        return None
+    level, power = float(stats.norm.ppf((1 + CONFIDENCE) / 2)), float(stats.norm.ppf(POWER))
+    spread = level * math.sqrt(bound * (1 - bound)) + power * math.sqrt(rate * (1 - rate))
+    return max(2, math.ceil((spread / (rate - bound)) ** 2))
+
+
+def _cautious(distance: float | None, pilot: Mean) -> int | None:
+    found = required_pairs(distance, pilot) if distance else None
+    return found.cautious if found else None
+
+
+def _most(numbers: Iterable[int | None]) -> int | None:
+    """The greatest, as both bounds have to be told from; None where one cannot be."""
+    known = list(numbers)
+    return max((one for one in known if one is not None), default=None) if None not in known else None

@@ -1,0 +1,198 @@
+"""The command `bench`: what a person types. Thin: each command calls one function of the package and prints what it returns."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bench.architectures.registry import ARCHITECTURES, SYSTEMS
+from bench.cli.check import check_pack
+from bench.cli.progress import RunProgress, SoFar
+from bench.cli.results import compare, trace
+from bench.cli.scaffold import new_scenario
+from bench.cli.serve import command as serve
+from bench.cli.setup import asked_in, chosen_models, open_run, run_name, whose_replies
+from bench.errors import BenchError
+from bench.experiment.config import load_config
+from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.preview import preview
+from bench.experiment.provenance import code_digest
+from bench.experiment.runner import missing, run_matrix
+from bench.experiment.store import RunWriter
+from bench.packs import find_packs, variants_of
+from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
+from bench.runtime.effects import EFFECTS
+from bench.signals import Stop, exit_code
+
+app = typer.Typer(
+    help="Measures what a failure costs an LLM-agent architecture.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+new_app = typer.Typer(help="Begin something new.", no_args_is_help=True)
+app.add_typer(new_app, name="new")
+out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+
+Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
+
+
+@app.command("list")
+def list_(scenarios: Packs = PACKS) -> None:
+    """Show the scenarios, architectures, models and fault effects there are."""
+    out.print("scenarios")
+    for name, folder in find_packs(scenarios).items():
+        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))})")
+    out.print("architectures\n  " + "\n  ".join(ARCHITECTURES))
+    out.print("systems, as architectures over the measuring endpoint (and where each differs)")
+    for name, system in SYSTEMS.items():
+        out.print(f"  {name}{f'  needs .[{system.extra}]' if system.extra else ''}", markup=False)
+        out.print("\n".join(f"    - {limit}" for limit in system.limits), markup=False)
+    out.print("models (by config)")
+    for path in sorted(CONFIGS.glob("*.toml")):
+        if path.name != "published.toml":
+            out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
+    out.print("fault effects (and the points at which each can strike)")
+    for effect, row in EFFECTS.items():
+        out.print(f"  {effect}: {', '.join(sorted(row.points))}")
+
+
+@app.command()
+def check(packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK ...]")] = None, scenarios: Packs = PACKS) -> None:
+    """Is each pack sound? Exits with 1 where one is not."""
+    failed = 0
+    for pack in packs or list(find_packs(scenarios)):
+        for scenario, verdict in check_pack(pack, scenarios):
+            failed += verdict.problem is not None
+            out.print(f"{scenario}: {'ok' if verdict.problem is None else 'FAILED'}: {verdict.what}")
+            if verdict.problem:
+                out.print(f"    {verdict.problem}", markup=False)
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
+    model: Annotated[list[str] | None, typer.Option(help="Use this model of the config; may be given more than once.")] = None,
+    scenario: Annotated[list[str] | None, typer.Option(help="Run this scenario; may be given more than once.")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1)] = None,
+    name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
+    asked: Annotated[
+        list[str] | None,
+        typer.Option("--asked-in", help="Ask for nothing again that this run was answered; its seconds count."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
+    scenarios: Packs = PACKS,
+) -> None:
+    """Run what is missing of an experiment, and say where the results are."""
+    models, recorded = chosen_models(model or ())
+    settings = load_config(config, {"models": models, "scenarios": scenario, "repetitions": repetitions}, recorded)
+    settings = asked_in(settings, asked or ())
+    matrix = build_matrix(settings, scenarios, code_digest())
+    if dry_run:
+        _show_preview(matrix)
+        return
+    for line in whose_replies(matrix):
+        out.print(line, markup=False)
+    folder = RESULTS / (name or run_name(settings))
+    _run(matrix, open_run(out, folder, matrix, aside))
+    if then_report:
+        _report([folder], REPORTS / folder.name)
+
+
+def _run(matrix: Matrix, writer: RunWriter) -> None:
+    todo, so_far = missing(matrix.specs, writer.recorded), SoFar(matrix)
+    out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
+    try:
+        with RunProgress(out, len(todo), so_far) as progress:
+            stopped = asyncio.run(_until_stopped(matrix, writer, progress))
+    except KeyboardInterrupt:  # a second one, which waits for nothing
+        stopped = signal.SIGINT
+    finally:
+        writer.close()
+    if stopped:
+        err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
+        raise typer.Exit(exit_code(stopped))
+    out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}; next: bench report {writer.folder.name}")
+    if errors := list(so_far.errors()):
+        err.print("\n".join(errors), markup=False)
+        raise typer.Exit(1)
+
+
+async def _until_stopped(matrix: Matrix, writer: RunWriter, progress: RunProgress) -> signal.Signals | None:
+    """Run to the end, or until a signal asks to stop: which."""
+    running = asyncio.create_task(run_matrix(matrix, writer, progress.saw))
+    with Stop(running.cancel) as stop, suppress(asyncio.CancelledError):
+        await running
+    return stop.by
+
+
+def _show_preview(matrix: Matrix) -> None:
+    table = Table("scenario", "architecture", "model", "plan", "trials", "calls", "tokens", "cost", box=None)
+    for row in preview(matrix):
+        cost = "unknown" if row.cost is None else f"{row.cost:.2f}"
+        arm = (row.scenario, row.architecture, row.model, row.plan)
+        table.add_row(*arm, str(row.trials), f"{row.calls:,}", f"{row.tokens:,}", cost)
+    out.print(table)
+    out.print("Ahead of time, as if every reply but the faulted ones were right at once: a model's own failures come on top.")
+
+
+@app.command()
+def report(
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder; several: their models.")],
+    to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
+) -> None:
+    """Write tables, figures and a page from the results of a run alone, or of several runs of one experiment."""
+    folders = [folder_of(run) for run in runs]
+    _report(folders, to or REPORTS / "+".join(folder.name for folder in folders))
+
+
+def _report(folders: list[Path], target: Path) -> None:
+    # Here, because these import pandas and matplotlib, for which no other command should wait.
+    from bench.analysis.claims.published import load_published  # noqa: PLC0415
+    from bench.analysis.claims.verdicts import judge_all  # noqa: PLC0415
+    from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.analysis.merge import together  # noqa: PLC0415
+    from bench.report.claims_table import verdict_lines  # noqa: PLC0415
+    from bench.report.report import write_report  # noqa: PLC0415
+
+    run, published = together([load_run(folder) for folder in folders]), load_published()
+    judgements = judge_all(run, published)
+    written = write_report(run, target, published, judgements)
+    out.print("\n".join(verdict_lines(run, judgements)), markup=False)
+    out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
+
+
+@new_app.command("scenario")
+def scenario_(name: str, into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0]) -> None:
+    """Begin a scenario pack that passes `bench check` as it is."""
+    folder = new_scenario(name, into)
+    out.print(f"{folder} is a small pack that works; make it yours, and see: bench check {name}")
+
+
+app.command("serve")(serve)
+app.command()(compare)
+app.command()(trace)
+
+
+def main() -> None:
+    """Run the command; a user's mistake is one line on standard error and exit code 2."""
+    try:
+        app()
+    except BenchError as error:
+        err.print(f"bench: {error}", markup=False)
+        sys.exit(2)
+    except OSError as error:
+        err.print(f"bench: {error.filename or 'a file'}: {error.strerror or error}", markup=False)
+        sys.exit(2)

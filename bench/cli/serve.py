@@ -1,0 +1,107 @@
+"""The command `bench serve`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from bench.cli.progress import SoFar, calls_of
+from bench.cli.setup import chosen_models, open_run, run_name, whose_replies
+from bench.experiment.matrix import Matrix
+from bench.experiment.provenance import code_digest
+from bench.experiment.record import TrialRecord
+from bench.experiment.runner import missing
+from bench.paths import PACKS, RESULTS
+from bench.signals import exit_code
+
+if TYPE_CHECKING:
+    from bench.serve.session import Served
+
+
+def command(
+    config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
+    model: Annotated[str | None, typer.Option(help="Answer with this model of the config, or recorded:RUN.")] = None,
+    plan: Annotated[str | None, typer.Option(help="Inject this fault plan of the config.")] = None,
+    scenario: Annotated[
+        str | None, typer.Option(help="Serve this task; without one, calls are counted, nothing graded.")
+    ] = None,
+    architecture: Annotated[str, typer.Option(help="What to call the system in the results.")] = "external",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8090,
+    repetitions: Annotated[int | None, typer.Option(min=1)] = None,
+    name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,
+) -> None:
+    """Serve a model to a system of your own, in any language, and count what its failures cost it.
+
+    --model recorded:RUN answers from a recorded run: a trial's repetition n with what was recorded in repetition n, under the
+    seed of that run. A request that was not recorded is refused with 404, and its trial ends in an error.
+    """
+    # Here, because it imports aiohttp, for which no other command should wait.
+    from bench.serve.session import external_config, external_matrix, one_more, serve  # noqa: PLC0415
+
+    console, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+    models, recorded = chosen_models([model] if model else [])
+    overrides = {"models": models, "plans": plan and [plan], "scenarios": scenario and [scenario], "repetitions": repetitions}
+    settings = external_config(config, architecture, overrides, recorded)
+    folder = RESULTS / (name or run_name(settings, architecture, (scenario or "free").replace(":", "-")))
+    matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, code_digest())
+    writer, so_far = open_run(console, folder, matrix, aside), SoFar(matrix)
+    try:
+        todo = len(missing(matrix.specs, writer.recorded))
+        served = asyncio.run(
+            serve(matrix, writer, port, lambda root: _introduce(console, root, matrix, todo, folder), _watch(console, so_far))
+        )
+    finally:
+        writer.close()
+    _conclude(console, served, so_far, folder)
+    if served.stopped and scenario:
+        raise typer.Exit(exit_code(served.stopped))
+    if errors := list(so_far.errors()):
+        err.print("\n".join(errors), markup=False)
+        raise typer.Exit(1)
+
+
+def _watch(console: Console, so_far: SoFar) -> Callable[[TrialRecord], None]:
+    """Adds up the records, and says what became of each trial."""
+
+    def saw(record: TrialRecord) -> None:
+        so_far.add(record)
+        trial = f"{record.scenario} {record.plan} repetition {record.repetition}"
+        why = f" ({record.reason})" if record.reason else ""
+        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{why}", markup=False)
+
+    return saw
+
+
+def _introduce(console: Console, root: str, matrix: Matrix, todo: int, folder: Path) -> None:
+    for line in _introduction(root, matrix, todo, folder):
+        console.print(line, markup=False)
+
+
+def _introduction(root: str, matrix: Matrix, todo: int, folder: Path) -> Iterator[str]:
+    """Where it is, what answers, what is injected, where it is recorded."""
+    yield f"base_url = {root}/v1    (any key, any model name: the experiment's model and settings answer)"
+    for name, model in matrix.models.items():
+        yield f"model '{name}'" + ("" if model.timing == "live" else ", whose seconds take no real time")
+    yield from whose_replies(matrix)
+    for plan in {spec.plan.name: spec.plan for spec in matrix.specs}.values():
+        faults = [f"{fault.effect} at {fault.point} of {fault.subtask}" for fault in plan.faults]
+        yield f"plan '{plan.name}' injects {'; '.join(faults) or 'nothing'}"
+    if any(scenario.graded for scenario in matrix.scenarios.values()):
+        yield f"{todo} of {len(matrix.specs)} trials to do: GET {root}/trial, then POST {root}/trial/answer or /trial/give-up"
+    else:
+        yield "no scenario: calls are counted and nothing is graded; Ctrl-C ends the trial"
+    yield f"recorded in {folder}; Ctrl-C stops"
+
+
+def _conclude(console: Console, served: Served, so_far: SoFar, folder: Path) -> None:
+    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.ends or 'no trial was begun'}", markup=False)
+    console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}", markup=False)
+    if so_far.trials:
+        console.print(f"recorded in {folder}; next: bench report {folder.name}", markup=False)

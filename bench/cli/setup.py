@@ -1,0 +1,92 @@
+"""How a run is opened, by whichever command: the models that were named, whose replies they give, the run's name and folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench.errors import ConfigError, ResultsError
+from bench.experiment.config import Config, OpenAIEntry, RecordedEntry
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import Matrix
+from bench.experiment.recording import RECORDED, recorded_entries
+from bench.experiment.store import RunWriter, set_aside
+from bench.models.cached import CachedModel
+from bench.models.routed import answerers
+from bench.paths import folder_of
+
+Entries = dict[str, dict[str, Any]]
+"""A config's tables of models, by name."""
+
+
+def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
+    """The names of the models that these words mean, None for those of the config, and the entries of those among them that a
+    recording stands in for: `recorded:RUN` means every model of that run. Raises ResultsError where there is no such run."""
+    names, entries = list[str](), Entries()
+    for word in words:
+        run = word.removeprefix(RECORDED)
+        found = recorded_entries(folder_of(run)) if run != word else {}
+        names += found or [word]
+        entries |= found
+    return names or None, entries
+
+
+def asked_in(config: Config, runs: Sequence[str]) -> Config:
+    """The config, whose models that ask once take over what was answered in these runs.
+
+    Raises ConfigError where none asks once.
+    """
+    remembering = {
+        name: entry.model_copy(update={"asked_in": (*entry.asked_in, *map(folder_of, runs))})
+        for name, entry in config.model.items()
+        if runs and isinstance(entry, OpenAIEntry) and entry.ask_once
+    }
+    if runs and not remembering:
+        raise ConfigError("--asked-in: no model of the config has ask_once = true, so none would take a reply over")
+    return config.model_copy(update={"model": {**config.model, **remembering}})
+
+
+def run_name(config: Config, *between: str) -> str:
+    """A replay never has the name of what it replays."""
+    replayed = any(isinstance(config.model[name], RecordedEntry) for name in config.models)
+    return "-".join((config.name, *between, *config.models, *(["replay"] if replayed else [])))
+
+
+def open_run(console: Console, folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
+    """Begin the run in this folder, or go on with it, and say what was done to what lay there. `aside`: rename a folder of
+    another experiment or code; without it, that raises ResultsError."""
+    manifest = manifest_of(matrix, folder.name)
+    try:
+        writer = RunWriter(folder, manifest)
+    except ResultsError:
+        if not aside:
+            raise
+        renamed = set_aside(folder)
+        console.print(f"{folder} holds another experiment's trials, or another code's: it is now {renamed}", markup=False)
+        writer = RunWriter(folder, manifest)
+    for name in writer.repaired:
+        said = f"{folder / name}: its last line was cut short and has been removed; its trial is run again"
+        console.print(said, markup=False)
+    return writer
+
+
+def whose_replies(matrix: Matrix) -> Iterable[str]:
+    """A line for each model that gives no live model's replies, or some that an earlier run was given."""
+    return dict.fromkeys(_whose_replies(matrix))  # a model that a routed one passes requests on to may be run itself as well
+
+
+def _whose_replies(matrix: Matrix) -> Iterator[str]:
+    for name, model in matrix.models.items():
+        for one in answerers(model):
+            entry = matrix.config.model.get(one.name)
+            if isinstance(one, CachedModel) and isinstance(entry, OpenAIEntry) and entry.asked_in:
+                taken = ", ".join(run["name"] for run in one.runs)
+                said = f"was answered in {taken}, with its seconds" if taken else "nothing: no model there was asked as it is"
+                yield f"'{one.name}' takes over {'what ' if taken else ''}{said}."
+        if model.timing == "recorded":
+            yield f"REPLAY: '{name}' answers from {model.endpoint}; for another model: --model NAME, one of the config's."
+        if any(one.parameters.get("kind") == "simulated" for one in answerers(model)):
+            yield f"'{name}' is SIMULATED: it answers from the packs' references; its tokens and seconds are no model's."

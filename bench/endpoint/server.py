@@ -1,0 +1,195 @@
+"""The measuring endpoint: a endpoint served on loopback as an OpenAI-compatible API. What goes wrong on purpose is real HTTP.
+
+    /v1/chat/completions           asks for all of the endpoint's subtasks
+    /NAME+NAME/v1/chat/completions asks for these
+    /v1/models                     one model: the experiment's, whatever name the client sends
+
+    429, 500          with Retry-After where the fault has one
+    time-out          nothing comes: after the fault's seconds the connection is dropped
+    cut-off           half of the body comes, then the connection is cut
+    the model's own   429 as it came; 504 where it took too long; 502 where it failed otherwise
+    not recorded      404: a recording holds no reply to this request, and none to its repetition
+
+The client's sampling settings, seed and model name are ignored in favour of the experiment's. With a simulated or a recorded
+model the model's seconds run on the trial's clock and take no real time; the client, its back-off and its patience are real.
+The endpoint works on the trial's own event loop: a framework that blocks belongs into a thread.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from bench.endpoint import wire
+from bench.endpoint.wire import Chat, Problem
+from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, NotRecorded, RateLimited, TimedOut
+from bench.models.base import Reply
+from bench.runtime.endpoint_session import EndpointSession
+from bench.scenario import Subtask
+
+LOOPBACK = "127.0.0.1"
+LARGEST_BODY = 64 * 2**20
+LEAVE_AT_ONCE = 0.001
+"""Seconds that requests in flight are given when the endpoint ends; aiohttp takes 0 for no bound."""
+
+SHOULD_RETRY = "x-should-retry"
+"""OpenAI's clients repeat no request whose answer says `false` here: what no repetition can mend."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def host(endpoint: EndpointSession) -> AsyncIterator[str]:
+    """Serve a endpoint at a port of its own while the context lasts; a request still in flight at its end is cut short."""
+    app = web.Application(middlewares=[in_openai_style], client_max_size=LARGEST_BODY)
+    app.add_routes(routes(lambda: endpoint))
+    async with serving(app, 0) as root:
+        yield root
+
+
+@asynccontextmanager
+async def serving(app: web.Application, port: int, patience: float = LEAVE_AT_ONCE) -> AsyncIterator[str]:
+    """Serve an application on loopback, at any free port for 0; opens with its root address. At the end, requests in flight
+    are given `patience` seconds. Raises EndpointError where the port cannot be had."""
+    runner = web.AppRunner(app, handle_signals=False, access_log=None, handler_cancellation=True, shutdown_timeout=patience)
+    await runner.setup()
+    try:
+        await _listen(runner, port)
+        yield f"http://{LOOPBACK}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def _listen(runner: web.AppRunner, port: int) -> None:
+    try:
+        await web.TCPSite(runner, LOOPBACK, port).start()
+    except OSError as error:
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+        raise EndpointError(f"port {port} at {LOOPBACK} {why}; give another with --port") from error
+
+
+def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
+    """The API of the current endpoint."""
+
+    async def chat(request: web.Request) -> web.StreamResponse:
+        endpoint = current()
+        subtasks = endpoint.named(request.match_info.get("names", ""))
+        if subtasks is None:
+            raise _nothing_at(request)
+        asked = wire.chat_of(await request.read())
+        endpoint.received += 1
+        return await _answered(request, endpoint, subtasks, asked)
+
+    return [
+        web.post("/v1/chat/completions", chat),
+        web.post("/{names}/v1/chat/completions", chat),
+        web.get("/v1/models", _models),
+        web.get("/{names}/v1/models", _models),
+    ]
+
+
+@web.middleware
+async def in_openai_style(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Whatever is refused is refused with an error body as OpenAI writes it."""
+    try:
+        return await handler(request)
+    except Problem as problem:
+        return _refusal(problem)
+    except web.HTTPNotFound:
+        return _refusal(_nothing_at(request))
+    except web.HTTPException as refused:
+        return _refusal(Problem(refused.status, f"{request.method} {request.path}: {refused.reason}"))
+    except Exception as bug:  # the endpoint keeps it, and the trial ends in it
+        return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
+
+
+async def _models(_: web.Request) -> web.StreamResponse:
+    return web.json_response(
+        {"object": "list", "data": [{"id": wire.MODEL, "object": "model", "created": 0, "owned_by": "bench"}]}
+    )
+
+
+def _nothing_at(request: web.Request) -> Problem:
+    return Problem(404, f"nothing is served at {request.method} {request.path}", code="not_found")
+
+
+def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:
+    return web.json_response(problem.body, status=problem.status, headers=headers)
+
+
+async def _answered(
+    request: web.Request, endpoint: EndpointSession, subtasks: tuple[Subtask, ...], asked: Chat
+) -> web.StreamResponse:
+    number = endpoint.received
+    try:
+        reply = await endpoint.answer(subtasks, asked.messages)
+    except CallFailed as failure:
+        return await _failed(request, failure, asked, number)
+    if asked.stream:
+        return await _streamed(request, reply, asked, number)
+    return web.Response(body=wire.completion(reply, number), content_type="application/json")
+
+
+async def _streamed(request: web.Request, reply: Reply, asked: Chat, number: int) -> web.StreamResponse:
+    response = await _event_stream(request)
+    for chunk in wire.chunks(reply, number, asked.include_usage):
+        await response.write(chunk)
+    return response
+
+
+async def _event_stream(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+    await response.prepare(request)
+    return response
+
+
+async def _failed(request: web.Request, failure: CallFailed, asked: Chat, number: int) -> web.StreamResponse:
+    if isinstance(failure, CutOff):
+        return await (_cut_stream if asked.stream else _cut_body)(request, failure.partial, number)
+    if isinstance(failure, TimedOut) and failure.injected:
+        return _hung_up(request, web.Response())
+    return _refused(failure)
+
+
+async def _cut_body(request: web.Request, partial: str, number: int) -> web.StreamResponse:
+    sent = wire.broken_off(partial, number)
+    response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
+    await response.prepare(request)
+    await response.write(sent)
+    return _hung_up(request, response)
+
+
+async def _cut_stream(request: web.Request, partial: str, number: int) -> web.StreamResponse:
+    response = await _event_stream(request)
+    for chunk in wire.opening_chunks(partial, number):
+        await response.write(chunk)
+    return _hung_up(request, response)
+
+
+def _hung_up(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+    """Close the connection once what was written is sent; aiohttp then drops what it would still write of the response."""
+    if request.transport is not None:
+        request.transport.close()
+    return response
+
+
+def _refused(failure: CallFailed) -> web.StreamResponse:
+    """The status of a failure."""
+    headers = {} if failure.retry_after is None else {"Retry-After": f"{failure.retry_after:g}"}
+    if not failure.passing:
+        headers[SHOULD_RETRY] = "false"
+    return _refusal(_problem_of(failure), **headers)
+
+
+def _problem_of(failure: CallFailed) -> Problem:
+    if isinstance(failure, RateLimited):
+        return Problem(429, failure.detail, "rate_limit_error", code="rate_limit_exceeded")
+    if isinstance(failure, TimedOut):
+        return Problem(504, failure.detail, "server_error", code=failure.kind)
+    if isinstance(failure, NotRecorded):  # a status that no client takes for a passing one
+        return Problem(404, failure.detail, code=failure.kind)
+    kind = "upstream_error" if isinstance(failure, BadAnswer) else "server_error"
+    return Problem(500 if failure.injected else 502, failure.detail, kind, code=failure.kind)

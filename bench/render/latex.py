@@ -1,0 +1,134 @@
+"""A table in LaTeX, with booktabs: no wider than the page, and no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+
+from bench.render.table import Table
+
+CELL = 45
+"""Characters after which a cell is broken into lines."""
+
+UPRIGHT = 150
+"""Characters in a row that can still be read when shrunk to an upright page's width; a wider table lies on its side."""
+
+READABLE = 300
+"""Characters in a row that can be read on a page on its side; a wider table is parted into columns that fit."""
+
+LINES = 36
+"""Of one part of a table; a longer one is continued on the next page."""
+
+BREAKING = r">{\raggedright\arraybackslash}p{5.5cm}"
+SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+CONTINUED = r"\addtocounter{table}{-1}"
+"""A part that goes on with a table has its number."""
+
+PREAMBLE = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage[margin=2cm]{geometry}
+\usepackage{array,booktabs,graphicx,pdflscape,textcomp}
+"""
+
+_LATEX: Mapping[str, str] = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_\allowbreak{}",
+    "{": r"\{",
+    "}": r"\}",
+    "|": r"\textbar{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "−": r"$-$",
+    "×": r"$\times$",
+    "–": "--",
+}
+
+
+def latex(table: Table) -> str:
+    """Table environments for a document with `PREAMBLE`'s packages: no wider than the page, and no longer.
+
+    Columns of which too many stand side by side are parted, and each part has the columns that say what a row is of.
+    """
+    table = table.shortened()
+    texts = table.texts()
+    longest = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
+    widths = [min(length, CELL) + 2 for length in longest]
+    parts = [(places, rows) for places in _across(widths, _names(table)) for rows in _down(texts)]
+    kinds = [BREAKING if length > CELL else "l" for length in longest]
+    written = "\n".join(
+        _part(table, places, kinds, [table.columns, *rows], first=number == 0) for number, (places, rows) in enumerate(parts)
+    )
+    return f"\\begin{{landscape}}\n{written}\\end{{landscape}}\n" if sum(widths) > UPRIGHT else written
+
+
+def _names(table: Table) -> int:
+    """How many columns, counted from the first, hold nothing but words: they say what a row is of."""
+    columns = zip(*table.rows, strict=True) if table.rows else ()
+    worded = sum(1 for _ in takewhile(lambda cells: all(isinstance(cell, str) for cell in cells), columns))
+    return min(worded, len(table.columns) - 1)
+
+
+def _across(widths: Sequence[int], names: int) -> list[list[int]]:
+    """The places of the columns of each part: the names in all of them, the others in order and shared out as evenly as the
+    fewest parts that can be read allow."""
+    fewest = len(_filled(widths, names, READABLE))
+    return next(parts for limit in range(READABLE + 1) if len(parts := _filled(widths, names, limit)) == fewest)
+
+
+def _filled(widths: Sequence[int], names: int, limit: int) -> list[list[int]]:
+    """As many columns in each part as stay within this limit, but one at least."""
+    parts = [list(range(names))]
+    for place in range(names, len(widths)):
+        if len(parts[-1]) > names and sum(widths[one] for one in parts[-1]) + widths[place] > limit:
+            parts.append(list(range(names)))
+        parts[-1].append(place)
+    return parts
+
+
+def _down(rows: list[list[str]]) -> list[list[list[str]]]:
+    """The rows in order, in parts of at most LINES lines; one part at least."""
+    parts: list[list[list[str]]] = [[]]
+    lines = 0
+    for row in rows:
+        lines += max(-(-len(text) // CELL) for text in row)
+        if lines > LINES and parts[-1]:
+            parts.append([])
+            lines = 0
+        parts[-1].append(row)
+    return parts
+
+
+def _part(table: Table, places: Sequence[int], kinds: Sequence[str], rows: Sequence[Sequence[str]], first: bool) -> str:
+    """One table environment, of these columns of a head and its rows. The notes stand below the first, where the label is."""
+    head, *body = [_row([row[place] for place in places]) for row in rows]
+    title = escape_latex(table.title)
+    begun = rf"\caption{{{title}}}\label{{tab:{table.name}}}" if first else CONTINUED + rf"\caption{{{title} (continued)}}"
+    lines = [r"\begin{table}[p]", r"\centering", begun]
+    lines += [SHRUNK, rf"\begin{{tabular}}{{{''.join(kinds[place] for place in places)}}}"]
+    lines += [r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"]
+    lines += [rf"\par\raggedright\footnotesize {escape_latex(note)}" for note in table.notes if first]
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def latex_document(title: str, warnings: Iterable[str], tables: Iterable[Table]) -> str:
+    """A document of all these tables, each read from its own file beside it, after what must be known before any number."""
+    words = [rf"\section*{{{escape_latex(title)}}}", *(escape_latex(warning) + r"\par" for warning in warnings), r"\clearpage"]
+    lines = [rf"\input{{{table.name}.tex}}" + "\n" + r"\clearpage" for table in tables]
+    return PREAMBLE + "\n".join([r"\begin{document}", *words, *lines, r"\end{document}"]) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def _row(texts: Sequence[str]) -> str:
+    # Braces keep a cell that begins with a bracket or a star from being read as an argument of the line break before it.
+    cells = [f"{{{cell}}}" if cell[:1] in ("[", "*") else cell for cell in map(escape_latex, texts)]
+    return " & ".join(cells) + r" \\"

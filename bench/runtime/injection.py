@@ -1,0 +1,102 @@
+"""Where content faults strike: what a subtask is given to read, its part of a reply, what is written to the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from bench.models.base import Reply
+from bench.runtime.caller import Corrupted
+from bench.runtime.effects import EFFECTS, Target
+from bench.runtime.faults import Due, FaultSchedule, Receipt
+from bench.runtime.proposal import Part, Pieces
+from bench.runtime.state import State
+from bench.runtime.verification import Unreadable
+from bench.scenario import Json, Subtask, Task
+
+
+class Injection:
+    """Applies the content faults of one trial. `wrong_outputs` are each subtask's plausible wrong outputs."""
+
+    def __init__(self, task: Task, state: State, schedule: FaultSchedule, wrong_outputs: Mapping[str, Sequence[Json]]):
+        self._task, self._state, self._schedule, self._wrong_outputs = task, state, schedule, wrong_outputs
+
+    def read(
+        self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int
+    ) -> tuple[dict[str, str], tuple[Receipt, ...]]:
+        """The inputs as the faults at point `input` leave them. An input that is made within the call itself is not exposed.
+
+        Where subtasks share a call they share its inputs: an effect strikes an input once, for all whose fault it is. The call
+        that carries the receipts is not known yet: it is that one of the tries to which a reply comes.
+        """
+        receipts, struck = list[Receipt](), set[tuple[str, str]]()
+        for due in self._schedule.due("input", _names(subtasks), attempt):
+            name, effect = self._struck_input(due), due.fault.effect
+            if name not in inputs:
+                continue
+            receipt = self._schedule.plan(due, None)
+            receipts.append(receipt)
+            if (name, effect) in struck:
+                receipt.enter("delivered", f"input {name}")
+            else:
+                inputs = {**inputs, name: self._strike(receipt, self._input_target(name, inputs[name]), f"input {name}")}
+                if "delivered" in receipt.stages:
+                    struck.add((name, effect))
+        return inputs, tuple(receipts)
+
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], attempt: int, call: int) -> Corrupted:
+        """The reply as the faults at point `output` leave it, each striking its subtask's part.
+
+        The last part is struck first: what an earlier part's fault then cuts off has had its own.
+        """
+        dues = self._schedule.due("output", _names(subtasks), attempt)
+        if not dues:
+            return Corrupted(reply.text)
+        pieces, receipts = Pieces(reply.text, reply.finish, subtasks), []
+        for due in reversed(dues):
+            receipt = self._schedule.plan(due, call)
+            part = pieces.part(due.subtask)
+            target = self._target(due.subtask, part) if part else Target("")
+            changed = self._strike(receipt, target, f"reply to call {call}")
+            if changed != target.text:
+                pieces.put(due.subtask, changed, EFFECTS[due.fault.effect].ends_reply)
+            receipts.append(receipt)
+        return Corrupted(pieces.text, tuple(receipts))
+
+    def write(self, subtask: Subtask, part: Part, attempt: int, call: int) -> tuple[str, tuple[Receipt, ...]]:
+        """The text that is really written to the state: what was to be written, as the faults at point `state` leave it."""
+        text, receipts = part.text, []
+        for due in self._schedule.due("state", [subtask.name], attempt):
+            receipt = self._schedule.plan(due, call)
+            text = self._strike(receipt, self._target(subtask.name, Part(text, part.value)), f"state {subtask.name}")
+            receipts.append(receipt)
+        return text, tuple(receipts)
+
+    def _struck_input(self, due: Due) -> str:
+        """Drawn among all that the subtask reads, seen by this call or not, so that the draw is every architecture's."""
+        needs_json = EFFECTS[due.fault.effect].needs_json
+        reads = [name for name in self._task.subtask(due.subtask).reads if not (needs_json and name in self._task.documents)]
+        return due.draw.choice(reads) if reads else ""
+
+    def _input_target(self, name: str, text: str) -> Target:
+        version = self._state.current(name)
+        return self._target(name, Part(text, version.value)) if version else Target(text)
+
+    def _target(self, subtask: str, part: Part) -> Target:
+        current = self._state.current(subtask)
+        earlier = self._state.previous(subtask) if current and current.text == part.text else current
+        schema, wrong_outputs = self._task.subtask(subtask).output, self._wrong_outputs.get(subtask, ())
+        value = None if isinstance(part.value, Unreadable) else part.value
+        return Target(part.text, value, schema, earlier.text if earlier else None, wrong_outputs)
+
+    def _strike(self, receipt: Receipt, target: Target, where: str) -> str:
+        strike = EFFECTS[receipt.due.fault.effect].strike
+        changed = strike(target, receipt.due.draw) if strike and target.text else None
+        if changed is None or changed == target.text:
+            receipt.enter("moot", f"{where} could not carry it")
+            return target.text
+        receipt.enter("delivered", where)
+        return changed
+
+
+def _names(subtasks: Iterable[Subtask]) -> list[str]:
+    return [subtask.name for subtask in subtasks]

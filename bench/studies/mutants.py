@@ -1,0 +1,124 @@
+"""How good are a pack's validators? The reference outputs, corrupted on purpose, are held against schema and checks.
+
+No model is asked: what is measured is the verifier alone. A mutant that it accepts *survives*; whether that does harm the
+grader says of the reference answer with the mutant in its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+from bench.runtime.effects import EFFECTS, Effect, Target, dump
+from bench.runtime.proposal import parts_of
+from bench.runtime.verification import Rejected, Verdict, insufficient, judge
+from bench.scenario import Json, Output, Scenario, Subtask
+from bench.seeding import draw_for
+
+DRAWS = 100
+"""Mutants of each subtask's output by each effect; the same one may be drawn more than once."""
+MOST, LONGEST = 3, 60
+"""Changes of a mutant that are kept, and characters of each value."""
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A mutant that schema and checks accept: what it changed, and how often it was drawn.
+
+    too_weak   why it is not sufficient, in an architecture that asks this; "" where it is
+    harmless   whether the reference answer with this output in its place is graded correct
+    """
+
+    change: str
+    times: int
+    too_weak: str
+    harmless: bool
+
+
+@dataclass(frozen=True)
+class Mutants:
+    """The mutants of one subtask's output by one effect. `made`: those that differ from the reference; an effect that cannot
+    strike this output makes none. `caught`: how many were rejected, by reason."""
+
+    scenario: str
+    subtask: str
+    effect: str
+    made: int
+    caught: dict[str, int]
+    survivors: tuple[Survivor, ...]
+
+
+def mutants_of(scenarios: Iterable[Scenario], seed: int, draws: int = DRAWS) -> list[dict[str, Any]]:
+    """The mutants of every subtask by every content effect, as a manifest keeps them. The same seed gives the same ones."""
+    effects = {name: effect for name, effect in EFFECTS.items() if effect.strike and effect.points != {"call"}}
+    return [
+        asdict(_mutants(scenario, subtask, name, effect, seed, draws))
+        for scenario in scenarios
+        if scenario.graded
+        for subtask in scenario.task.subtasks
+        for name, effect in effects.items()
+    ]
+
+
+def _mutants(scenario: Scenario, subtask: Subtask, name: str, effect: Effect, seed: int, draws: int) -> Mutants:
+    place = (seed, "mutant", scenario.name, subtask.name, name)
+    texts = Counter(
+        text for number in range(draws) if (text := _mutant(scenario, subtask, effect, draw_for(*place, number))) is not None
+    )
+    caught: Counter[str] = Counter()
+    survivors = []
+    for text, times in texts.items():
+        verdict = _verdict(scenario, subtask, text)
+        if isinstance(verdict, Rejected):
+            caught[verdict.reason] += times
+        else:
+            survivors.append(_survivor(scenario, subtask, text, times, verdict))
+    return Mutants(scenario.name, subtask.name, name, sum(texts.values()), dict(caught), tuple(survivors))
+
+
+def _mutant(scenario: Scenario, subtask: Subtask, effect: Effect, draw: Random) -> str | None:
+    value = scenario.reference[subtask.name]
+    target = Target(dump(value), value, subtask.output, None, scenario.wrong_outputs.get(subtask.name, ()))
+    return effect.strike(target, draw) if effect.strike else None
+
+
+def _verdict(scenario: Scenario, subtask: Subtask, text: str) -> Verdict:
+    """As of a reply with this text, all that the subtask reads being as in the reference."""
+    task, reference = scenario.task, scenario.reference
+    earlier = {name: task.subtask(name).output.model_validate(reference[name]) for name in subtask.reads if name in reference}
+    values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
+    return judge([subtask], values, task.documents, earlier)[subtask.name]
+
+
+def _survivor(scenario: Scenario, subtask: Subtask, text: str, times: int, output: Output) -> Survivor:
+    weak = insufficient(subtask, output)
+    value = json.loads(text)
+    grade = scenario.grade_outputs({**scenario.reference, subtask.name: value})
+    changes = list(_changes(scenario.reference[subtask.name], value))
+    more = f"; and {len(changes) - MOST} more" if len(changes) > MOST else ""
+    return Survivor("; ".join(changes[:MOST]) + more, times, weak.detail if weak else "", grade.correct)
+
+
+def _changes(before: Json, after: Json, path: str = "") -> Iterator[str]:
+    """Each value that differs, with its place."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys([*before, *after]):
+            if before.get(name) != after.get(name):
+                yield from _changes(before.get(name), after.get(name), f"{path}.{name}" if path else name)
+    elif isinstance(before, list) and isinstance(after, list):
+        if len(before) != len(after):
+            yield f"{path}: {len(before)} items -> {len(after)}"
+        for place, (one, other) in enumerate(zip(before, after, strict=False)):
+            if one != other:
+                yield from _changes(one, other, f"{path}[{place}]")
+    else:
+        yield f"{path}: {_short(before)} -> {_short(after)}"
+
+
+def _short(value: Json) -> str:
+    text = dump(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

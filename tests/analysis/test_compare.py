@@ -1,0 +1,246 @@
+"""A run is worse than another, no worse, or neither can be said; and runs that are no twins are not compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import called, edit_manifest, experiment, fault, run_of, smooth, trial, write_run
+
+import bench
+from bench.analysis.compare import MEASURES, Comparison, compare
+from bench.cli import main as cli
+from bench.errors import ResultsError
+from bench.experiment.record import Outcome, TrialRecord
+from bench.runtime.events import Event
+
+OUTCOMES: dict[str, Outcome] = {"s": "solved", "w": "wrong", "e": "error", "u": "ungraded"}
+
+
+def spending(tokens: int) -> list[Event]:
+    return [*smooth()[:-1], called(3, "b", tokens=(tokens - 240, 0), cause="retry"), smooth()[-1]]
+
+
+def runs(tokens: Sequence[int], outcomes: str = "", **values: Any) -> list[TrialRecord]:
+    """One arm's trials, spending these tokens and ending as these letters say."""
+    ended = outcomes or "s" * len(tokens)
+    return [
+        trial("static", "none", place, OUTCOMES[end], spending(spent), **values)
+        for place, (spent, end) in enumerate(zip(tokens, ended, strict=True), 1)
+    ]
+
+
+BEFORE = [1000, 1020, 980, 1010, 990, 1005, 995, 1000]
+SAME = [1001, 1019, 981, 1009, 991, 1004, 996, 999]
+DEARER = [1200, 1230, 1170, 1205, 1190, 1210, 1195, 1200]
+A_LITTLE_DEARER = [one + more for one, more in zip(BEFORE, [20, 90, 30, 80, 40, 70, 50, 60], strict=True)]
+"""Dearer for certain, by 35 to 75: whether by more than the margin of 50 cannot be told."""
+WILD = [500, 1800, 700, 1600, 900, 1300, 400, 1500]
+
+
+def compared(folder: Path, one: list[TrialRecord], two: list[TrialRecord], *measures: Any, **options: Any) -> Comparison:
+    first, second = run_of(folder / "one", one), run_of(folder / "two", two)
+    return compare(first, second, options.pop("margin", 0.05), measures or MEASURES, **options)
+
+
+def verdicts(found: Comparison) -> dict[str, str]:
+    return {row.measure: row.verdict for row in found.rows}
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [
+        (SAME, "no worse"),
+        (DEARER, "worse"),
+        (WILD, "inconclusive"),
+        (A_LITTLE_DEARER, "inconclusive"),
+        ([one - 200 for one in BEFORE], "no worse"),
+    ],
+)
+def test_tokens_are_judged_by_the_interval_of_their_paired_difference(tmp_path: Path, after: list[int], verdict: str) -> None:
+    assert compared(tmp_path, runs(BEFORE), runs(after), "tokens").verdict == verdict
+
+
+def test_the_two_runs_swapped_swap_the_verdict(tmp_path: Path) -> None:
+    assert compared(tmp_path / "a", runs(DEARER), runs(BEFORE), "tokens").verdict == "no worse"
+    assert compared(tmp_path / "b", runs(BEFORE), runs(DEARER), "tokens").verdict == "worse"
+
+
+def test_the_margin_is_a_share_of_the_first_runs_mean(tmp_path: Path) -> None:
+    found = compared(tmp_path / "a", runs(BEFORE), runs(DEARER), "tokens", margin=0.25)
+    assert found.verdict == "no worse"
+    assert found.rows[0].margin == pytest.approx(250)
+    assert compared(tmp_path / "b", runs(BEFORE), runs(DEARER), "tokens", margin=0.0).verdict == "worse"
+
+
+def test_seconds_are_those_on_the_clock_not_this_machines(tmp_path: Path) -> None:
+    slower = [replace(one, framework_seconds=9.0) for one in runs(BEFORE)]
+    assert compared(tmp_path / "a", runs(BEFORE), slower, "seconds").verdict == "no worse"
+    waiting = [replace(one, waiting_seconds=3.0 + 0.01 * one.repetition) for one in runs(BEFORE)]
+    assert compared(tmp_path / "b", runs(BEFORE), waiting, "seconds").verdict == "worse"
+
+
+def test_solved_needs_many_pairs_to_be_no_worse_and_few_to_be_worse(tmp_path: Path) -> None:
+    many, few = [300] * 60, [300] * 8
+    changed = [*many[:-1], 301]
+    assert compared(tmp_path / "a", runs(many), runs(changed), "solved").verdict == "no worse"
+    assert compared(tmp_path / "b", runs(few), runs([*few[:-1], 301]), "solved").verdict == "inconclusive"
+    assert compared(tmp_path / "c", runs(few), runs(few, "w" * 8), "solved").verdict == "worse"
+
+
+def test_errors_count_against_being_no_worse_and_against_being_worse(tmp_path: Path) -> None:
+    many = [300] * 60
+    assert compared(tmp_path / "a", runs(many), runs(many, "s" * 40 + "e" * 20), "solved").verdict == "inconclusive"
+    assert compared(tmp_path / "b", runs([300] * 8), runs([300] * 8, "e" * 8), "solved").verdict == "inconclusive"
+
+
+def test_one_arm_that_is_worse_makes_the_run_worse(tmp_path: Path) -> None:
+    mono = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(BEFORE)]
+    found = compared(tmp_path, [*runs(BEFORE), *mono], [*runs(DEARER), *mono], "tokens")
+    assert found.verdict == "worse"
+    assert {row.architecture: row.verdict for row in found.rows} == {"static": "worse", "monolithic": "no worse"}
+
+
+def test_a_run_against_itself_is_no_worse_whatever_it_holds(tmp_path: Path) -> None:
+    for number, records in enumerate((experiment(), runs(WILD, "swsswwss"), runs([300]), runs([300, 400], "se"))):
+        assert compared(tmp_path / str(number), records, records).verdict == "no worse", number
+
+
+def test_one_pair_that_differs_and_errors_alone_decide_nothing(tmp_path: Path) -> None:
+    assert set(verdicts(compared(tmp_path / "a", runs([300]), runs([900]), "tokens")).values()) == {"inconclusive"}
+    failed = runs([300, 300], "ee")
+    assert set(verdicts(compared(tmp_path / "b", failed, failed)).values()) == {"inconclusive"}
+    counted = runs([300, 310], "uu")
+    assert verdicts(compared(tmp_path / "c", counted, counted))["solved"] == "inconclusive"
+
+
+def test_what_would_decide_is_said(tmp_path: Path) -> None:
+    [row] = compared(tmp_path, runs(BEFORE), runs(WILD), "tokens").rows
+    assert row.needed is not None and row.needed > row.pairs == 8
+
+
+# What is no twin
+
+
+def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match=r"differ in repetitions \(8 \| 6\): --shared"):
+        compared(tmp_path / "a", runs(BEFORE), runs(SAME[:6]))
+    found = compared(tmp_path / "b", runs(BEFORE), runs(SAME[:6]), "tokens", narrow=True)
+    assert (found.rows[0].pairs, found.rows[0].unpaired) == (6, 0)
+    assert found.rows[0].before == pytest.approx(sum(BEFORE[:6]) / 6)
+    assert any("repetitions" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"scenario": "other"}, r"packs \(demo \| other\)"),
+        ({"model": "n"}, r"models \(m \| n\)"),
+    ],
+)
+def test_runs_that_share_nothing_are_refused_even_then(tmp_path: Path, values: dict[str, str], said: str) -> None:
+    for narrow in (False, True):
+        with pytest.raises(ResultsError, match=said):
+            compared(tmp_path / str(narrow), runs(BEFORE), runs(BEFORE, **values), narrow=narrow)
+
+
+def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path) -> None:
+    one, two = (write_run(tmp_path / name, experiment(plans=("none", "paper"))) for name in ("one", "two"))
+    config = bench.load_run(two).manifest["config"]
+    edit_manifest(two, config={**config, "plan": {**config["plan"], "paper": {"faults": ["another"]}}})
+    with pytest.raises(ResultsError, match="what the fault plan paper does"):
+        compare(bench.load_run(one), bench.load_run(two), 0.05)
+    found = compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
+    assert {row.condition.plan for row in found.rows} == {"none"}
+    edit_manifest(two, config=config, scenarios={"demo": {"digest": "another"}})
+    with pytest.raises(ResultsError, match="share no trial: they differ in the version of the pack demo"):
+        compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
+
+
+@pytest.mark.parametrize(("changes", "said"), [({"seed": 8}, "the seed"), ({}, "the ruler")])
+def test_another_seed_or_ruler_makes_no_twins(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
+    config = bench.load_run(two).manifest["config"]
+    edit_manifest(two, config={**config, **changes}, **({} if changes else {"ruler": "another"}))
+    with pytest.raises(ResultsError, match=said):
+        compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
+
+
+def test_settings_and_code_may_be_what_is_compared_and_are_said(tmp_path: Path) -> None:
+    one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
+    config = bench.load_run(two).manifest["config"]
+    edit_manifest(two, config={**config, "repair": "none"}, code={"digest": "newer"})
+    notes = compare(bench.load_run(one), bench.load_run(two), 0.05).notes
+    assert notes == ("part of what is compared: the config's repair", "part of what is compared: the code")
+
+
+def test_a_run_without_receipts_is_not_compared(tmp_path: Path) -> None:
+    broken = [trial(plan="paper", events=[*fault("planned"), *smooth()])]
+    with pytest.raises(ResultsError, match="reports no numbers"):
+        compared(tmp_path, broken, broken)
+
+
+# The command
+
+
+def run_command(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """What the shell would see."""
+    monkeypatch.setattr("sys.argv", ["bench", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def test_each_verdict_has_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, tokens in (("before", BEFORE), ("same", SAME), ("dearer", DEARER), ("wild", WILD), ("few", SAME[:3])):
+        write_run(tmp_path / "results" / name, runs(tokens))
+    said = ("compare", "--measure", "tokens", "before")
+    assert run_command(monkeypatch, *said, "same") == 0
+    assert run_command(monkeypatch, "compare", "before", "before") == 0
+    assert run_command(monkeypatch, *said, "dearer") == 1
+    assert run_command(monkeypatch, *said, "wild") == 3
+    capsys.readouterr()
+    assert run_command(monkeypatch, *said, "few") == 2
+    assert run_command(monkeypatch, *said, "nowhere") == 2
+    assert run_command(monkeypatch, "compare", "--measure", "tokns", "before", "same") == 2
+    out, err = capsys.readouterr()
+    assert out == "" and len(err.splitlines()) == 3 and "did you mean 'tokens'" in err
+    assert run_command(monkeypatch, *said, "few", "--shared") in (0, 3)
+
+
+def test_the_json_says_what_the_table_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = (str(write_run(tmp_path / name, runs(tokens))) for name, tokens in (("a", BEFORE), ("b", DEARER)))
+    assert run_command(monkeypatch, "compare", one, two, "--json", "--margin", "0.1") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["margin"]) == ("worse", 0.1)
+    [tokens] = [row for row in found["rows"] if row["measure"] == "tokens"]
+    assert tokens["difference"] == pytest.approx(200) and tokens["low"] > 100 and tokens["verdict"] == "worse"
+    assert run_command(monkeypatch, "compare", one, two) == 1
+    shown = capsys.readouterr().out
+    assert "| tokens | 1000 | 1200 | 200 [" in shown and "m (SIMULATED)" in shown and shown.endswith("b against a: worse\n")
+
+
+def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(write_run(tmp_path / "run", [trial("static", "none", i, scenario="k8s_oomkill") for i in (1, 2)]))
+    assert run_command(monkeypatch, "trace", folder, "table2.calls.static") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  static-none-1-k8s_oomkill-m  k8s_oomkill static none repetition 1: solved  calls = 2" in lines
+    assert lines.count("    call 2  b  attempt 1 try 1  first  useful  100 in, 20 out  accepted") == 2
+    assert run_command(monkeypatch, "trace", folder, "table1.calls.static") == 0
+    assert "not measured" in capsys.readouterr().out
+    assert run_command(monkeypatch, "trace", folder, "table2.call.static") == 2
+    assert "did you mean 'table2.calls.static'" in capsys.readouterr().err

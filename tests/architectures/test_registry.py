@@ -1,0 +1,35 @@
+"""An architecture is found by its name or by its import path, and refused in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.architectures.registry import ARCHITECTURES, load_architecture
+from bench.architectures.static import static
+from bench.errors import ConfigError
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_registered_architecture_loads_under_its_own_name(name: str) -> None:
+    assert getattr(load_architecture(name), "__name__", "") == name
+
+
+def test_any_other_loads_by_its_import_path() -> None:
+    assert load_architecture("bench.architectures.static:static") is static
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("statik", "unknown architecture 'statik'; did you mean 'static'?"),
+        ("bench.nowhere:run", "architecture 'bench.nowhere:run' cannot be imported: No module named 'bench.nowhere'"),
+        (
+            "bench.seeding:run",
+            "architecture 'bench.seeding:run' cannot be imported: module 'bench.seeding' has no attribute 'run'",
+        ),
+    ],
+)
+def test_an_unknown_one_is_refused(name: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_architecture(name)
+    assert str(refused.value) == said

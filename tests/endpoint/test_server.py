@@ -1,0 +1,380 @@
+"""The measuring endpoint under real clients: what goes wrong is real HTTP, and every request stands in the account once.
+
+`endpoint` runs one trial whose architecture is the test's own: a client at a endpoint for the subtask `gather`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from openai.types.chat import ChatCompletionUserMessageParam
+from scripted_model import Line, ScriptedModel
+from trials import TINY, Fault, events, matrix_of, run_all, with_model
+
+from bench.analysis import ledger
+from bench.endpoint.server import host
+from bench.errors import BadAnswer, CallFailed, NotRecorded, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.experiment.trial import TrialResult
+from bench.models.base import Reply, Request, Usage
+from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.events import Called, Waited
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+GATHER = TINY.task.subtask("gather")
+HELLO: ChatCompletionUserMessageParam = {"role": "user", "content": "hello"}
+OTHER: ChatCompletionUserMessageParam = {"role": "user", "content": "something else"}
+ANSWER = Reply(json.dumps(TINY.reference["gather"]), usage=Usage(7, 5))
+
+Client = Callable[[EndpointSession], Awaitable[None]]
+Trial = Callable[..., TrialResult]
+
+
+def fault(effect: str, seconds: float = 0.0) -> Fault:
+    return {"point": "call", "effect": effect, "subtask": "gather", "attempts": [1], "seconds": seconds}
+
+
+@pytest.fixture
+def endpoint() -> Trial:
+    """Runs a client at a endpoint, then gives up, unless an exception came first."""
+
+    def run(
+        client: Client,
+        faults: Sequence[Fault] = (),
+        script: Sequence[Line] = (),
+        seconds: Callable[[Request], float] | None = None,
+    ) -> TrialResult:
+        async def architecture(_: Task, workbench: Workbench) -> None:
+            async with workbench.endpoint(GATHER) as endpoint:
+                try:
+                    await client(endpoint)
+                except AssertionError as error:
+                    wrong.append(error)
+                finally:
+                    counts.append(endpoint)
+
+        counts: list[EndpointSession] = []
+        wrong: list[AssertionError] = []
+        matrix = matrix_of(plans={"plan": faults} if faults else None, architectures=["static"])
+        matrix = replace(matrix, architectures={"static": architecture}, host=host)
+        model = ScriptedModel(TINY.reference, {"gather": list(script)}, seconds or (lambda _: 0.0))
+        if seconds:
+            model.timing = "live"
+        [result] = run_all(with_model(matrix, model))
+        for error in wrong:  # an exception in a trial is an outcome, a test's is not
+            raise error
+        if not result.record.reason.endswith("a bug"):
+            assert [endpoint.received for endpoint in counts] == [len(events(result, Called))]
+        entries = ledger.book(result.record.events)
+        assert ledger.imbalance(entries, result.record.tokens) is None
+        return result
+
+    return run
+
+
+def client_at(endpoint: EndpointSession, **options: Any) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=endpoint.base_url(), api_key="any", **options)
+
+
+async def ask(endpoint: EndpointSession, **options: Any) -> str:
+    async with client_at(endpoint, **options) as client:
+        reply = await client.chat.completions.create(model="any", messages=[HELLO])
+    return reply.choices[0].message.content or ""
+
+
+async def post(endpoint: EndpointSession, content: bytes, path: str = "/v1/chat/completions") -> httpx2.Response:
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        return await client.post(endpoint.root + path, content=content)
+
+
+def tries(result: TrialResult) -> list[tuple[int, int, str, str | None]]:
+    return [(call.attempt, call.try_, call.cause, call.failure) for call in events(result, Called)]
+
+
+def test_an_async_and_a_sync_client_get_the_reply(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        def in_a_thread() -> str | None:
+            with openai.OpenAI(base_url=endpoint.base_url(GATHER), api_key="any") as sync:
+                return sync.chat.completions.create(model="any", messages=[OTHER]).choices[0].message.content
+
+        assert await ask(endpoint) == ANSWER.text
+        assert await asyncio.to_thread(in_a_thread) == ANSWER.text
+
+    result = endpoint(client, script=[ANSWER, ANSWER])
+    assert tries(result) == [(1, 1, "first", None), (2, 1, "retry", None)]
+    assert [call.usage_in for call in events(result, Called)] == [7, 7]
+
+
+def test_the_experiments_seed_takes_the_place_of_the_clients(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        async with client_at(endpoint) as one:
+            await one.chat.completions.create(model="any", messages=[HELLO], seed=1)
+            await one.chat.completions.create(model="any", messages=[OTHER], seed=1)
+
+    seeds = [call.seed for call in events(endpoint(client), Called)]
+    assert len({1, *seeds}) == 3
+
+
+@pytest.mark.parametrize(
+    ("effect", "error", "status"),
+    [("rate_limit", openai.RateLimitError, 429), ("server_error", openai.InternalServerError, 500)],
+)
+def test_a_refusal_is_a_status(endpoint: Trial, effect: str, error: type[openai.APIStatusError], status: int) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        with pytest.raises(error) as caught:
+            await ask(endpoint, max_retries=0)
+        assert caught.value.status_code == status
+        assert caught.value.response.headers.get("retry-after") == ("3.5" if status == 429 else None)
+        assert isinstance(caught.value.body, dict)
+        assert set(caught.value.body) == {"message", "type", "param", "code"}
+        raise caught.value
+
+    result = endpoint(client, [fault(effect, 3.5)])
+    assert result.record.outcome == "gave_up"
+    assert result.record.tokens == 0
+
+
+@pytest.mark.parametrize(("effect", "failure"), [("timeout", "timed_out"), ("cut_off", "cut_off")])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reply_that_does_not_come_is_a_broken_connection(endpoint: Trial, effect: str, failure: str, stream: bool) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        async with client_at(endpoint, max_retries=0) as one:
+            try:
+                got = await one.chat.completions.create(model="any", messages=[HELLO], stream=stream)
+                if isinstance(got, openai.AsyncStream):
+                    async for _ in got:
+                        pass
+            except (openai.APIConnectionError, httpx2.RemoteProtocolError) as broken:
+                raise ConnectionError from broken
+
+    result = endpoint(client, [fault(effect)])
+    assert tries(result) == [(1, 1, "first", failure)]
+    assert result.record.outcome == "gave_up"
+    assert result.record.tokens > 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_of_a_cut_reply_half_arrives_and_that_half_is_what_is_paid(endpoint: Trial, stream: bool) -> None:
+    arrived = bytearray()
+
+    async def client(endpoint: EndpointSession) -> None:
+        body = {"messages": [HELLO], "stream": stream}
+        async with (
+            httpx2.AsyncClient(trust_env=False) as one,
+            one.stream("POST", f"{endpoint.base_url()}/chat/completions", json=body) as response,
+        ):
+            assert response.status_code == 200
+            with pytest.raises(httpx2.RemoteProtocolError):
+                async for piece in response.aiter_bytes():
+                    arrived.extend(piece)
+
+    result = endpoint(client, [fault("cut_off")], [Reply("half and half")])
+    received = bytes(arrived)
+    assert b"half a" in received
+    assert b"half an" not in received
+    assert b"[DONE]" not in received
+    [call] = events(result, Called)
+    assert call.delivered
+    assert result.texts[call.delivered] == "half a"
+
+
+def test_a_refusal_by_the_model_is_a_reply_that_was_filtered(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        async with client_at(endpoint) as one:
+            [choice] = (await one.chat.completions.create(model="any", messages=[HELLO])).choices
+        assert (choice.finish_reason, choice.message.content) == ("content_filter", "")
+
+    endpoint(client, [fault("refusal")])
+
+
+def test_a_slow_reply_comes(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        assert await ask(endpoint) == ANSWER.text
+
+    result = endpoint(client, [fault("slow", 3.0)], [ANSWER])
+    assert [call.delay for call in events(result, Called)] == [3.0]
+
+
+def test_a_clients_hidden_retries_in_a_storm_of_429_are_tries_of_one_attempt(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        assert await ask(endpoint) == ANSWER.text
+
+    result = endpoint(client, [fault("rate_limit", 0.05)] * 2, [ANSWER])
+    assert tries(result) == [(1, 1, "first", "rate_limited"), (1, 2, "first", "rate_limited"), (1, 3, "first", None)]
+    assert [call.tokens_in > 0 for call in events(result, Called)] == [False, False, True]
+
+
+def test_a_client_that_the_storm_outlasts_has_given_up(endpoint: Trial) -> None:
+    result = endpoint(ask, [fault("rate_limit", 0.05)] * 9)
+    assert [(call.attempt, call.try_) for call in events(result, Called)] == [(1, 1), (1, 2), (1, 3)]
+    assert result.record.outcome == "gave_up"
+    assert "gather: the framework gave up: 429" in result.record.reason
+
+
+def test_a_clients_back_off_is_waiting_and_not_framework_time(endpoint: Trial) -> None:
+    began = perf_counter()
+    result = endpoint(ask, [fault("rate_limit", 0.4)], [ANSWER])
+    elapsed = perf_counter() - began
+    [wait] = events(result, Waited)
+    assert wait.why == "backoff"
+    assert wait.seconds >= 0.4
+    assert result.record.waiting_seconds == wait.seconds
+    assert result.record.framework_seconds + result.record.waiting_seconds <= elapsed
+
+
+def test_the_time_after_a_failure_that_is_never_repeated_is_the_frameworks_own(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        with pytest.raises(openai.RateLimitError):
+            await ask(endpoint, max_retries=0)
+        await asyncio.sleep(0.2)
+
+    result = endpoint(client, [fault("rate_limit")])
+    assert events(result, Waited) == []
+    assert result.record.framework_seconds >= 0.2
+
+
+def test_a_client_that_goes_away_in_mid_call_leaves_a_paid_call(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        await ask(endpoint, timeout=0.3, max_retries=0)
+
+    result = endpoint(client, seconds=lambda _: 60.0)
+    assert tries(result) == [(1, 1, "first", "timed_out")]
+    [call] = events(result, Called)
+    assert call.tokens_in > 0
+    assert call.tokens_out == 0
+    assert 0.1 < call.seconds < 50
+    assert result.record.outcome == "gave_up"
+
+
+def test_a_client_that_asks_again_after_its_own_time_out_makes_a_retry(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        assert await ask(endpoint, timeout=1.0, max_retries=1) == ANSWER.text
+
+    seconds = iter([60.0, 0.0])
+    result = endpoint(client, script=[ANSWER, ANSWER], seconds=lambda _: next(seconds))
+    assert tries(result) == [(1, 1, "first", "timed_out"), (1, 2, "retry", None)]
+
+
+def test_a_request_in_flight_at_the_loans_end_is_accounted_for(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        asking = asyncio.create_task(ask(endpoint, max_retries=0))
+        await arrived.wait()
+        asking.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    arrived = asyncio.Event()
+
+    def for_ever(_: Request) -> float:
+        arrived.set()
+        return 60.0
+
+    result = endpoint(client, seconds=for_ever)
+    assert tries(result) == [(1, 1, "first", "timed_out")]
+
+
+def test_requests_side_by_side_are_attempts_of_their_own(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        assert set(await asyncio.gather(ask(endpoint), ask(endpoint), ask(endpoint))) == {ANSWER.text}
+
+    result = endpoint(client, [fault("rate_limit", 0.05)], [ANSWER] * 3)
+    assert sorted((call.attempt, call.try_) for call in events(result, Called)) == [(1, 1), (1, 2), (2, 1), (3, 1)]
+
+
+def test_streaming_leaves_the_same_account_as_not_streaming(endpoint: Trial) -> None:
+    async def streamed(endpoint: EndpointSession) -> None:
+        async with client_at(endpoint) as one:
+            stream = await one.chat.completions.create(
+                model="any", messages=[HELLO], stream=True, stream_options={"include_usage": True}
+            )
+            chunks = [chunk async for chunk in stream]
+        assert "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices) == ANSWER.text
+        usage = chunks[-1].usage
+        assert usage
+        assert (usage.prompt_tokens, usage.completion_tokens) == (7, 5)
+
+    async def whole(endpoint: EndpointSession) -> None:
+        assert await ask(endpoint) == ANSWER.text
+
+    assert events(endpoint(streamed, script=[ANSWER]), Called) == events(endpoint(whole, script=[ANSWER]), Called)
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "retried"),
+    [
+        (RateLimited("slow down", retry_after=0.05), 429, True),
+        (ServerFailed("HTTP 500"), 502, True),
+        (Unreachable("no connection"), 502, True),
+        (TimedOut("no reply in time"), 504, True),
+        (BadAnswer("HTTP 401: no such key"), 502, False),
+        (NotRecorded("the recording holds no reply"), 404, False),
+    ],
+)
+def test_a_failure_of_the_model_itself_has_its_status(endpoint: Trial, failure: CallFailed, status: int, retried: bool) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        with pytest.raises(openai.APIStatusError) as caught:
+            await ask(endpoint, max_retries=1)
+        assert caught.value.status_code == status
+        assert failure.detail in str(caught.value)
+        raise caught.value
+
+    result = endpoint(client, script=[failure] * 2)
+    assert len(events(result, Called)) == 1 + retried
+    assert (result.record.outcome, result.record.reason) == ("error", f"{failure.kind}: {failure.detail}")
+
+
+def test_what_a_recording_lacks_makes_the_trial_an_error_even_where_the_framework_goes_on(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        with pytest.raises(openai.NotFoundError):
+            await ask(endpoint)
+        assert await ask(endpoint) == ANSWER.text
+
+    result = endpoint(client, script=[NotRecorded("the recording holds no reply"), ANSWER])
+    assert [call.failure for call in events(result, Called)] == ["not_recorded", None]
+    assert (result.record.outcome, result.record.reason) == ("error", "not_recorded: the recording holds no reply")
+
+
+@pytest.mark.parametrize("body", [b"", b"no JSON", b"[]", b'{"messages": []}', b"\xff"])
+def test_a_malformed_request_is_refused_and_not_counted(endpoint: Trial, body: bytes) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        response = await post(endpoint, body)
+        assert response.status_code == 400
+        assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+
+    assert events(endpoint(client), Called) == []
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/nobody/v1/chat/completions", "/gather+gather/v1/chat/completions", "/"])
+def test_an_unknown_path_is_refused_in_openais_style(endpoint: Trial, path: str) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        response = await post(endpoint, json.dumps({"messages": [HELLO]}).encode(), path)
+        assert response.status_code == 404
+        assert path in response.json()["error"]["message"]
+
+    assert events(endpoint(client), Called) == []
+
+
+def test_models_lists_the_one_that_answers(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        async with client_at(endpoint) as one:
+            assert [model.id async for model in one.models.list()] == ["bench"]
+
+    endpoint(client)
+
+
+def test_a_bug_behind_the_endpoint_ends_the_trial_even_where_the_framework_goes_on(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        with pytest.raises(openai.InternalServerError):
+            await ask(endpoint)
+
+    def broken(_: Request) -> float:
+        raise ZeroDivisionError("a bug")
+
+    result = endpoint(client, seconds=broken)
+    assert (result.record.outcome, result.record.reason) == ("error", "ZeroDivisionError: a bug")

@@ -1,0 +1,258 @@
+"""A run replayed is the run; what it does not hold is a clear miss; a recording that cannot serve is refused in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import ScriptedServer, Step, completion, cut_after, hang, status
+from trials import ROOTS, TINY
+
+from bench.errors import BenchError, ConfigError, GaveUp, ResultsError
+from bench.experiment.config import Config
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.record import TrialRecord
+from bench.experiment.recording import load_recording, recorded_entries
+from bench.experiment.runner import run_matrix
+from bench.experiment.store import MANIFEST, TEXTS, TRIALS, RunWriter, read_trials
+from bench.runtime.events import Called, Waited
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+PLANS = {
+    "none": [],
+    "early": [{"point": "output", "effect": "missing_field", "attempts": [1], "subtask": "total"}],
+    "cut": [{"point": "call", "effect": "cut_off", "attempts": [1], "subtask": "gather"}],
+    "limited": [{"point": "call", "effect": "rate_limit", "attempts": [1], "subtask": "total", "seconds": 0.01}],
+}
+
+
+def config(entry: dict[str, Any], **settings: Any) -> Config:
+    values: dict[str, Any] = {
+        "name": "recorded",
+        "scenarios": ["tiny"],
+        "architectures": ["static", "runtime_structured"],
+        "models": ["small"],
+        "plans": list(PLANS),
+        "repetitions": 3,
+        "seed": 11,
+        "back_off": {"base": 0.01},
+        "model": {"small": entry},
+        "plan": {name: {"faults": faults} for name, faults in PLANS.items()},
+    }
+    return Config.model_validate({**values, **settings})
+
+
+def run(settings: Config, folder: Path) -> list[TrialRecord]:
+    matrix: Matrix = build_matrix(settings, ROOTS, "code")
+    writer = RunWriter(folder, manifest_of(matrix, folder.name))
+    try:
+        asyncio.run(run_matrix(matrix, writer, lambda _: None))
+    finally:
+        writer.close()
+    return list(read_trials(folder))
+
+
+def moody() -> Callable[[Any], Step]:
+    """A server that limits, breaks, forgets a field and rambles, by the number of the request and not by what it says."""
+    numbers = itertools.count(1)
+
+    def answer(body: Any) -> Step:
+        number = next(numbers)
+        name = re.findall(r"^# Task: (\w+)", body["messages"][-1]["content"], re.MULTILINE)
+        output = dict(TINY.reference[name[0]]) if name else {}
+        if number % 13 == 0:
+            return status(429, headers={"Retry-After": "0.02"})
+        if number % 17 == 0:
+            return status(500)
+        if number % 11 == 0:
+            return cut_after(20)
+        if number % 5 == 0:
+            output.pop(next(iter(output), ""), None)
+        return completion(f"Reply {number}: {json.dumps(output)}", usage=(number, number + 1))
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("live") / "live"
+    with ScriptedServer(moody()) as server:
+        run(config({"kind": "openai", "base_url": server.base_url, "price_in": 2.0}), folder)
+    return folder
+
+
+def replayed(recorded: Path, folder: Path, **settings: Any) -> list[TrialRecord]:
+    return run(config({"kind": "recorded", "run": str(recorded)}, **settings), folder)
+
+
+def as_it_happened(trial: TrialRecord) -> TrialRecord:
+    """The record without what is this machine's own: framework time, when each call therefore began, a timer's waits."""
+    events = tuple(
+        replace(event, started=0.0)
+        if isinstance(event, Called)
+        else replace(event, started=0.0, seconds=0.0)
+        if isinstance(event, Waited)
+        else event
+        for event in trial.events
+    )
+    return replace(trial, id="", timing="recorded", framework_seconds=0.0, waiting_seconds=0.0, events=events)
+
+
+def test_a_replay_gives_the_same_records_but_for_what_is_the_machines_own(recorded: Path, tmp_path: Path) -> None:
+    live, again = list(read_trials(recorded)), replayed(recorded, tmp_path / "again")
+    calls = [event for trial in live for event in trial.events if isinstance(event, Called)]
+    assert {call.failure for call in calls} == {None, "rate_limited", "server_failed", "cut_off"}
+    assert {call.detail for call in calls if "injected" in call.detail} and any(call.usage_in for call in calls)
+    assert {trial.timing for trial in again} == {"recorded"}
+    assert [as_it_happened(trial) for trial in again] == [as_it_happened(trial) for trial in live]
+
+
+def test_a_replay_of_a_replay_is_the_replay(recorded: Path, tmp_path: Path) -> None:
+    first = replayed(recorded, tmp_path / "first")
+    second = replayed(tmp_path / "first", tmp_path / "second")
+    assert [as_it_happened(trial) for trial in second] == [as_it_happened(trial) for trial in first]
+
+
+async def at_once(task: Task, workbench: Workbench) -> None:
+    """An architecture that asks for the same output twice at the same time, and leaves it at that."""
+    first = task.subtasks[0]
+    await asyncio.gather(workbench.propose(first), workbench.propose(first))
+    raise GaveUp([first.name], "it was only to be asked for")
+
+
+@pytest.mark.parametrize(("concurrency", "together"), [(1, sum), (2, max)])
+def test_calls_made_at_the_same_time_wait_for_each_other_as_they_did_in_the_recorded_run(
+    tmp_path: Path, concurrency: int, together: Callable[[Iterable[float]], float]
+) -> None:
+    settings: dict[str, Any] = {"architectures": [f"{__name__}:at_once"], "plans": ["none"], "repetitions": 1}
+    with ScriptedServer(default=lambda _: hang(0.1)) as server:
+        entry = {"kind": "openai", "base_url": server.base_url, "concurrency": concurrency}
+        [live] = run(config(entry, **settings), tmp_path / "live")
+    [again] = replayed(tmp_path / "live", tmp_path / "again", **settings)
+    seconds = [event.seconds for event in again.events if isinstance(event, Called)]
+    assert len(seconds) == 2 and again.api_seconds == pytest.approx(together(seconds))
+    if concurrency == 1:
+        assert as_it_happened(again) == as_it_happened(live)
+
+
+def test_a_simulated_runs_calls_at_the_same_time_overlap_in_its_replay_as_well(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"architectures": [f"{__name__}:at_once"], "plans": ["none"], "repetitions": 1}
+    [simulated] = run(config({"kind": "simulated"}, **settings), tmp_path / "simulated")
+    [again] = replayed(tmp_path / "simulated", tmp_path / "again", **settings)
+    seconds = [event.seconds for event in simulated.events if isinstance(event, Called)]
+    assert again.api_seconds == simulated.api_seconds < sum(seconds)
+
+
+def test_each_arm_is_given_its_own_trials_reply_where_others_asked_the_same(recorded: Path, tmp_path: Path) -> None:
+    first = {(trial.arm, trial.repetition): _first_reply(trial) for trial in read_trials(recorded)}
+    assert len(set(first.values())) > len(first) / 2, "the server said something else to each"
+    backwards = replayed(recorded, tmp_path / "again", architectures=["runtime_structured", "static"])
+    assert {(trial.arm, trial.repetition): _first_reply(trial) for trial in backwards} == first
+
+
+def _first_reply(trial: TrialRecord) -> str | None:
+    return next(call.reply for call in trial.events if isinstance(call, Called) and call.asked and call.failure is None)
+
+
+def test_another_fault_plan_is_served_up_to_the_first_request_that_was_never_made(recorded: Path, tmp_path: Path) -> None:
+    other = {"wrong": {"faults": [{"point": "output", "effect": "wrong_type", "attempts": [1], "subtask": "total"}]}}
+    trials = replayed(
+        recorded, tmp_path / "again", architectures=["runtime_structured"], plans=["wrong"], plan=other, repetitions=1
+    )
+    [trial] = trials
+    assert [call.failure for call in trial.events if isinstance(call, Called)][-1] == "not_recorded"
+    assert trial.outcome == "error" and trial.tokens > 0
+    said = "the recording live holds no reply to attempt 2 at total (tiny, runtime_structured/wrong, repetition 1)"
+    assert trial.reason.startswith(f"not_recorded: {said}; to record one, run or serve this config on small itself")
+
+
+def test_a_changed_prompt_is_a_miss(recorded: Path, tmp_path: Path) -> None:
+    matrix = build_matrix(config({"kind": "recorded", "run": str(recorded)}, plans=["none"]), ROOTS, "code")
+    task = replace(matrix.scenarios["tiny"].task, role="You are someone else.")
+    matrix = replace(matrix, scenarios={"tiny": replace(matrix.scenarios["tiny"], task=task)})
+    writer = RunWriter(tmp_path / "again", manifest_of(matrix, "again"))
+    asyncio.run(run_matrix(matrix, writer, lambda _: None))
+    writer.close()
+    trials = list(read_trials(tmp_path / "again"))
+    assert {trial.outcome for trial in trials} == {"error"}
+    assert all("holds no reply to attempt 1 at gather" in trial.reason for trial in trials)
+
+
+def test_a_replays_manifest_names_the_recording_and_keeps_the_models_parameters(recorded: Path, tmp_path: Path) -> None:
+    replayed(
+        recorded, tmp_path / "again", repetitions=1, model={"small": {"kind": "recorded", "run": recorded, "price_out": 5.0}}
+    )
+    [of_model] = json.loads((tmp_path / "again" / MANIFEST).read_text())["models"].values()
+    live = json.loads((recorded / MANIFEST).read_text())["models"]["small"]
+    assert of_model == {**live, "price_out": 5.0, "recording": of_model["recording"]}
+    assert (of_model["recording"]["name"], of_model["recording"]["trials"]) == ("live", 24)
+    assert str(recorded) not in (tmp_path / "again" / MANIFEST).read_text()
+
+
+def test_a_run_offers_each_of_its_models_as_a_recorded_one(recorded: Path) -> None:
+    assert recorded_entries(recorded) == {"small": {"kind": "recorded", "run": str(recorded), "model": "small"}}
+
+
+def with_manifest(**parts: Any) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        (folder / MANIFEST).write_text(json.dumps({**manifest, **parts}))
+
+    return change
+
+
+def cut_lines(name: str, keep: int) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(b"".join((folder / name).read_bytes().splitlines(True)[:keep]))
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], type[BenchError], str]] = {
+    "no run": (lambda folder: (folder / MANIFEST).unlink(), ResultsError, "holds no run"),
+    "another format": (with_manifest(format=1), ResultsError, "is of format 1, this version reads format 2"),
+    "another model": (with_manifest(models={"smal": {}}), ConfigError, "holds no model 'small'; did you mean 'smal'?"),
+    "another pack": (
+        with_manifest(scenarios={"tiny": {"digest": "other"}}),
+        ConfigError,
+        "another version of the pack 'tiny' (its digest is other, now ",
+    ),
+    "no such scenario": (with_manifest(scenarios={}), ConfigError, "holds nothing of scenario 'tiny'"),
+    "another seed": (with_manifest(config={"seed": 12}), ConfigError, "was made with seed 12, this config has 11"),
+    "damaged": (lambda folder: (folder / TRIALS).write_text("{}\n"), ResultsError, "trials.jsonl: line 1 is damaged"),
+    "no trials": (cut_lines(TRIALS, 1), ResultsError, "holds no trial of 'small' yet"),
+    "a repetition too few": (cut_lines(TRIALS, 18), ConfigError, "holds 2 whole repetitions of 'small', this config asks"),
+    "a lost text": (cut_lines(TEXTS, 3), ResultsError, "texts.jsonl: lacks the text '"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_recording_that_cannot_serve_is_refused_in_one_line(recorded: Path, tmp_path: Path, what: str) -> None:
+    corrupt, kind, said = REFUSED[what]
+    folder = tmp_path / "corrupted"
+    folder.mkdir()
+    for file in recorded.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    corrupt(folder)
+    with pytest.raises(kind, match=re.escape(said)) as caught:
+        load_recording(folder, "small", {"tiny": TINY}, 11, 3)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_truncated_last_trial_is_as_good_as_not_recorded(recorded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "cut"
+    folder.mkdir()
+    for file in recorded.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    lines = (folder / TRIALS).read_bytes().splitlines(True)
+    (folder / TRIALS).write_bytes(b"".join(lines[:-2]) + lines[-2][:100])
+    whole, parameters = load_recording(recorded, "small", {"tiny": TINY}, 11, 1)
+    cut, _ = load_recording(folder, "small", {"tiny": TINY}, 11, 1)
+    assert 0 < len(cut) < len(whole)
+    assert parameters["price_in"] == 2.0

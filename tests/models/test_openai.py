@@ -1,0 +1,611 @@
+"""The OpenAI-compatible model against a real server on loopback. Nothing is patched but the environment's key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any, TypeVar
+
+import httpx2
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scripted_server import (
+    ScriptedServer,
+    Step,
+    completion,
+    cut_after,
+    hang,
+    hang_up,
+    html,
+    raw,
+    status,
+    trickle,
+)
+
+from bench.errors import (
+    BadAnswer,
+    CallFailed,
+    CutOff,
+    EndpointError,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    Unreachable,
+)
+from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
+from bench.models.openai import OpenAIModel
+from bench.models.openai_replies import EXCERPT_CHARACTERS, failure_of, retry_after_seconds
+from bench.models.openai_settings import OpenAISettings, is_loopback
+
+T = TypeVar("T")
+
+KEY = "sk-very-secret-0123456789"
+REQUEST = Request((Message("system", "Be terse."), Message("user", "Hello")), 41, RequestContext("pack", ("triage",), 0, 1))
+BUSY_NO_MORE = {"Retry-After": "0"}
+
+
+async def no_sleep(_: float) -> None:
+    raise AssertionError("a real call does not sleep on the trial's clock")
+
+
+def model_at(url: str, **settings: Any) -> OpenAIModel:
+    return OpenAIModel("small", OpenAISettings(base_url=url, **settings))
+
+
+async def using(model: OpenAIModel, action: Callable[[OpenAIModel], Awaitable[T]]) -> T:
+    try:
+        return await action(model)
+    finally:
+        await model.close()
+
+
+def ask(model: OpenAIModel) -> Reply:
+    return asyncio.run(using(model, lambda model: model.reply(REQUEST, no_sleep)))
+
+
+def prepare(model: OpenAIModel) -> None:
+    asyncio.run(using(model, lambda model: model.prepare()))
+
+
+def answered(step: Step, **settings: Any) -> Reply:
+    """The reply to one call answered by `step`, by exactly one HTTP request."""
+    with ScriptedServer([step]) as server:
+        try:
+            return ask(model_at(server.base_url, **settings))
+        finally:
+            assert len(server.requests) == 1, "a call is one request: no hidden retry, no redirect followed"
+
+
+def failed(step: Step, **settings: Any) -> CallFailed:
+    with pytest.raises(CallFailed) as caught:
+        answered(step, **settings)
+    return caught.value
+
+
+def unusable(*steps: Step, **settings: Any) -> str:
+    """The line with which `prepare` refuses an endpoint that answers so."""
+    with ScriptedServer(steps) as server, pytest.raises(EndpointError) as caught:
+        prepare(model_at(server.base_url, **settings))
+    line = str(caught.value)
+    assert "\n" not in line
+    assert "'small'" in line
+    assert server.base_url in line
+    return line
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """A loopback address at which nothing listens; its port stays taken, so that no other test can get it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+# -- what is sent, what comes back -------------------------------------------------------------------------------------
+
+
+def test_a_completion_becomes_a_reply_with_the_providers_own_usage() -> None:
+    assert answered(completion("Hi", usage=(20, 4))) == Reply("Hi", "stop", Usage(20, 4))
+
+
+def test_the_messages_seed_and_parameters_are_sent_and_the_purpose_is_not() -> None:
+    with ScriptedServer() as server:
+        ask(
+            model_at(
+                server.base_url,
+                model="small-1b",
+                temperature=0.0,
+                top_p=0.9,
+                max_tokens=50,
+                response_format="json_object",
+                extra_body={"min_p": 0.1},
+            )
+        )
+    assert server.bodies == [
+        {
+            "model": "small-1b",
+            "messages": [{"role": "system", "content": "Be terse."}, {"role": "user", "content": "Hello"}],
+            "seed": 41,
+            "temperature": 0.0,
+            "top_p": 0.9,
+            "max_tokens": 50,
+            "response_format": {"type": "json_object"},
+            "min_p": 0.1,
+        }
+    ]
+
+
+def test_what_is_not_set_is_not_sent_and_the_configs_name_is_the_providers() -> None:
+    with ScriptedServer() as server:
+        ask(model_at(server.base_url))
+    assert server.bodies[0].keys() == {"model", "messages", "seed"}
+    assert server.bodies[0]["model"] == "small"
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None, "completion_tokens": 3}, "many"])
+def test_usage_that_says_nothing_is_none_and_costs_no_reply(usage: object) -> None:
+    body = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
+    assert answered(raw(json.dumps(body))) == Reply("Hi", "stop", None)
+
+
+def test_a_refusal_is_a_reply_that_says_so() -> None:
+    assert answered(completion(None, refusal="I can't.")) == Reply("I can't.", "content_filter", Usage(12, 3))
+
+
+def test_a_filtered_reply_without_text_is_an_empty_refusal() -> None:
+    assert answered(completion(None, finish="content_filter")) == Reply("", "content_filter", Usage(12, 3))
+
+
+def test_a_reply_cut_at_its_token_limit_says_so_even_where_no_text_was_reached() -> None:
+    assert answered(completion("Hel", finish="length")).finish == "length"
+    assert answered(completion(None, finish="length")) == Reply("", "length", Usage(12, 3))
+
+
+def test_a_missing_finish_reason_is_a_stop() -> None:
+    assert answered(completion("Hi", finish=None)).finish == "stop"
+
+
+def test_a_model_fits_the_protocol_and_can_be_used_again_in_another_loop_after_it_was_closed() -> None:
+    with ScriptedServer() as server:
+        model = model_at(server.base_url + "/", concurrency=3)
+        fitting: Model = model
+        assert (fitting.name, fitting.timing, fitting.endpoint, fitting.concurrency) == (
+            "small",
+            "live",
+            server.base_url,
+            3,
+        )
+        assert ask(model) == ask(model)
+
+
+def test_calls_to_one_model_run_side_by_side() -> None:
+    async def both(model: OpenAIModel) -> None:
+        await asyncio.gather(*(model.reply(REQUEST, no_sleep) for _ in range(3)))
+
+    with ScriptedServer(lambda _: hang(0.3)) as server:
+        asyncio.run(using(model_at(server.base_url), both))
+    assert server.most_in_flight == 3
+
+
+# -- every failure has exactly one name --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        (status(429), RateLimited),
+        (status(500), ServerFailed),
+        (status(503), ServerFailed),
+        (status(529), ServerFailed),
+        (status(408), ServerFailed),
+        (html(502), ServerFailed),
+        (status(307, headers={"Location": "/v1/chat/completions"}), BadAnswer),
+        (status(400), BadAnswer),
+        (status(401), BadAnswer),
+        (status(403), BadAnswer),
+        (status(404), BadAnswer),
+        (status(409), BadAnswer),
+        (status(422), BadAnswer),
+        (html(), BadAnswer),
+        (raw("data: {}\n\n", content_type="text/event-stream"), BadAnswer),
+        (raw("{}"), BadAnswer),
+        (raw('{"choices": []}'), BadAnswer),
+        (raw('{"error": {"message": "overloaded"}}'), BadAnswer),
+        (completion(None), BadAnswer),
+        (completion(None, finish="tool_calls"), BadAnswer),
+        (raw('{"choices": [{"message": {"content": "Hel'), CutOff),
+        (raw(""), CutOff),
+        (cut_after(0), CutOff),
+        (cut_after(40), CutOff),
+        (hang_up(), CutOff),
+        (Step(headers={"Content-Encoding": "gzip"}, body=b"this was never zipped"), BadAnswer),
+    ],
+)
+def test_every_failure_gets_its_own_name_after_one_request(step: Step, kind: type[CallFailed]) -> None:
+    assert type(failed(step)) is kind
+
+
+def test_a_refused_connection_is_unreachable(nobody: str) -> None:
+    with pytest.raises(Unreachable):
+        ask(model_at(nobody))
+
+
+def test_an_empty_account_is_no_rate_limit_since_waiting_does_not_fill_it() -> None:
+    step = status(429, body='{"error": {"message": "no credit", "code": "insufficient_quota"}}')
+    assert type(failed(step)) is BadAnswer
+
+
+def subclasses(of: type[openai.APIError]) -> Iterator[type[openai.APIError]]:
+    yield of
+    for below in of.__subclasses__():
+        yield from subclasses(below)
+
+
+def instance(of: type[openai.APIError]) -> openai.APIError:
+    request = httpx2.Request("POST", "http://localhost/v1/chat/completions")
+    if issubclass(of, openai.APIStatusError | openai.APIResponseValidationError):
+        response = httpx2.Response(getattr(of, "status_code", 500), request=request, text="said")
+        with_message = {"message": "said"} if of is not openai.OAuthError else {}
+        return of(response=response, body=None, **with_message)
+    if issubclass(of, openai.APIConnectionError):
+        return of(request=request)
+    return of("said", request, body=None)
+
+
+FAILURES: dict[type[openai.APIError], type[CallFailed]] = {
+    openai.APIError: BadAnswer,
+    openai.APIConnectionError: Unreachable,
+    openai.APITimeoutError: TimedOut,
+    openai.APIResponseValidationError: BadAnswer,
+    openai.APIStatusError: ServerFailed,
+    openai.BadRequestError: BadAnswer,
+    openai.AuthenticationError: BadAnswer,
+    openai.OAuthError: BadAnswer,
+    openai.PermissionDeniedError: BadAnswer,
+    openai.NotFoundError: BadAnswer,
+    openai.ConflictError: BadAnswer,
+    openai.UnprocessableEntityError: BadAnswer,
+    openai.RateLimitError: RateLimited,
+    openai.InternalServerError: ServerFailed,
+}
+
+
+def test_every_exception_that_the_client_can_raise_has_a_mapping() -> None:
+    raised = {of for of in subclasses(openai.APIError) if of.__module__.startswith("openai")}
+    assert {of: type(failure_of(instance(of))) for of in raised} == FAILURES
+
+
+def transport_errors(of: type[httpx2.RequestError]) -> Iterator[type[httpx2.RequestError]]:
+    yield of
+    for below in of.__subclasses__():
+        yield from transport_errors(below)
+
+
+Named = dict[type[httpx2.RequestError], type[CallFailed]]
+
+UNSENT: Named = {
+    httpx2.ConnectError: Unreachable,
+    httpx2.ConnectTimeout: Unreachable,
+    httpx2.PoolTimeout: Unreachable,
+    httpx2.ProxyError: Unreachable,
+}
+IN_TIME: Named = {httpx2.TimeoutException: TimedOut, httpx2.ReadTimeout: TimedOut, httpx2.WriteTimeout: TimedOut}
+USELESS: Named = {
+    httpx2.LocalProtocolError: BadAnswer,
+    httpx2.UnsupportedProtocol: BadAnswer,
+    httpx2.DecodingError: BadAnswer,
+    httpx2.TooManyRedirects: BadAnswer,
+}
+
+
+@pytest.mark.parametrize("of", sorted(transport_errors(httpx2.RequestError), key=str))
+def test_a_call_counts_as_paid_only_where_its_prompt_may_have_been_sent(of: type[httpx2.RequestError]) -> None:
+    request = httpx2.Request("POST", "http://localhost")
+    timed_out = issubclass(of, httpx2.TimeoutException)
+    error = openai.APITimeoutError(request) if timed_out else openai.APIConnectionError(request=request)
+    error.__cause__ = of("said")
+    wanted = (UNSENT | IN_TIME | USELESS).get(of, CutOff)
+    assert type(failure_of(error)) is wanted
+
+
+def test_the_detail_is_one_short_line_of_what_the_server_said() -> None:
+    detail = failed(status(400, body="one\n\n two\t" + "three " * 100)).detail
+    assert detail.startswith("HTTP 400: one two three")
+    assert "\n" not in detail
+    assert len(detail) <= len("HTTP 400: ") + EXCERPT_CHARACTERS
+    assert failed(status(422)).detail == "HTTP 422: scripted 422"
+    assert "an HTML page" in failed(html()).detail
+    assert failed(status(400, body='{"error": {"message": "half \\ud800 a pair"}}')).detail == "HTTP 400: half \ufffd a pair"
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_says_nothing_is_timed_out() -> None:
+    began = time.monotonic()
+    assert type(failed(hang(30), timeout_seconds=0.3)) is TimedOut
+    assert time.monotonic() - began >= 0.3
+
+
+def test_the_time_limit_holds_for_the_whole_reply_where_the_server_trickles() -> None:
+    assert type(failed(trickle(pause=0.05), timeout_seconds=0.4)) is TimedOut
+
+
+def test_a_trickled_reply_within_the_limit_is_a_reply() -> None:
+    assert answered(trickle(completion("slow"), piece=60, pause=0.01)).text == "slow"
+
+
+def test_a_cancellation_passes_through() -> None:
+    async def cancelled(model: OpenAIModel) -> None:
+        call = asyncio.create_task(model.reply(REQUEST, no_sleep))
+        while not server.requests:  # noqa: ASYNC110  # they come in another thread
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    with ScriptedServer([hang(30)]) as server:
+        asyncio.run(using(model_at(server.base_url), cancelled))
+    assert len(server.requests) == 1
+
+
+# -- Retry-After -------------------------------------------------------------------------------------------------------
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after-ms": "?", "retry-after": "7"}, 7.0),
+        ({"retry-after": "Fri, 02 Jan 2026 03:04:35 GMT"}, 30.0),
+        ({"retry-after": "Fri, 02 Jan 2026 03:04:35 -0000"}, 30.0),
+        ({"retry-after": "Fri, 02 Jan 2026 03:00:00 GMT"}, 0.0),
+    ],
+)
+def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_seconds(headers, NOW) == seconds
+
+
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), st.text()))
+def test_no_retry_after_header_breaks_a_call(headers: dict[str, str]) -> None:
+    seconds = retry_after_seconds(headers, NOW)
+    assert seconds is None or 0 <= seconds < float("inf")
+
+
+@given(st.integers(0, 10**7))
+def test_seconds_milliseconds_and_dates_say_the_same(seconds: int) -> None:
+    date = format_datetime(NOW + timedelta(seconds=seconds), usegmt=True)
+    for headers in ({"retry-after": str(seconds)}, {"retry-after-ms": str(seconds * 1000)}, {"retry-after": date}):
+        assert retry_after_seconds(headers, NOW) == seconds
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_failure_says_when_to_come_back(code: int) -> None:
+    assert failed(status(code, headers={"Retry-After": "3"})).retry_after == 3
+    assert failed(status(code, headers={"Retry-After-Ms": "40"})).retry_after == 0.04
+    assert failed(status(code)).retry_after is None
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    seconds = failed(status(code, headers={"Retry-After": date})).retry_after
+    assert seconds is not None
+    assert 90 < seconds <= 100
+
+
+# -- prepare -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_endpoint_that_answers_is_usable_by_one_tiny_call_like_the_real_ones() -> None:
+    with ScriptedServer() as server:
+        prepare(model_at(server.base_url, temperature=0.5, max_tokens=900))
+        prepare(model_at(server.base_url, response_format="json_object"))
+    plain, as_json = server.bodies
+    assert (plain["temperature"], plain["seed"]) == (0.5, 0)
+    assert plain["max_tokens"] <= 16
+    assert "max_tokens" not in as_json
+    assert "JSON" in as_json["messages"][0]["content"]
+
+
+def test_a_refused_connection_is_named_before_a_run(nobody: str) -> None:
+    with pytest.raises(EndpointError, match=r"^model 'small' \(tiny\) at http://127.*no connection.*server is running"):
+        prepare(model_at(nobody, model="tiny"))
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (hang(30), "timeout_seconds"),
+        (html(), "/v1"),
+        (status(401), "OPENAI_API_KEY"),
+        (status(403), "OPENAI_API_KEY"),
+        (status(404), "/v1"),
+        (status(400), "parameters"),
+        (hang_up(), "server's log"),
+        (completion("OK", usage=None), 'usage = "optional"'),
+    ],
+)
+def test_an_endpoint_that_cannot_be_used_is_refused_at_once_with_what_to_do(step: Step, said: str) -> None:
+    assert said in unusable(step, timeout_seconds=0.5)
+
+
+def test_an_endpoint_that_counts_no_tokens_is_usable_where_the_config_says_so() -> None:
+    with ScriptedServer([completion("OK", usage=None)]) as server:
+        prepare(model_at(server.base_url, usage="optional"))
+    assert len(server.requests) == 1
+
+
+def test_a_busy_endpoint_is_asked_three_more_times() -> None:
+    busy = [status(429, headers=BUSY_NO_MORE), status(503, headers=BUSY_NO_MORE), status(429, headers=BUSY_NO_MORE)]
+    with ScriptedServer(busy) as server:
+        prepare(model_at(server.base_url))
+    assert len(server.requests) == 4
+
+
+def test_an_endpoint_that_stays_busy_is_refused_after_four_calls() -> None:
+    with (
+        ScriptedServer(lambda _: status(429, headers=BUSY_NO_MORE)) as server,
+        pytest.raises(EndpointError, match="HTTP 429: scripted 429; come back later"),
+    ):
+        prepare(model_at(server.base_url))
+    assert len(server.requests) == 4
+
+
+def test_a_busy_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
+    with ScriptedServer([status(503, headers={"Retry-After-Ms": "300"})]) as server:
+        began = time.monotonic()
+        prepare(model_at(server.base_url))
+    assert time.monotonic() - began >= 0.3
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_key_is_sent_and_stands_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", f" {KEY}\n")
+    with ScriptedServer() as server:
+        model = model_at(server.base_url, api_key_env="MY_KEY")
+        ask(model)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in f"{model!r} {model.parameters} {model.settings!r} {model.endpoint}"
+
+
+@pytest.mark.parametrize("before", [0, EXCERPT_CHARACTERS - 10])
+def test_a_key_that_the_server_repeats_is_blotted_out(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    step = status(401, body="x" * before + f"bad key {KEY}")
+    failure = failed(step)
+    assert KEY[:6] not in failure.detail
+    assert failure.__suppress_context__, "a traceback would show the client's own words"
+    assert failure.__cause__ is None
+    assert KEY[:6] not in unusable(step)
+
+
+def test_a_loopback_endpoint_needs_no_key() -> None:
+    with ScriptedServer() as server:
+        ask(model_at(server.base_url))
+    assert server.requests[0].headers["authorization"] == "Bearer none"
+
+
+def test_any_other_endpoint_needs_a_key_and_the_line_names_its_variable() -> None:
+    model = OpenAIModel("gpt-4", OpenAISettings(api_key_env="MY_KEY"))
+    assert model.parameters["base_url"] == "https://api.openai.com/v1"
+    with pytest.raises(EndpointError, match=r"^no key for https://api.openai.com/v1: set .* MY_KEY$"):
+        prepare(model)
+    with pytest.raises(EndpointError, match="MY_KEY"):
+        ask(model)
+
+
+@pytest.mark.parametrize("key", ["sk-ключ", "two words", "a\nb"])
+def test_a_key_that_cannot_be_one_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with ScriptedServer() as server, pytest.raises(EndpointError, match="OPENAI_API_KEY") as caught:
+        ask(model_at(server.base_url))
+    assert key not in str(caught.value)
+    assert not server.requests
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_hold_whatever_can_change_a_reply_or_its_cost() -> None:
+    url = "http://LOCALHOST:8000/v1/"
+    settings = OpenAISettings(base_url=url, weights="sha256:abc", temperature=0.0, price_in=1.0, extra_body={"min_p": 0.1})
+    assert OpenAIModel("small", settings).parameters == {
+        "model": "small",
+        "base_url": "http://localhost:8000/v1",
+        "weights": "sha256:abc",
+        "ask_once": False,
+        "temperature": 0.0,
+        "max_tokens": None,
+        "top_p": None,
+        "response_format": "none",
+        "timeout_seconds": 120.0,
+        "price_in": 1.0,
+        "price_out": None,
+        "extra_body": {"min_p": 0.1},
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"base_url": "localhost:8000/v1"},
+        {"base_url": "http://localhost:8000/v1/chat/completions"},
+        {"base_url": "https://user:secret@example.org/v1"},
+        {"base_url": "https://example.org/v1?key=secret"},
+        {"base_url": "http://localhost:port/v1"},
+        {"extra_body": {"stream": True}},
+        {"extra_body": {"seed": 3}},
+        {"api_key": "sk-in-the-config"},
+        {"concurrency": 0},
+        {"timeout_seconds": 0},
+    ],
+)
+def test_a_config_line_that_cannot_hold_is_refused(line: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        OpenAISettings(**line)
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        ("http://localhost/v1", True),
+        ("http://127.0.0.9:1/v1", True),
+        ("http://[::1]:8000/v1", True),
+        ("http://10.0.0.1/v1", False),
+        ("http://localhost.example.org/v1", False),
+    ],
+)
+def test_loopback_is_this_machine_alone(url: str, local: bool) -> None:
+    assert is_loopback(OpenAISettings(base_url=url).base_url) is local
+
+
+# -- the scripted server itself ----------------------------------------------------------------------------------------
+
+
+def test_a_script_that_fails_fails_the_test() -> None:
+    def broken(_: Any) -> Step:
+        raise KeyError("no such step")
+
+    with pytest.raises(KeyError, match="no such step"), ScriptedServer(broken) as server, pytest.raises(ServerFailed):
+        ask(model_at(server.base_url))
+
+
+def test_another_path_is_not_found_and_uses_up_no_step() -> None:
+    with ScriptedServer([completion("first")]) as server:
+        with pytest.raises(BadAnswer, match="HTTP 404: nothing at /chat/completions"):
+            ask(model_at(server.base_url.removesuffix("/v1")))
+        assert ask(model_at(server.base_url)).text == "first"
+
+
+def test_a_server_stops_at_once_though_a_client_still_waits() -> None:
+    began = time.monotonic()
+    with ScriptedServer([hang(300)]) as server:
+        port = int(server.base_url.removesuffix("/v1").rsplit(":", 1)[1])
+        client = socket.create_connection(("127.0.0.1", port))
+        client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
+        while not server.requests:
+            time.sleep(0.01)
+    with client:
+        assert client.recv(1) == b""
+    assert time.monotonic() - began < 300

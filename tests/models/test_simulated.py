@@ -1,0 +1,87 @@
+"""The simulated model says what it simulates, and says the same whenever and wherever it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from trials import ROOTS, TINY
+
+from bench.models.base import Message, Reply, Request, RequestContext
+from bench.models.simulated import SimulatedModel, SimulatedSettings
+from bench.packs import load_pack
+from bench.runtime.verification import Extracted, extract
+from bench.seeding import seed_of
+from bench.tokens import count_tokens
+
+SCENARIOS = {"tiny": TINY, "k8s_oomkill": load_pack("k8s_oomkill", ROOTS)}
+ALL = tuple(TINY.reference)
+
+
+def request(*subtasks: str, seed: int = 1, scenario: str = "tiny") -> Request:
+    return Request((Message("user", "What came in?"),), seed, RequestContext(scenario, subtasks, 1, 1))
+
+
+def ask(asked: Request, **settings: Any) -> tuple[Reply, float]:
+    """The reply, and the seconds it took on the trial's clock."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    model = SimulatedModel("simulated", SimulatedSettings(**settings), SCENARIOS)
+    return asyncio.run(model.reply(asked, sleep)), sum(slept)
+
+
+def value(reply: Reply) -> Any:
+    found = extract(reply.text)
+    assert isinstance(found, Extracted)
+    return found.value
+
+
+def test_it_answers_with_the_reference_of_what_is_asked_for() -> None:
+    assert value(ask(request("total"))[0]) == TINY.reference["total"]
+    assert value(ask(request(*ALL))[0]) == TINY.reference
+
+
+def test_the_same_request_brings_the_same_reply_in_the_same_time() -> None:
+    assert ask(request("total", seed=5), failure_rate=0.5) == ask(request("total", seed=5), failure_rate=0.5)
+    assert len({ask(request("total", seed=seed))[1] for seed in range(5)}) == 5
+
+
+def test_its_failures_are_forgotten_required_fields_at_the_declared_rate() -> None:
+    trials = 1500
+    failed = 0
+    for number in range(trials):
+        said = value(ask(request("review", seed=seed_of(number)), failure_rate=0.2, jitter=0)[0])
+        assert said == {field: TINY.reference["review"][field] for field in said}
+        failed += said != TINY.reference["review"]
+    assert abs(failed / trials - 0.2) < 0.04
+
+
+def test_each_part_of_a_reply_may_fail() -> None:
+    assert all(value(ask(request(*ALL), failure_rate=1.0)[0])[name] != TINY.reference[name] for name in ALL)
+
+
+def test_its_habit_of_wrapping_hides_no_answer_and_can_be_put_off() -> None:
+    replies = [ask(request("gather", seed=seed))[0] for seed in range(40)]
+    assert all(value(reply) == TINY.reference["gather"] for reply in replies)
+    assert {text.startswith("```") for text in (reply.text for reply in replies)} == {True, False}
+    bare = ask(request("gather"), wrapping=False)[0].text
+    assert json.loads(bare) == TINY.reference["gather"]
+
+
+def test_its_seconds_grow_with_what_is_read_and_written() -> None:
+    rates = {"seconds_per_call": 1.0, "seconds_per_1000_in": 100.0, "seconds_per_1000_out": 10.0, "jitter": 0.0}
+    reply, seconds = ask(request("total"), **rates)
+    assert reply.usage is not None
+    assert (reply.usage.tokens_in, reply.usage.tokens_out) == (count_tokens("What came in?"), count_tokens(reply.text))
+    assert abs(seconds - (1 + reply.usage.tokens_in / 10 + reply.usage.tokens_out / 100)) < 1e-9
+
+
+def test_its_parameters_say_that_it_is_simulated() -> None:
+    model = SimulatedModel("m", SimulatedSettings(failure_rate=0.1), SCENARIOS)
+    assert model.timing == "simulated"
+    assert model.parameters["kind"] == "simulated"
+    assert model.parameters["failure_rate"] == 0.1

@@ -1,0 +1,351 @@
+"""The report is a function of the results alone, says what it is, and can be made of any run."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from records import called, edit_manifest, experiment, fault, recovered, rejected, run_of, smooth, trial, write_run
+
+import bench
+from bench.analysis.arms import arms_of
+from bench.analysis.claims.published import load_published
+from bench.analysis.frames import Run
+from bench.errors import ResultsError
+from bench.experiment.record import TrialRecord
+from bench.render.table import markdown
+from bench.report.report import contents_of, write_report
+from bench.report.tables import all_tables
+from bench.runtime.events import Called, Event
+
+ARCHITECTURES = ("monolithic", "static", "runtime_structured")
+
+
+def texts_of(run: Run) -> dict[str, str]:
+    """The report's texts, by path. No number that does not exist may stand in any of them."""
+    return checked_texts(contents_of(run, load_published()))
+
+
+def checked_texts(files: Mapping[str, bytes]) -> dict[str, str]:
+    texts = {name: content.decode() for name, content in files.items() if not name.startswith("figures/")}
+    for name, text in texts.items():
+        assert not re.search(r"\b(nan|inf|None|NaT|<NA>)\b", re.sub(r"base64,[^\"]*", "", text)), name
+    return texts
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of the report on a plain experiment; drawing takes seconds, so it is done once."""
+    return contents_of(run_of(tmp_path_factory.mktemp("plain") / "run", experiment()), load_published())
+
+
+def table_of(run: Run, name: str) -> str:
+    """One table of the report, as Markdown."""
+    return next(markdown(table) for table in all_tables(run, arms_of(run), load_published()) if table.name == name)
+
+
+def row_of(text: str, first: str) -> list[str]:
+    """The cells of the first row of a Markdown table that begins with this."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {first} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def pictures_of(run: Run) -> list[str]:
+    return [name for name in contents_of(run, load_published()) if name.endswith(".png")]
+
+
+def real(records: list[TrialRecord]) -> list[TrialRecord]:
+    return [trial(one.architecture, one.plan, one.repetition, timing="live") for one in records]
+
+
+def paper_run(folder: Path) -> Run:
+    scenario = "k8s_oomkill"
+    return run_of(folder, [trial(one, "paper", 1, scenario=scenario) for one in ARCHITECTURES])
+
+
+# The same bytes
+
+
+def test_the_same_results_give_the_same_bytes_elsewhere_on_another_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_run(tmp_path / "run", experiment())
+    first = write_report(bench.load_run(folder), tmp_path / "out")
+    other = tmp_path / "somewhere" / "else"
+    shutil.copytree(folder, other)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")  # a date in a figure would come from here
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    with mpl.rc_context({"font.size": 20.0, "axes.linewidth": 4.0, "svg.hashsalt": None}):
+        second = write_report(bench.load_run(other), tmp_path / "out2")
+        assert mpl.rcParams["font.size"] == 20.0, "nobody else's settings are changed"
+    assert [path.relative_to(tmp_path / "out") for path in first] == [path.relative_to(tmp_path / "out2") for path in second]
+    assert any(path.suffix == ".png" for path in first) and any(path.suffix == ".svg" for path in first)
+    for one, two in zip(first, second, strict=True):
+        assert one.read_bytes() == two.read_bytes(), one.name
+
+
+def test_no_path_of_the_results_is_in_the_report(plain: dict[str, bytes], tmp_path: Path) -> None:
+    for name, text in checked_texts(plain).items():
+        assert str(tmp_path.parent) not in text, name
+
+
+def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(tmp_path / "run", experiment(repetitions=1))
+    real_replace, renamed = Path.replace, list[str]()
+
+    def replace(self: Path, target: Path) -> Path:
+        if len(renamed) == 5:
+            raise KeyboardInterrupt
+        renamed.append(target.name)
+        return real_replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(run, tmp_path / "out")
+    visible = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file() and not path.name.startswith(".")]
+    assert sorted(visible) == sorted(renamed)
+    assert not {"report.md", "report.html"} & set(visible)
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file is in the way")
+    with pytest.raises(ResultsError, match="cannot be written"):
+        write_report(run_of(tmp_path / "run", experiment(repetitions=1)), tmp_path / "out")
+
+
+def test_without_a_receipt_nothing_is_written(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [trial(plan="paper", events=[*fault("planned"), *smooth()])])
+    with pytest.raises(ResultsError, match="reports no numbers"):
+        write_report(run, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# What it says
+
+
+def test_the_report_begins_with_what_it_is(plain: dict[str, bytes]) -> None:
+    opening = checked_texts(plain)["report.md"].partition("## ")[0]
+    for said in (
+        *("by-hand", "m (SIMULATED)", "N = 3", "demo (variant small, digest 5cede5cede5c)", "commit 0123456789ab (clean)"),
+        *("2026-01-02T03:04:05+00:00", "complete", "Intervals speak of repetitions of these packs"),
+        "missing_field at output of b, attempt 1",
+    ):
+        assert said in opening
+
+
+def test_a_dirty_checkout_and_missing_trials_are_said(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", experiment())
+    run = bench.load_run(folder)
+    edit_manifest(folder, code={"commit": "abc", "dirty": True}, config={**run.manifest["config"], "repetitions": 5})
+    opening = texts_of(bench.load_run(folder))["report.md"].partition("## ")[0]
+    assert "commit abc (dirty" in opening
+    assert "8 trials are not recorded" in opening
+
+
+def test_simulated_is_said_in_every_table_with_numbers_of_it_and_in_every_figure(plain: dict[str, bytes]) -> None:
+    texts = checked_texts(plain)
+    for name, text in texts.items():
+        assert "SIMULATED" in text, name
+    captions = re.findall(r"!\[(.*?)\]", texts["report.md"])
+    assert captions and all("SIMULATED" in caption for caption in captions)
+
+
+def test_a_real_models_numbers_are_not_marked_but_named(tmp_path: Path) -> None:
+    texts = texts_of(run_of(tmp_path / "run", real(experiment())))
+    assert not any("SIMULATED" in text for text in texts.values())
+    assert "demo, m, fault plan paper" in texts["report.md"]
+
+
+def test_our_numbers_stand_beside_the_papers_under_its_fault_plan(tmp_path: Path) -> None:
+    table = table_of(paper_run(tmp_path / "run"), "comparison-k8s_oomkill-m-paper")
+    assert row_of(table, "Tokens")[1::2] == ["904 ± 17", "2553 ± 224", "2716 ± 424"]
+    assert row_of(table, "Solved")[1::2] == ["100%"] * 3
+    assert row_of(table, "Framework s")[1::2] == ["–", "4.10 ± 0.45", "5.18 ± 0.91"]
+    assert row_of(table, "Gave up")[1::2] == ["–"] * 3
+    assert "arXiv 2605.15425v1, Table 2" in table
+    assert "those of a run without a retry" in table, "what may be compared with what is said beside the numbers"
+
+
+def test_means_excess_and_outcomes_are_those_of_the_trials(tmp_path: Path) -> None:
+    records = experiment(("static",), repetitions=3)
+    records += [trial("static", "paper", 4, "gave_up"), trial("static", "paper", 5, "error"), trial("static", "none", 5)]
+    records += [trial("static", "none", 4)]
+    run = run_of(tmp_path / "run", records)
+    table = table_of(run, "comparison-demo-m-paper")
+    assert row_of(table, "Trials, errors left out") == ["4"]
+    # 110, 120, 130, 140 tokens in and 20 out for each retry, after 240 that had to be paid anyway
+    assert row_of(table, "Retry tokens") == ["145 ± 13 [124, 166]"]
+    assert row_of(table, "Paired excess tokens") == ["145 ± 13 [124, 166], N=4"]
+    assert row_of(table, "Solved")[0].startswith("3/4 = 75.0%")
+    assert [row_of(table, name) for name in ("Wrong", "Gave up", "Errors")] == [["0"], ["1"], ["1"]]
+    outcomes = next(line for line in table_of(run, "outcomes").splitlines() if "| paper |" in line)
+    assert [part.partition(" ")[0] for part in re.findall(r"\d+/\d+ =", outcomes)] == ["3/4", "3/5", "4/5", "0/4"]
+
+
+def test_architectures_are_compared_repetition_by_repetition(tmp_path: Path) -> None:
+    dear = [trial("static", "paper", one, events=recovered(1000 + 10 * one)) for one in (1, 2, 3)]
+    run = run_of(tmp_path / "run", [*dear, *(trial("mine", "paper", one) for one in (1, 2, 3))])
+    row = row_of(table_of(run, "differences"), "demo")
+    assert row[2:6] == ["mine − static", "3", "0", "-900 ± 0 [-900, -900]"]
+
+
+def test_the_ledgers_shares_are_of_all_tokens(tmp_path: Path) -> None:
+    text = table_of(run_of(tmp_path / "run", [trial("static", "paper", 1)]), "ledger")
+    [line] = [line for line in text.splitlines() if "| static |" in line]
+    assert "| 370 | 250 | 67.6% | 120 | 32.4% | 0 | 0.0% |" in line
+
+
+def test_the_exposure_is_told_by_call_and_by_task(tmp_path: Path) -> None:
+    text = table_of(run_of(tmp_path / "run", experiment(("static",))), "injection")
+    lines = [line for line in text.splitlines() if "| static |" in line]
+    assert lines == ["| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 3 | 0 | 0 | 0 | 0.333 | 1.000 |"]
+
+
+def test_natural_failures_leave_the_planned_ones_out(tmp_path: Path) -> None:
+    natural: list[Event] = [called(1, "a"), rejected(1, "a"), called(2, "a", cause="retry"), rejected(2, "a", "check")]
+    records = [*experiment(("static",), repetitions=1), trial("static", "none", 2, "gave_up", natural)]
+    text = table_of(run_of(tmp_path / "run", records), "natural_failures")
+    lines = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("|")}
+    assert "1/4 = 25.0%" in lines["a"]
+    assert "| 2 | 0/2 = 0.0%" in lines["b"], "the struck output of b is not among them, its retry is"
+
+
+# Any run
+
+
+def test_a_run_in_which_every_trial_failed_is_reported_without_numbers(tmp_path: Path) -> None:
+    records = [trial(name, plan, outcome="error", reason="no route") for name in ARCHITECTURES for plan in ("none", "paper")]
+    run = run_of(tmp_path / "run", records)
+    texts = texts_of(run)
+    assert row_of(texts["tables/comparison-demo-m-paper.md"], "Tokens") == ["n/a"] * 3
+    assert row_of(texts["tables/comparison-demo-m-paper.md"], "Solved") == ["n/a (0/0)"] * 3
+    assert "6 trials ended in an error" in texts["report.md"] and "no route" in texts["report.md"]
+    assert pictures_of(run) == []
+
+
+def test_each_comparison_tells_the_score_of_keyword_rules_without_a_model(plain: dict[str, bytes]) -> None:
+    tables = [text for name, text in plain.items() if name.startswith("tables/comparison") and name.endswith(".md")]
+    assert tables
+    assert all(b"keyword rules without any model score 0.125 and are not correct" in text for text in tables)
+
+
+def test_a_single_repetition_has_means_but_no_intervals(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", experiment(repetitions=1))
+    table = table_of(run, "comparison-demo-m-paper")
+    assert row_of(table, "Tokens") == ["370 (sd, interval n/a)"] * 2
+    assert pictures_of(run)
+
+
+def test_a_variant_says_what_it_is_one_of_and_its_own_settings(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", experiment(("static", "mute")))
+    config = bench.load_run(folder).manifest["config"]
+    variants = {"mute": {"base": "static", "repair": "none", "max_attempts": None}}
+    edit_manifest(folder, config={**config, "architecture": variants})
+    assert "- Architectures: static, mute (static, repair none)\n" in texts_of(bench.load_run(folder))["report.md"]
+
+
+def test_replies_taken_over_from_an_earlier_run_are_said_to_be_its(tmp_path: Path) -> None:
+    record = trial(events=[replace(event, reused=True) if isinstance(event, Called) else event for event in smooth()])
+    folder = write_run(tmp_path / "run", [record])
+    edit_manifest(folder, models={"m": {"asked_in": [{"name": "before", "digest": "d"}]}})
+    page = texts_of(bench.load_run(folder))["report.md"]
+    assert "were given its reply and seconds; some of these trials are those of before\n" in page
+
+
+def test_without_a_fault_free_plan_there_is_no_paired_excess(tmp_path: Path) -> None:
+    texts = texts_of(run_of(tmp_path / "run", experiment(plans=("paper",))))
+    assert "excess" not in texts["report.md"]
+
+
+def test_without_a_fault_at_all_there_is_a_report(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", experiment(plans=("none",)))
+    assert "| static |" not in table_of(run, "injection")
+    assert [Path(name).stem for name in pictures_of(run)] == ["retry_tokens-m-none", "latency-m-none", "ledger-m"]
+
+
+def test_names_nobody_foresaw_pass_through_every_form(tmp_path: Path) -> None:
+    odd, model = "their.module:agent_&_100%", "org/model:7b <script>$x$"
+    records = [trial(odd, plan, 1, scenario="scen:large", model=model) for plan in ("none", "paper")]
+    run = run_of(tmp_path / "run", records)
+    texts = texts_of(run)
+    assert "their.module:agent_&amp;_100%" in texts["report.html"] and "<script>$x$" not in texts["report.html"]
+    assert r"their.module:agent\_\allowbreak{}\&\_\allowbreak{}100\%" in texts["tables/ledger.tex"]
+    for path in write_report(run, tmp_path / "out"):
+        assert re.fullmatch(r"[A-Za-z0-9._-]+", path.name), path.name
+
+
+def test_names_that_are_the_same_as_file_names_keep_their_files_apart(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [trial(scenario="s:1"), trial(scenario="s/1")])
+    names = [name for name in texts_of(run) if name.startswith("tables/comparison") and name.endswith(".csv")]
+    assert names == ["tables/comparison-s-1-m-none.csv", "tables/comparison-s-1-m-none.2.csv"]
+
+
+def test_a_scenario_that_the_paper_has_not_gets_no_column_of_the_paper(tmp_path: Path) -> None:
+    header = table_of(run_of(tmp_path / "run", experiment()), "comparison-demo-m-paper").splitlines()[2]
+    assert header == "| Measure | monolithic, ours, SIMULATED | static, ours, SIMULATED |"
+
+
+def test_an_architecture_that_the_paper_has_not_gets_no_column_of_the_paper(tmp_path: Path) -> None:
+    records = [trial(name, "paper", scenario="k8s_oomkill") for name in ("static", "mine")]
+    header = table_of(run_of(tmp_path / "run", records), "comparison-k8s_oomkill-m-paper").splitlines()[2]
+    assert header == "| Measure | static, ours, SIMULATED | static, paper | mine, ours, SIMULATED |"
+
+
+def test_equal_values_are_shown_without_spread(tmp_path: Path) -> None:
+    table = table_of(run_of(tmp_path / "run", experiment(plans=("none",))), "comparison-demo-m-none")
+    assert row_of(table, "Tokens") == ["240 ± 0 [240, 240]"] * 2
+
+
+# The page
+
+
+class Seen(html.parser.HTMLParser):
+    """What a page asks of the network, and whether its tags match."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.ids: set[str] = set()
+        self.images = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values: Mapping[str, str | None] = dict(attrs)
+        self.addresses += [value for name in ("src", "href") if (value := values.get(name))]
+        self.ids |= {value for value in [values.get("id")] if value}
+        if tag == "img":
+            self.images += 1
+            assert values.get("alt")
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_needs_nothing_beside_it(plain: dict[str, bytes]) -> None:
+    page = checked_texts(plain)["report.html"]
+    seen = Seen(page)
+    assert not seen.open
+    assert seen.images == sum(name.endswith(".svg") for name in plain) > 0
+    for address in seen.addresses:
+        assert address.startswith("data:image/svg+xml;base64,") or address.removeprefix("#") in seen.ids
+    assert "@import" not in page and "url(" not in page
+    assert "prefers-color-scheme: dark" in page and 'name="viewport"' in page
+
+
+def test_no_figure_is_so_heavy_that_a_page_of_twenty_could_not_be_sent(plain: dict[str, bytes]) -> None:
+    weights = {name: len(content) for name, content in plain.items() if name.endswith(".svg")}
+    assert weights and {name: weight for name, weight in weights.items() if weight > 200_000} == {}
+
+
+def test_every_figure_the_pages_name_is_written(plain: dict[str, bytes]) -> None:
+    named = re.findall(r"\((figures/[^)]*)\)", plain["report.md"].decode())
+    assert named and set(named) == {name for name in plain if name.endswith(".png")}

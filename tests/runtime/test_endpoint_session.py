@@ -1,0 +1,208 @@
+"""A line on endpoint: what is a try, what an attempt, what a judge call, and what a framework makes of the replies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from scripted_model import Line, ScriptedModel
+from trials import GRADERS, TINY, Fault, events, matrix_of, run_all, stages, verdicts, with_model
+
+from bench.errors import CallFailed, CutOff, RateLimited, ServerFailed
+from bench.experiment.trial import TrialResult, run_trial
+from bench.models.base import Message, Reply
+from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.events import Called, Waited
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+GATHER, TOTAL, REVIEW = TINY.task.subtasks
+HELLO, OTHER = (Message("user", "hello"),), (Message("user", "something else"),)
+GATHERED = json.dumps(TINY.reference["gather"])
+
+Work = Callable[[Workbench, EndpointSession], Awaitable[None]]
+
+
+@asynccontextmanager
+async def unserved(_: EndpointSession) -> AsyncIterator[str]:
+    """No endpoint: the tests ask the endpoint itself."""
+    yield "http://here"
+
+
+def lent(work: Work, script: Sequence[Line] = (), faults: Sequence[Fault] = (), **lending: Any) -> TrialResult:
+    """One trial in which `work` has a endpoint for all subtasks, and a script for `gather`."""
+
+    async def architecture(task: Task, workbench: Workbench) -> None:
+        async with workbench.endpoint(*task.subtasks, host=unserved, **lending) as endpoint:
+            try:
+                await work(workbench, endpoint)
+            except AssertionError as error:
+                wrong.append(error)
+
+    wrong: list[AssertionError] = []
+    matrix = matrix_of(plans={"plan": faults} if faults else None, architectures=["static"])
+    matrix = replace(matrix, architectures={"static": architecture})
+    [result] = run_all(with_model(matrix, ScriptedModel(TINY.reference, {"gather": list(script)})))
+    for error in wrong:  # an exception in a trial is an outcome, a test's is not
+        raise error
+    return result
+
+
+async def ask(endpoint: EndpointSession, messages: tuple[Message, ...] = HELLO) -> str | None:
+    """The reply's text; None where the call failed."""
+    try:
+        return (await endpoint.answer((GATHER,), messages)).text
+    except CallFailed:
+        return None
+
+
+def tries(result: TrialResult) -> list[tuple[int, int, str]]:
+    return [(call.attempt, call.try_, call.cause) for call in events(result, Called)]
+
+
+def test_a_request_that_repeats_a_failed_one_is_its_next_try_and_any_other_a_new_attempt() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        for messages in (HELLO, HELLO, OTHER, OTHER):
+            await ask(endpoint, messages)
+
+    result = lent(work, [ServerFailed("500")])
+    assert tries(result) == [(1, 1, "first"), (1, 2, "first"), (2, 1, "retry"), (3, 1, "retry")]
+
+
+def test_a_try_after_a_reply_that_was_paid_and_lost_is_a_retry() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        await ask(endpoint)
+
+    assert tries(lent(work, [CutOff("broke", partial="half")])) == [(1, 1, "first"), (1, 2, "retry")]
+
+
+def test_two_failed_requests_of_the_same_words_are_each_repeated_once() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        for _try in range(2):
+            await asyncio.gather(ask(endpoint), ask(endpoint))
+
+    result = lent(work, [ServerFailed("500"), ServerFailed("500")])
+    assert sorted(call[:2] for call in tries(result)) == [(1, 1), (1, 2), (2, 1), (2, 2)]
+
+
+def test_the_time_between_a_failure_and_its_repetition_is_back_off() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        await asyncio.sleep(0.05)
+        await ask(endpoint)
+
+    result = lent(work, [RateLimited("429", retry_after=0.05)])
+    [wait] = events(result, Waited)
+    assert (wait.why, wait.started) == ("backoff", 1.0)
+    assert wait.seconds >= 0.05
+    assert result.record.waiting_seconds == pytest.approx(wait.seconds)
+    assert events(result, Called)[1].started == pytest.approx(1.0 + wait.seconds)
+
+
+def test_an_exception_after_a_failure_that_was_mended_is_the_frameworks_own() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        assert await ask(endpoint) is None
+        assert await ask(endpoint) == GATHERED
+        raise ValueError("of its own")
+
+    assert lent(work, [ServerFailed("500")]).record.reason == "ValueError: of its own"
+
+
+def test_judge_calls_are_told_by_their_messages_and_carry_no_faults() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        assert await ask(endpoint) is None
+        assert await ask(endpoint, OTHER) == GATHERED
+        assert not endpoint.answered("gather")
+        assert await ask(endpoint) == GATHERED
+        assert endpoint.answered("gather")
+
+    fault = {"point": "call", "effect": "server_error", "attempts": [1]}
+    result = lent(work, faults=[fault], judges=lambda messages: messages == OTHER)
+    assert tries(result) == [(1, 1, "first"), (1, 1, "judge"), (1, 2, "first")]
+
+
+def test_what_a_framework_made_of_a_reply_is_verified_like_any_proposal() -> None:
+    async def work(workbench: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        assert workbench.verify(endpoint.proposal("no JSON at all", GATHER))
+        assert workbench.verify(endpoint.proposal(GATHERED, GATHER)) is None
+
+    assert verdicts(lent(work)) == [("gather", "not_json"), ("gather", "accepted")]
+
+
+def test_how_a_reply_finished_says_nothing_about_what_was_made_of_it() -> None:
+    async def work(workbench: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        assert workbench.verify(endpoint.proposal("filtered", GATHER))
+        assert workbench.verify(endpoint.proposal(GATHERED, GATHER)) is None
+
+    assert verdicts(lent(work, [Reply("filtered", "content_filter")]))[0] == ("gather", "refusal")
+
+
+def test_one_reply_for_all_subtasks_is_each_ones() -> None:
+    async def work(workbench: Workbench, endpoint: EndpointSession) -> None:
+        await endpoint.answer(endpoint.subtasks, HELLO)
+        for subtask in endpoint.subtasks:
+            workbench.commit_unverified(endpoint.proposal(json.dumps(TINY.reference[subtask.name]), subtask))
+
+    result = lent(work)
+    assert result.record.outcome == "solved"
+    assert [call.subtasks for call in events(result, Called)] == [("gather", "total", "review")]
+
+
+def test_there_is_no_proposal_without_a_reply() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        endpoint.proposal(GATHERED, TOTAL)
+
+    assert lent(work).record.reason == "RuntimeError: the framework got no reply for total"
+
+
+def test_a_fault_in_what_was_read_is_seen_where_its_reply_is_rejected() -> None:
+    async def work(workbench: Workbench, endpoint: EndpointSession) -> None:
+        endpoint.messages(GATHER)
+        await ask(endpoint)
+        workbench.verify(endpoint.proposal("no JSON", GATHER))
+
+    fault = {"point": "input", "effect": "empty", "subtask": "gather", "attempts": [1]}
+    assert stages(lent(work, faults=[fault])) == {1: ["planned", "delivered", "seen", "gave_up"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("", ["gather", "total", "review"]),
+        ("total", ["total"]),
+        ("total+gather", ["total", "gather"]),
+        ("nobody", None),
+        ("gather+", None),
+        ("gather+gather", None),
+    ],
+)
+def test_an_address_names_its_subtasks(path: str, names: list[str] | None) -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        found.append(endpoint.named(path))
+        assert endpoint.base_url() == "http://here/v1"
+        assert endpoint.base_url(GATHER, REVIEW) == "http://here/gather+review/v1"
+
+    found: list[Any] = []
+    lent(work)
+    assert (found[0] and [subtask.name for subtask in found[0]]) == names
+
+
+def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> None:
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with workbench.endpoint(GATHER, host=unserved) as endpoint:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(ask(endpoint), 0.05)
+
+    matrix = replace(matrix_of(architectures=["static"]), architectures={"static": architecture})
+    result = asyncio.run(run_trial(matrix.specs[0], matrix, lambda _: asyncio.Semaphore(0), GRADERS))
+    [call] = events(result, Called)
+    assert (call.failure, call.asked, call.tokens_in, call.seconds) == ("unreachable", False, 0, 0.0)

@@ -1,0 +1,104 @@
+"""One renderer: what a subtask reads is in its prompt, nothing else is, and the form says what the schema says."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field, create_model
+from trials import ROOTS, TINY
+
+from bench.packs import find_packs, load_pack
+from bench.runtime.prompt import form, form_of, render
+from bench.runtime.verification import Rejected
+from bench.scenario import Output
+
+TASK = TINY.task
+GATHER, TOTAL, _ = TASK.subtasks
+REJECTED = Rejected("total", "schema", "total: Field required", reply='{"unit": "apples"}')
+NAMES = st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True).filter(
+    lambda name: not name.startswith(("model_", "schema", "json"))
+)
+TYPES = st.sampled_from([int, float, str, bool, list[str], list[int], Literal["x", "y"], int | None])
+
+
+def user(*args: object, **kwargs: object) -> str:
+    return render(*args, **kwargs)[1].content  # type: ignore[arg-type]
+
+
+def test_a_prompt_holds_the_role_the_instructions_what_is_read_and_the_form() -> None:
+    system, asked = render(TASK, [TOTAL], {"gather": "GATHERED"}, None, "reason")
+    assert (system.role, asked.role) == ("system", "user")
+    assert system.content.startswith(TASK.role)
+    assert asked.content == (
+        "# Task: total\nAdd up the deliveries in `gather`.\n\n# Input: gather\nGATHERED\n\n"
+        '# Form of the answer\n{\n  "total": integer,\n  "unit": string  // one of "apples", "crates"\n}'
+    )
+
+
+def test_one_call_for_all_has_every_instruction_in_order_and_one_field_for_each_subtask() -> None:
+    asked = user(TASK, TASK.subtasks, {"notes.txt": "NOTES"}, None, "reason")
+    places = [asked.index(subtask.instructions) for subtask in TASK.subtasks]
+    assert places == sorted(places)
+    assert re.findall(r"^# .*$", asked, re.MULTILINE) == [
+        "# Step 1: gather",
+        "# Step 2: total",
+        "# Step 3: review",
+        "# Input: notes.txt",
+        "# Form of the answer",
+    ]
+    assert re.findall(r'^  "(\w+)"', asked, re.MULTILINE) == ["gather", "total", "review"]
+
+
+@pytest.mark.parametrize(
+    ("repair", "shown"),
+    [
+        ("none", ""),
+        ("reason", "# Your last answer was rejected\nReason: total: Field required\nGive the whole answer again, corrected."),
+        (
+            "reason+reply",
+            "# Your last answer was rejected\nReason: total: Field required\nIt was:\n"
+            '{"unit": "apples"}\nGive the whole answer again, corrected.',
+        ),
+    ],
+)
+def test_the_repair_setting_says_what_is_appended(repair: str, shown: str) -> None:
+    first = user(TASK, [TOTAL], {"gather": "G"}, None, repair)
+    again = user(TASK, [TOTAL], {"gather": "G"}, REJECTED, repair)
+    assert again == (f"{first}\n\n{shown}" if shown else first)
+
+
+@given(st.dictionaries(NAMES, TYPES, min_size=1, max_size=4), st.booleans())
+def test_a_form_names_each_field_once_in_order_in_balanced_braces(fields: dict[str, object], nested: bool) -> None:
+    inner = create_model("Inner", __base__=Output, **{name: (type_, ...) for name, type_ in fields.items()})  # type: ignore[call-overload]
+    outer = create_model("Outer", __base__=Output, parts=(list[inner], ...)) if nested else inner
+    text = form_of(outer)
+    names = re.findall(r'^\s*"(\w+)":', text, re.MULTILINE)
+    assert names == (["parts", *fields] if nested else list(fields))
+    assert text.count("{") == text.count("}")
+    assert "$ref" not in text
+
+
+def test_a_form_tells_bounds_choices_and_descriptions() -> None:
+    class Judged(Output):
+        grade: Literal["good", "bad"] = Field(description="of the whole")
+        sure: float = Field(ge=0, le=1)
+        note: str | None
+
+    assert form_of(Judged) == (
+        '{\n  "grade": string,  // of the whole; one of "good", "bad"\n'
+        '  "sure": number from 0 to 1,\n  "note": string or null\n}'
+    )
+
+
+@pytest.mark.parametrize("pack", find_packs(ROOTS))
+def test_every_packs_form_names_every_field(pack: str) -> None:
+    task = load_pack(pack, ROOTS).task
+    whole = form(task.subtasks)
+    for subtask in task.subtasks:
+        for field in subtask.output.model_fields:
+            assert f'"{field}": ' in form_of(subtask.output)
+            assert f'"{field}": ' in whole

@@ -1,0 +1,291 @@
+"""Each test lets untrusted code try one thing; whatever it tries must come back as a problem, and soon."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import bench.sandbox.parent
+from bench.sandbox.parent import CHILD, Limits, SandboxBroken, SandboxResult, run_python
+
+TIGHT = Limits(wall_seconds=8.0, cpu_seconds=1, memory_bytes=256 * 2**20, output_bytes=2**16)
+CPU_TIME, FILE_SIZE, SYSTEM_CALL = (
+    f"ended by signal {int(number)}:" for number in (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGSYS)
+)
+LIBRARY = str(Path(os.__file__).resolve().parent)
+KERNEL_GUARDS = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="Linux on a known machine only"
+)
+
+
+def attempt(body: str, limits: Limits = TIGHT) -> SandboxResult:
+    """Run the statements of `body` as `main(value)`, with value 3."""
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    return run_python({}, f"def main(value):\n{lines}\n", 3, limits)
+
+
+def refused(body: str, *reasons: str) -> None:
+    result = attempt(body)
+    assert not result.ok and result.value is None
+    assert any(reason in result.problem for reason in reasons), result.problem
+
+
+def test_a_returned_value_comes_back() -> None:
+    assert attempt("return {'doubled': [value * 2, None, True, 'ä']}").value == {"doubled": [6, None, True, "ä"]}
+
+
+def test_the_files_can_be_imported_and_the_standard_library_too() -> None:
+    files = {"one.py": "import two\nanswer = two.half * 2\n", "two.py": "import statistics, decimal, re\nhalf = 21\n"}
+    assert run_python(files, "import one\ndef main(value): return one.answer", None, TIGHT) == SandboxResult(True, 42)
+
+
+def test_an_exception_names_itself() -> None:
+    refused("raise KeyError('gone')", "KeyError: 'gone'")
+
+
+def test_code_that_is_no_python_is_a_problem() -> None:
+    refused("return (", "SyntaxError")
+
+
+def test_a_value_that_is_no_json_is_a_problem() -> None:
+    refused("return object()", "TypeError")
+
+
+def test_an_object_cannot_bring_its_own_equality_out() -> None:
+    result = attempt("class Same(str):\n    __eq__ = lambda self, other: True\nreturn Same('x')")
+    assert type(result.value) is str and result.value != "y"
+
+
+def test_an_endless_loop_is_ended_by_the_limit_on_cpu_time() -> None:
+    refused("while True: pass", CPU_TIME)
+
+
+def test_a_loop_that_ignores_the_first_signal_is_ended_all_the_same() -> None:
+    program = "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"
+    refused(program, "signal 9: ran longer")
+
+
+def test_a_sleeper_is_ended_by_the_wall_clock() -> None:
+    start = time.perf_counter()
+    result = attempt("import time\ntime.sleep(600)", Limits(wall_seconds=2.0))
+    assert "ran longer" in result.problem and time.perf_counter() - start < 600
+
+
+def test_code_that_catches_everything_is_ended_all_the_same() -> None:
+    refused("while True:\n    try:\n        raise SystemExit\n    except BaseException:\n        pass", CPU_TIME)
+
+
+def test_a_fork_bomb_makes_no_process() -> None:
+    refused("import os\nwhile True: os.fork()", "forbidden: os.fork")
+
+
+def test_a_subprocess_is_not_started() -> None:
+    refused("import subprocess\nsubprocess.run(['true'])", "forbidden: subprocess.Popen")
+
+
+def test_a_background_process_is_not_left_behind() -> None:
+    refused("import os\nos.posix_spawn('/bin/sleep', ['sleep', '60'], {})", "forbidden: os.posix_spawn")
+
+
+def test_a_background_thread_ends_the_run() -> None:
+    body = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\nreturn 1"
+    refused(body, SYSTEM_CALL, "forbidden: _thread")
+
+
+def test_the_graders_files_cannot_be_read() -> None:
+    refused(f"return open({str(Path(__file__))!r}).read()", "forbidden: open")
+
+
+def test_a_path_that_leads_out_of_the_folder_cannot_be_read() -> None:
+    refused("import os\nreturn open(os.path.join(os.getcwd(), '..', 'x')).read()", "forbidden: open")
+
+
+def test_a_folder_outside_cannot_be_listed() -> None:
+    refused("import os\nreturn os.listdir('/')", "forbidden: os.listdir")
+
+
+def test_a_read_cannot_be_hidden_by_catching_the_refusal() -> None:
+    refused("try:\n    open('/etc/hostname')\nexcept BaseException:\n    pass\nreturn 1", "forbidden: open")
+
+
+def test_the_environment_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "secret")
+    assert "A_KEY" not in attempt("import os\nreturn dict(os.environ)").value
+
+
+def test_ten_gigabytes_of_memory_are_not_given() -> None:
+    refused("return len(bytearray(10 * 2**30))", "MemoryError")
+
+
+def test_huge_output_ends_the_run() -> None:
+    refused("while True: print('x' * 1000)", FILE_SIZE)
+
+
+def test_a_huge_result_ends_the_run() -> None:
+    refused("return 'x' * 2**17", FILE_SIZE)
+
+
+def forging(written: bytes) -> str:
+    """Statements that write to every open file in the place of the sandbox's own child, and leave."""
+    return (
+        f"import os\nfor channel in range(3, 32):\n    try:\n        os.write(channel, {written!r})\n"
+        "    except OSError:\n        pass\nos._exit(0)"
+    )
+
+
+@pytest.mark.parametrize("forged", [b"[]", b"3", b'"problem"', b"{}", b"{", b"\xff", b"9" * 5000, b"[" * 50000])
+def test_a_forged_result_that_makes_no_sense_is_a_problem(forged: bytes) -> None:
+    refused(forging(forged), "cannot be read")
+
+
+def test_sys_exit_is_no_result() -> None:
+    refused("import sys\nsys.exit(0)", "SystemExit: 0")
+
+
+def test_os_exit_is_no_result() -> None:
+    refused("import os\nos._exit(0)", "exit code 0 and without a result")
+
+
+def test_deep_recursion_is_a_problem() -> None:
+    refused("return main(value)", "RecursionError")
+
+
+def test_recursion_without_a_limit_is_a_problem() -> None:
+    refused("import sys\nsys.setrecursionlimit(10**9)\nreturn main(value)", "ended by signal", "MemoryError")
+
+
+def test_a_large_file_is_not_written() -> None:
+    refused("open('big', 'wb').write(bytes(2**30))", "forbidden: open")
+
+
+def test_the_parent_cannot_be_killed() -> None:
+    refused("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)", "forbidden: os.kill")
+
+
+def test_a_file_that_becomes_ready_signals_nobody() -> None:
+    refused("import fcntl, os\nfcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())", "forbidden: fcntl.fcntl")
+
+
+@KERNEL_GUARDS
+def test_a_victim_of_a_forbidden_file_signal_lives_on(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as victim:
+        body = (
+            "import fcntl\nread, write = os.pipe()\n"
+            f"for command, value in ((8, {victim.pid}), (10, 9), (fcntl.F_SETFL, os.O_ASYNC)):\n"
+            "    fcntl.fcntl(read, command, value)\nos.write(write, b'x')"
+        )
+        behind_the_trip_wire(tmp_path, body)
+        time.sleep(0.2)
+        assert victim.poll() is None
+        victim.kill()
+
+
+def test_the_network_cannot_be_reached() -> None:
+    refused("import socket\nsocket.create_connection(('127.0.0.1', 9), 1)", "forbidden: socket")
+
+
+def test_ctypes_cannot_be_imported() -> None:
+    refused("import ctypes", "forbidden: import")
+
+
+def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run_python({"one.py": "x = 1"}, "import one\ndef main(value): print(one.x)", None, TIGHT)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sandbox_that_does_not_start_is_our_failure_and_not_the_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "child.py"
+    broken.write_text("raise SystemExit('no such thing')")
+    monkeypatch.setattr(bench.sandbox.parent, "CHILD", broken)
+    with pytest.raises(SandboxBroken, match="no such thing"):
+        attempt("return 1")
+
+
+def test_untrusted_code_cannot_make_it_look_like_our_failure() -> None:
+    refused("import os\nos.closerange(3, 32)\nos._exit(1)", "exit code 1 and without a result")
+
+
+def test_the_code_holds_no_open_file_but_its_own_three_and_the_result() -> None:
+    counting = "import os\nopen_files = 0\nfor channel in range(1024):\n    try:\n        os.fstat(channel)\n"
+    assert attempt(f"{counting}        open_files += 1\n    except OSError:\n        pass\nreturn open_files").value == 4
+
+
+def behind_the_trip_wire(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
+    """Run `body` under the kernel's guards alone, as code would that had stepped over the audit hook."""
+    script = f"import os, sys\nsys.path.insert(0, {str(CHILD.parent)!r})\nimport child, _socket\n"
+    script += f"child.confine({(str(tmp_path), LIBRARY)!r})\n{body}\nprint('done')"
+    command = [sys.executable, "-I", "-S", "-B", "-c", script]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=30)
+
+
+@KERNEL_GUARDS
+def test_the_kernels_guards_let_harmless_code_run(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    assert behind_the_trip_wire(tmp_path, "assert open('mine.txt').read() == 'mine'").stdout == "done\n"
+
+
+@KERNEL_GUARDS
+@pytest.mark.parametrize(
+    "body",
+    [
+        "os.fork()",
+        "os.execv('/bin/true', ['true'])",
+        "os.posix_spawn('/bin/true', ['true'], {})",
+        "os.kill(os.getppid(), 0)",
+        "_socket.socket()",
+        "import _thread; _thread.start_new_thread(print, ())",
+        "os.setsid()",
+        "os.chmod('.', 0o777)",
+        "os.truncate('.', 0)",
+        "import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+        "import fcntl; fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())",
+        "import fcntl; fcntl.fcntl(os.pipe()[0], 10, 9)  # F_SETSIG",
+        "import fcntl; fcntl.ioctl(os.pipe()[0], 0x5452, bytes(4))  # FIOASYNC",
+    ],
+)
+def test_without_the_trip_wire_the_kernel_kills_a_forbidden_call(tmp_path: Path, body: str) -> None:
+    done = behind_the_trip_wire(tmp_path, body)
+    assert (done.returncode, done.stdout) == (-signal.SIGSYS, "")
+
+
+@KERNEL_GUARDS
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"open({str(Path(__file__))!r})",
+        "open('/etc/passwd')",
+        "os.listdir('/')",
+        "open(f'/proc/{os.getppid()}/environ')",
+        "open('new', 'w')",
+        "os.mkdir('new')",
+        "os.rename('mine.txt', 'yours.txt')",
+        "os.remove('mine.txt')",
+    ],
+)
+def test_without_the_trip_wire_the_kernel_refuses_files_even_to_root(tmp_path: Path, body: str) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    done = behind_the_trip_wire(tmp_path, body)
+    assert "PermissionError" in done.stderr and done.stdout == ""
+
+
+@KERNEL_GUARDS
+def test_without_the_trip_wire_root_has_no_capability_left(tmp_path: Path) -> None:
+    body = "try:\n    os.setgroups([1])\nexcept PermissionError:\n    os.write(1, b'refused ')"
+    assert behind_the_trip_wire(tmp_path, body).stdout == "refused done\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+def test_no_process_of_the_sandbox_is_alive_afterwards() -> None:
+    group = attempt("import os\nreturn os.getpid()").value
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)

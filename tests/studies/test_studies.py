@@ -1,0 +1,444 @@
+"""Each experiment's analysis on small cases that can be reckoned by hand, and each shipped config from run to report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiment_runs import run_of_matrix
+from records import accepted, called, committed, edit_manifest, experiment, fault, rejected, run_of, trial, write_run
+from trials import ROOTS, Fault, matrix_of
+
+import bench
+from bench.analysis.experiments.context import context
+from bench.analysis.experiments.depth import End, depth
+from bench.analysis.experiments.detectability import detectability
+from bench.analysis.experiments.plans import failure_rates
+from bench.analysis.experiments.policy import Fork, fork_of, policies
+from bench.analysis.experiments.repair import repair
+from bench.analysis.experiments.validators import mutation_scores
+from bench.analysis.frames import Run
+from bench.errors import ConfigError, ResultsError
+from bench.experiment.config import EXPERIMENTS, Config, load_config
+from bench.experiment.matrix import Guests, build_matrix
+from bench.experiment.record import TrialRecord
+from bench.packs import load_pack
+from bench.render.drawing import style
+from bench.render.table import markdown
+from bench.report.experiments import EXPERIMENTS as SHOWN
+from bench.report.experiments import experiment_pictures, experiment_tables
+from bench.runtime.events import Answered, Committed, Event
+from bench.scenario import Grade, Output, Scenario, Subtask, Task
+from bench.studies.mutants import mutants_of
+
+CONFIGS = ROOTS[0].parent / "configs"
+NO_PLANS: Mapping[str, list[Fault]] = {}
+MISSING: Fault = {"point": "output", "effect": "missing_field", "attempts": [1]}
+
+
+def with_plans(
+    folder: Path, records: list[TrialRecord], plans: Mapping[str, list[Fault]] = NO_PLANS, experiment: str | None = None
+) -> Run:
+    """A run of these records, whose config has these fault plans."""
+    write_run(folder, records)
+    config = {**bench.load_run(folder).manifest["config"], "experiment": experiment, "max_attempts": 3}
+    written = {
+        name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **one} for one in faults]}
+        for name, faults in plans.items()
+    }
+    edit_manifest(folder, config={**config, "plan": written})
+    return bench.load_run(folder)
+
+
+# The config
+
+
+def test_each_experiment_that_a_config_may_name_has_its_table_and_figure() -> None:
+    assert set(SHOWN) == set(EXPERIMENTS)
+
+
+def test_an_unknown_experiment_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
+    path = tmp_path / "break_even.toml"
+    text = (CONFIGS / "break_even.toml").read_text()
+    path.write_text(text.replace('experiment = "break_even"', 'experiment = "brake_even"'))
+    with pytest.raises(ConfigError, match="unknown experiment 'brake_even'; did you mean 'break_even'"):
+        load_config(path, {})
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(name: str, tmp_path: Path) -> None:
+    matrix = build_matrix(load_config(CONFIGS / f"{name}.toml", {"repetitions": 2}), ROOTS[:1], "code")
+    assert matrix.config.experiment == name
+    run = run_of_matrix(tmp_path, matrix)
+    assert not (run.trials["outcome"] == "error").any()
+    tables = experiment_tables(run)
+    with style():
+        pictures = experiment_pictures(run)
+    assert pictures and tables[0].rows
+    names = [table.name for table in tables] + [picture.name for picture in pictures]
+    assert all(name.startswith("experiment-") for name in names)
+    if name != "validators":  # which is about no model
+        assert all("SIMULATED" in markdown(table) for table in tables)
+        assert all("SIMULATED" in picture.caption for picture in pictures)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_run_that_lacks_what_its_experiment_needs_says_so_in_one_line(name: str, tmp_path: Path) -> None:
+    run = with_plans(tmp_path / "run", [trial()], experiment=name)
+    [table] = experiment_tables(run)
+    [[said]] = table.texts()
+    assert (said.startswith(f"experiment '{name}': ") and "needs" in said) or "holds no mutants" in said
+    assert experiment_pictures(run) == []
+
+
+def test_a_run_of_an_experiment_that_this_version_does_not_know_says_so(tmp_path: Path) -> None:
+    run = with_plans(tmp_path / "run", [trial()], experiment="dept")
+    assert [table.texts() for table in experiment_tables(run)] == [[["experiment 'dept': is unknown; did you mean 'depth'?"]]]
+
+
+def test_a_run_without_an_experiment_shows_none(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", experiment())
+    assert experiment_tables(run) == []
+    assert experiment_pictures(run) == []
+
+
+# Break-even
+
+
+def test_failure_rates_are_of_plans_with_one_chance_at_every_subtask(tmp_path: Path) -> None:
+    records = [trial(plan=plan) for plan in ("high", "none", "low", "once", "here")]
+    chance = {"point": "output", "effect": "missing_field"}
+    plans: dict[str, list[Fault]] = {
+        "high": [{**chance, "probability": 0.5}],
+        "low": [{**chance, "probability": 0.1}],
+        "once": [MISSING],
+        "here": [{**chance, "probability": 0.1, "subtask": "b"}],
+    }
+    assert failure_rates(with_plans(tmp_path / "run", records, plans)) == {"none": 0.0, "low": 0.1, "high": 0.5}
+
+
+# Detectability
+
+
+def ended(repetition: int, outcome: Any, *stages: Any) -> TrialRecord:
+    calls = [called(1, "a"), called(2, "b")]
+    return trial(plan="bad", repetition=repetition, outcome=outcome, events=[*fault("planned", "delivered", *stages), *calls])
+
+
+def test_each_trial_in_which_the_fault_arrived_has_one_end(tmp_path: Path) -> None:
+    records = [
+        ended(1, "wrong", "unnoticed"),
+        ended(2, "wrong", "seen", "recovered"),
+        ended(3, "gave_up", "seen", "gave_up"),
+        ended(4, "solved", "seen", "recovered"),
+        ended(5, "solved", "recovered"),  # made again because another output was rejected
+        ended(6, "solved", "unnoticed"),
+        ended(7, "error", "seen"),
+        ended(9, "wrong", "unnoticed"),
+        trial(plan="bad", repetition=8, events=[*fault("planned", "moot"), called(2, "b")]),
+    ]
+    [found] = detectability(with_plans(tmp_path / "run", records, {"bad": [MISSING]}))
+    assert {end: (share.k, share.n) for end, share in found.ends.items()} == {
+        "silently corrupted": (2, 7),
+        "wrong otherwise": (1, 7),
+        "gave up": (1, 7),
+        "recovered": (2, 7),
+        "did no harm": (1, 7),
+    }
+    assert (found.noticed.k, found.noticed.n) == (3, 7)
+    assert found.fault == "missing_field at output, attempt 1"
+
+
+def test_a_retry_alone_fails_where_nobody_looks_again_and_where_the_value_is_plausible(tmp_path: Path) -> None:
+    at: Fault = {"subtask": "total", "attempts": [1]}
+    plans: dict[str, list[Fault]] = {
+        "missing": [{"point": "output", "effect": "missing_field", **at}],
+        "lost": [{"point": "state", "effect": "missing_field", **at}],
+        "wrong": [{"point": "output", "effect": "wrong_value", **at}],
+    }
+    run = run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=4))
+    rates = {(one.plan, one.architecture): {end: share.k for end, share in one.ends.items()} for one in detectability(run)}
+    assert rates["missing", "runtime_structured"]["recovered"] == 4
+    assert rates["lost", "runtime_structured"]["silently corrupted"] == 4
+    assert rates["lost", "static"]["recovered"] == 4, "who verifies at a checkpoint looks at what is really there"
+    assert rates["wrong", "runtime_structured"]["recovered"] < 4
+
+
+# Validators
+
+
+def test_structural_mutants_never_survive_and_plausible_ones_are_graded() -> None:
+    tiny = load_pack("tiny", ROOTS)
+    found = {(one["subtask"], one["effect"]): one for one in mutants_of([tiny], seed=1, draws=12)}
+    assert {effect for _, effect in found} >= {"missing_field", "wrong_value", "stale", "truncated", "empty", "refusal"}
+    for (_, effect), one in found.items():
+        assert sum(one["caught"].values()) + sum(survivor["times"] for survivor in one["survivors"]) == one["made"] <= 12
+        if effect in ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal"):
+            assert one["survivors"] == (), effect
+    survivors = found["total", "wrong_value"]["survivors"]
+    assert survivors and not any(survivor["harmless"] for survivor in survivors)
+    assert all("total: " in survivor["change"] or "unit: " in survivor["change"] for survivor in survivors)
+    assert mutants_of([tiny], seed=1, draws=12) == list(found.values()), "the same seed makes the same mutants"
+
+
+def test_a_mutation_score_counts_what_was_drawn(tmp_path: Path) -> None:
+    survivors = [
+        {"change": "x", "times": 3, "too_weak": "", "harmless": False},
+        {"change": "y", "times": 2, "too_weak": "unsure", "harmless": True},
+    ]
+    plain = {"scenario": "demo", "subtask": "a", "effect": "wrong_value"}
+    mutants = [
+        {**plain, "made": 10, "caught": {"check": 1, "schema": 2, "cut_off": 2}, "survivors": survivors},
+        {**plain, "effect": "stale", "made": 0, "caught": {}, "survivors": []},
+    ]
+    edit_manifest(write_run(tmp_path / "run", [trial()]), mutants=mutants)
+    [score] = mutation_scores(bench.load_run(tmp_path / "run"))
+    assert (score.caught.k, score.caught.n, score.dangerous.k, score.dangerous.n) == (5, 10, 3, 10)
+    assert (score.unreadable, score.by_schema, score.by_check, score.too_weak) == (2, 2, 1, 2)
+
+
+# Policy
+
+
+def handed_on(second_c: str = "d") -> list[Event]:
+    """c is made from a, d from b and c, e from b; all are handed on, then a is rejected, and a, c and d are made again."""
+    first: list[Event] = [
+        *(called(1, "a", tokens=(1, 0)), committed(1, "a")),
+        *(called(2, "b", tokens=(10, 0)), committed(2, "b", made_from=[("doc", 0)])),
+        *(called(3, "c", tokens=(100, 0)), committed(3, "c", made_from=[("a", 1)])),
+        *(called(4, "d", tokens=(1000, 0)), committed(4, "d", made_from=[("c", 1), ("b", 1)])),
+        *(called(8, "e", tokens=(10000, 0)), committed(8, "e", made_from=[("b", 1)])),
+        rejected(1, "a"),
+    ]
+    again: list[Event] = [
+        *(called(5, "a", cause="retry", tokens=(2, 0), attempt=2), committed(5, "a", 2)),
+        called(6, "c", cause="rerun", tokens=(200, 0), attempt=2),
+        Committed("c", 2, 6, True, second_c, (("a", 2, "d"),)),
+        *(called(7, "d", cause="rerun", tokens=(2000, 0), attempt=2), committed(7, "d", 2, made_from=[("c", 2), ("b", 1)])),
+    ]
+    return [*first, *again, Answered((("a", 2), ("b", 1), ("c", 2), ("d", 2), ("e", 1)))]
+
+
+def prices(found: Fork | None) -> list[int]:
+    assert found is not None
+    return list(found.prices.values())
+
+
+def test_policies_are_priced_by_the_calls_that_they_would_make_again() -> None:
+    found = fork_of(handed_on())
+    assert prices(found) == [11111, 11111, 1101, 1, 1], "b and e were not made from a, so nothing invalidates them"
+    assert found and (found.standing, found.paid) == (2, 2202)
+
+
+def test_the_least_holds_what_came_out_different() -> None:
+    assert prices(fork_of(handed_on(second_c="other"))) == [11111, 11111, 1101, 1, 101]
+
+
+def test_without_an_answer_nobody_knows_what_would_have_come_out_different() -> None:
+    assert prices(fork_of(handed_on(second_c="other")[:-1]))[-1] == 1
+
+
+def test_a_call_that_does_all_the_work_is_paid_once_by_every_policy() -> None:
+    events: list[Event] = [called(1, "a", "b", tokens=(50, 5)), accepted(1, "a"), rejected(1, "b")]
+    assert prices(fork_of(events)) == [55] * 5
+
+
+def test_what_is_rejected_together_is_mended_together() -> None:
+    calls: list[Event] = [called(number, name, tokens=(10**number, 0)) for number, name in ((1, "a"), (2, "b"), (3, "c"))]
+    events: list[Event] = [*calls, rejected(2, "b"), rejected(3, "c")]
+    assert prices(fork_of(events))[3] == 1100
+
+
+def test_a_trial_in_which_nothing_was_rejected_has_no_fork() -> None:
+    assert fork_of(handed_on()[:10]) is None
+
+
+def test_static_pays_about_what_a_rerun_from_there_is_priced_at(tmp_path: Path) -> None:
+    run = run_of_matrix(tmp_path, matrix_of(plans={"once": [{**MISSING, "subtask": "total"}]}, repetitions=3))
+    found = {one.architecture: one for one in policies(run)}
+    there = next(one.mean.mean for one in found["static"].priced if one.policy == "rerun from there")
+    assert there == pytest.approx(found["static"].paid.mean, rel=0.05)
+    alone = next(one for one in found["runtime_structured"].priced if one.policy == "retry alone")
+    assert alone.to_least.ratio == 1.0 and (found["static"].paid.n, found["static"].trials) == (3, 3)
+
+
+class Word(Output):
+    word: str
+
+
+def fork() -> Scenario:
+    """Two subtasks read one, a fourth reads both; only the last is a checkpoint."""
+    reads = {"root": ("doc",), "left": ("root",), "right": ("root",), "join": ("left", "right")}
+    task = Task(
+        "fork", "You read.", {"doc": "yes"}, tuple(Subtask(name, "Which word?", of, Word) for name, of in reads.items())
+    )
+    outputs = {name: {"word": "yes"} for name in reads}
+    return Scenario("fork", "paper", task, lambda *_: Grade(True, 1.0, {}), Path(), outputs, (), lambda _: outputs)
+
+
+def test_in_a_task_that_forks_what_the_change_invalidates_costs_less_than_all_from_there(tmp_path: Path) -> None:
+    plan = {"left": {"faults": [{**MISSING, "subtask": "left"}]}}
+    model = {"m": {"kind": "simulated", "wrapping": False}}
+    arms = {"scenarios": ["fork"], "architectures": ["static"], "models": ["m"], "plans": list(plan), "repetitions": 3}
+    config = Config.model_validate({"name": "test", "seed": 7, "model": model, "plan": plan, **arms})
+    run = run_of_matrix(tmp_path, build_matrix(config, (), "code", Guests(scenarios={"fork": fork()})))
+    [found] = policies(run)
+    price = {one.policy: one.mean.mean for one in found.priced}
+    first = run.calls[run.calls["cause"] == "first"]
+    spent = (first["tokens_in"] + first["tokens_out"]).groupby(first["subtask"]).mean()
+    assert found.standing.mean == 1, "join alone was made from left"
+    assert price["rerun from there"] == spent["left"] + spent["right"] + spent["join"]
+    assert price["rerun what it invalidates"] == spent["left"] + spent["join"], "right stands"
+    assert price["retry alone"] == spent["left"]
+
+
+# Depth and context
+
+
+def test_depth_counts_a_subtask_that_two_plans_strike_once(tmp_path: Path) -> None:
+    plans: dict[str, list[Fault]] = {
+        name: [{**MISSING, "subtask": {"tiny": subtask}}]
+        for name, subtask in (("p1", "gather"), ("p2", "total"), ("p3", "review"), ("p4", "review"))
+    }
+    found = depth(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=2))).positions
+    static = [(one.subtask, one.position, one.length, one.ahead) for one in found if one.architecture == "static"]
+    assert [one.arm.condition.plan for one in found if one.architecture == "static"] == ["p1", "p2", "p3"]
+    assert static == [("gather", 1, 3, 1), ("total", 2, 3, 2), ("review", 3, 3, 1)]
+    assert all(one.retry_tokens.n == 2 and one.retry_tokens.mean for one in found)
+
+
+def retried(scenario: str, repetition: int, tokens: int, plan: str = "none") -> TrialRecord:
+    events = [called(1, "a"), called(2, "a", cause="retry", tokens=(tokens, 0), attempt=2)]
+    return trial("static", plan, repetition, scenario=scenario, events=events)
+
+
+def of_lengths(folder: Path, records: list[TrialRecord], subtasks: Mapping[str, str]) -> Run:
+    """A run of scenarios with these subtasks, one a letter; the plan `a` strikes a, and so on."""
+    plans: dict[str, list[Fault]] = {name: [{**MISSING, "subtask": name}] for name in "abz"}
+    with_plans(folder, records, plans)
+    edit_manifest(folder, scenarios={name: {"subtasks": list(letters)} for name, letters in subtasks.items()})
+    return bench.load_run(folder)
+
+
+def test_the_slope_by_length_is_of_the_sizes_that_differ_in_it_at_either_end(tmp_path: Path) -> None:
+    between = {"b": (9999, 9999)}
+    paid = {
+        "demo": {"a": (100, 120), **between, "z": (50, 50)},
+        "demo:longer": {"a": (300, 360), **between, "z": (54, 50)},
+    }
+    records = [
+        retried(scenario, repetition, tokens, plan)
+        for scenario, by_plan in {**paid, "demo:same": paid["demo"], "other": paid["demo"]}.items()
+        for plan, both in by_plan.items()
+        for repetition, tokens in enumerate(both, 1)
+    ]
+    subtasks = {"demo": "abz", "demo:longer": "abcdz", "demo:same": "abz", "other": "abcz"}
+    found = {one.end: one for one in depth(of_lengths(tmp_path / "run", records, subtasks)).lengths}
+    assert list(found) == ["first", "last"]
+    for one in found.values():
+        assert (one.pack, one.model, one.architecture) == ("demo", "m", "static")
+        assert [(length, arm.condition.scenario) for length, arm in one.lengths] == [(3, "demo"), (5, "demo:longer")]
+        assert one.slope.n == 2
+    assert found["first"].slope.mean == pytest.approx((200 / 2 + 240 / 2) / 2)
+    assert found["last"].slope.mean == pytest.approx((4 / 2 + 0 / 2) / 2)
+
+
+def test_depth_shows_the_lengths_where_no_position_varies_and_the_positions_where_no_length_does(tmp_path: Path) -> None:
+    records = [retried(scenario, 1, 100, "a") for scenario in ("demo", "demo:longer")]
+    lengths = of_lengths(tmp_path / "lengths", records, {"demo": "az", "demo:longer": "abz"})
+    assert (depth(lengths).positions, len(depth(lengths).lengths)) == ((), 1)
+    records = [retried("demo", 1, 100, plan) for plan in ("a", "z")]
+    positions = of_lengths(tmp_path / "positions", records, {"demo": "abz"})
+    assert ([one.position for one in depth(positions).positions], depth(positions).lengths) == ([1, 3], ())
+    for run, kind in ((lengths, "-length"), (positions, "")):
+        edit_manifest(run.folder or tmp_path, config={**run.manifest["config"], "experiment": "depth"})
+        shown = bench.load_run(run.folder or tmp_path)
+        assert [table.name for table in experiment_tables(shown)] == [f"experiment-depth{kind}"]
+        with style():
+            assert [picture.name for picture in experiment_pictures(shown)] == [f"experiment-depth{kind}-m"]
+
+
+def test_static_pays_for_each_subtask_of_a_chain_when_the_first_is_struck_and_for_one_when_the_last_is(tmp_path: Path) -> None:
+    plans: dict[str, list[Fault]] = {name: [{**MISSING, "subtask": name}] for name in ("step_1", "closing")}
+    matrix = matrix_of(plans=plans, model={"wrapping": False}, scenarios=["chain", "chain:8"])
+    found = {(one.end, one.architecture): one for one in depth(run_of_matrix(tmp_path, matrix)).lengths}
+
+    def tokens(end: End, architecture: str) -> list[float]:
+        return [arm.mean("retry_tokens").mean or 0.0 for _, arm in found[end, architecture].lengths]
+
+    last = tokens("last", "static")
+    assert tokens("first", "static") == pytest.approx([4 * last[0], 8 * last[1]], rel=0.02), "all calls are of one price"
+    assert tokens("first", "monolithic") == tokens("last", "monolithic"), "one call does all, whatever is struck"
+    assert tokens("first", "runtime_structured") == pytest.approx(tokens("last", "runtime_structured"), rel=0.02)
+    assert last[0] == pytest.approx(last[1], rel=0.02)
+
+
+def test_the_slope_is_the_mean_of_the_slopes_of_the_repetitions(tmp_path: Path) -> None:
+    records = [retried("demo", 1, 100), retried("demo", 2, 100), retried("demo:big", 1, 300), retried("demo:big", 2, 500)]
+    folder = write_run(tmp_path / "run", [*records, retried("demo", 3, 9999)])
+    sizes = {"demo": {"document_tokens": 50}, "demo:big": {"document_tokens": 250}}
+    edit_manifest(folder, scenarios=sizes)
+    [found] = context(bench.load_run(folder))
+    assert [tokens for tokens, _ in found.sizes] == [50, 250]
+    assert found.slope.n == 2, "repetition 3 lacks a size"
+    assert found.slope.mean == pytest.approx((1.0 + 2.0) / 2)
+
+
+def test_context_needs_to_know_how_large_the_documents_are(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [trial(scenario="demo"), trial(scenario="demo:big")])
+    with pytest.raises(ResultsError, match="two sizes or more"):
+        context(run)
+
+
+# Repair
+
+
+def repaired(architecture: str, repetition: int, mended: bool, prompt: int = 100) -> TrialRecord:
+    """The first output of `a` is rejected; the repair is accepted at once, or at the second go."""
+    events: list[Event] = [called(1, "a"), rejected(1, "a")]
+    if not mended:
+        events += [called(2, "a", cause="retry", tokens=(prompt, 20), attempt=2), rejected(2, "a")]
+    last, attempt = (2, 2) if mended else (3, 3)
+    events += [
+        called(last, "a", cause="retry", tokens=(prompt, 20), attempt=attempt),
+        accepted(last, "a"),
+        committed(last, "a"),
+    ]
+    return trial(architecture, "none", repetition, events=[*events, Answered((("a", 1),))])
+
+
+def variants(folder: Path, records: list[TrialRecord], **settings: str) -> Run:
+    """A run of these records, whose architectures are variants of static with these repair settings."""
+    entries = {name: {"base": "static", "repair": setting, "max_attempts": None} for name, setting in settings.items()}
+    write_run(folder, records)
+    edit_manifest(folder, config={**bench.load_run(folder).manifest["config"], "repair": "reason", "architecture": entries})
+    return bench.load_run(folder)
+
+
+def test_the_first_repair_of_each_trial_is_compared_with_that_of_the_twin_that_is_told_nothing(tmp_path: Path) -> None:
+    records = [repaired("mute", 1, False), repaired("mute", 2, False), trial("mute", repetition=3)]
+    records += [
+        repaired("told", 1, True, prompt=130),
+        repaired("told", 2, False, prompt=130),
+        repaired("told", 3, True, prompt=130),
+    ]
+    mute, told = repair(variants(tmp_path / "run", records, mute="none", told="reason"))
+    assert (mute.setting, mute.accepted.k, mute.accepted.n, mute.accepted_less) == ("none", 0, 2, None)
+    assert (told.setting, told.accepted.k, told.accepted.n) == ("reason", 2, 3)
+    assert told.accepted_less is not None and (told.accepted_less.pairs, told.accepted_less.gained) == (2, 1)
+    assert (mute.prompt_tokens.mean, told.prompt_tokens.mean) == (100, 130)
+    assert told.retry_less is not None and told.retry_less.difference.mean == pytest.approx((150 - 240 + 300 - 240 + 150) / 3)
+
+
+def test_an_architecture_that_is_no_variant_has_the_experiments_own_setting(tmp_path: Path) -> None:
+    records = [repaired("mute", 1, False), repaired("static", 1, True)]
+    found = {one.architecture: one.setting for one in repair(variants(tmp_path / "run", records, mute="none"))}
+    assert found == {"static": "reason", "mute": "none"}
+
+
+def test_variants_without_one_that_is_told_nothing_have_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    records = [repaired("told", 1, True), repaired("shown", 1, True)]
+    with pytest.raises(ResultsError, match="'none' among them"):
+        repair(variants(tmp_path / "run", records, told="reason", shown="reason+reply"))

@@ -1,0 +1,116 @@
+"""What is committed holds together: the recorded run, replayed, gives the committed tables, and the README shows them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import bench
+from bench.analysis.arms import arms_of
+from bench.analysis.claims.published import load_published
+from bench.analysis.frames import Run
+from bench.analysis.merge import together
+from bench.experiment.config import load_config
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import build_matrix
+from bench.experiment.recording import recorded_entries
+from bench.experiment.runner import run_matrix
+from bench.experiment.store import RunWriter
+from bench.render.table import markdown
+from bench.report.report import contents_of
+from bench.report.tables import all_tables
+
+ROOT = Path(__file__).parents[2]
+RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
+REPLAYED = {RECORDING: ("paper", 10, 120), STRUCTURED: ("structured_output", 5, 90)}
+"""Committed runs whose committed report is a replay's: their config, repetitions and trials."""
+SMALLER = "paper-qwen2.5-coder-0.5b-instruct"
+ALONE = (
+    SMALLER,
+    "repair-qwen2.5-coder-1.5b-instruct",
+    "substitution-qwen2.5-coder",
+    "systems-qwen2.5-coder-1.5b-instruct",
+)
+REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in ALONE}}
+"""Committed reports of runs as they were recorded, none of them replayed."""
+OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
+"""What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
+SHOWN = "comparison"
+
+
+@pytest.fixture(scope="module", params=REPLAYED)
+def recording(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """For the reference run, what `nox -s bench` runs."""
+    config, repetitions, _ = REPLAYED[recording]
+    entries = recorded_entries(ROOT / "results" / recording)
+    settings = load_config(ROOT / "configs" / f"{config}.toml", {"models": list(entries), "repetitions": repetitions}, entries)
+    matrix = build_matrix(settings, [ROOT / "scenarios"], "code")
+    folder = tmp_path_factory.mktemp("results") / f"{recording}-replay"
+    writer = RunWriter(folder, manifest_of(matrix, folder.name))
+    asyncio.run(run_matrix(matrix, writer, lambda _: None))
+    writer.close()
+    return bench.load_run(folder)
+
+
+def test_a_replay_of_a_committed_run_gives_the_committed_tables_byte_for_byte(recording: str, replay: Run) -> None:
+    made = {name: content for name, content in contents_of(replay, load_published()).items() if name.startswith("tables/")}
+    folder = ROOT / "reports" / recording
+    committed = {f"tables/{path.name}": path.read_bytes() for path in (folder / "tables").iterdir()}
+    assert made.keys() == committed.keys()
+    assert [name for name in made if _of_the_run(made[name]) != _of_the_run(committed[name])] == []
+
+
+def _of_the_run(table: bytes) -> list[bytes]:
+    return [line for line in table.splitlines() if not any(row in line for row in OF_THIS_MACHINE)]
+
+
+def test_a_replay_says_what_the_run_said(recording: str, replay: Run) -> None:
+    live = bench.load_run(ROOT / "results" / recording).trials
+    same = [
+        "scenario",
+        "model",
+        "architecture",
+        "fault",
+        "repetition",
+        "outcome",
+        "score",
+        "tokens",
+        "retry_tokens",
+        "api_seconds",
+        "calls",
+    ]
+    assert len(live) == REPLAYED[recording][2] and replay.trials[same].equals(live[same])
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_no_trial_of_a_committed_run_is_an_error_of_ours_and_every_fault_has_its_receipt(
+    replayed: bool, recording: str, replay: Run
+) -> None:
+    run = replay if replayed else bench.load_run(ROOT / "results" / recording)
+    assert not (run.trials["outcome"] == "error").any()
+    assert (run.trials["faults_planned"] == run.trials["faults_delivered"] + run.trials["faults_moot"]).all()
+    accounts = run.trials[["useful", "rejected", "superseded", "lost", "judging"]].sum(axis="columns")
+    assert (accounts == run.trials["tokens"]).all()
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_a_committed_report_holds_the_tables_that_its_runs_give_now(report: str) -> None:
+    run = together([bench.load_run(ROOT / "results" / name) for name in REPORTS[report]])
+    made = {f"{table.name}.md": markdown(table) for table in all_tables(run, arms_of(run), load_published())}
+    assert made == {path.name: path.read_text() for path in (ROOT / "reports" / report / "tables").glob("*.md")}
+
+
+def test_the_readme_shows_the_tables_of_the_committed_report() -> None:
+    readme = (ROOT / "README.md").read_text()
+    tables = sorted((ROOT / "reports" / RECORDING / "tables").glob(f"{SHOWN}-*-paper.md"))
+    assert tables
+    for table in tables:
+        rows = [line for line in table.read_text().splitlines() if line.startswith("|")]
+        assert [row for row in rows if row not in readme] == []

@@ -1,0 +1,121 @@
+"""Every pack, on every architecture, under every fault: no trial ends in an error, and its record adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+
+import pytest
+from trials import ROOTS, events, matrix_of, run_all, stages
+
+from bench.analysis.ledger import book, imbalance
+from bench.architectures.registry import ARCHITECTURES
+from bench.experiment.trial import TrialResult
+from bench.packs import find_packs, load_pack, variants_of
+from bench.runtime.effects import EFFECTS
+from bench.runtime.events import Answered, Called, Committed, Faulted
+
+PACKS = list(find_packs(ROOTS))
+VARIANTS = [f"{name}:{size}" for name, folder in find_packs(ROOTS).items() for size in variants_of(folder)]
+CELLS = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
+TRIGGERS: dict[str, dict[str, object]] = {"always": {"probability": 1.0}, "first": {"attempts": [1]}}
+STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
+NEVER_FATAL = ("rate_limit", "server_error", "timeout", "cut_off", "slow")
+LAWFUL = {
+    ("planned", "delivered", "recovered"),
+    ("planned", "delivered", "unnoticed"),
+    ("planned", "delivered", "gave_up"),
+    ("planned", "delivered", "seen", "recovered"),
+    ("planned", "delivered", "seen", "gave_up"),
+}
+
+
+@cache
+def ran(pack: str, effect: str, point: str, trigger: str) -> Mapping[str, TrialResult]:
+    """The results by architecture."""
+    matrix = matrix_of(pack, {"plan": [{"point": point, "effect": effect, **TRIGGERS[trigger]}]}, {"wrapping": False})
+    return {result.record.architecture: result for result in run_all(matrix)}
+
+
+def cells(*triggers: str) -> pytest.MarkDecorator:
+    every = [(pack, *cell, trigger) for pack in PACKS for cell in CELLS for trigger in triggers]
+    return pytest.mark.parametrize(("pack", "effect", "point", "trigger"), every)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("pack", VARIANTS)
+def test_without_a_fault_every_architecture_solves_every_pack_at_the_first_try(pack: str, architecture: str) -> None:
+    [result] = run_all(matrix_of(pack, architectures=[architecture]))
+    assert result.record.outcome == "solved", result.record.reason
+    assert {call.cause for call in events(result, Called)} == {"first"}
+    assert not events(result, Faulted)
+
+
+@cells("always", "first")
+def test_no_fault_ends_in_an_error_and_every_record_adds_up(pack: str, effect: str, point: str, trigger: str) -> None:
+    for architecture, result in ran(pack, effect, point, trigger).items():
+        record = result.record
+        assert record.outcome != "error", (architecture, record.reason)
+        assert sum(call.tokens_in + call.tokens_out for call in events(result, Called)) == record.tokens
+        assert imbalance(book(record.events), record.tokens) is None
+        assert_texts_are_kept(result)
+        assert_lineage_is_closed(result)
+
+
+@cells("always", "first")
+def test_every_planned_fault_is_delivered_and_followed_to_its_end(pack: str, effect: str, point: str, trigger: str) -> None:
+    for architecture, result in ran(pack, effect, point, trigger).items():
+        for number, way in stages(result).items():
+            assert tuple(way) in LAWFUL, (architecture, number, way)
+        seen_by_nobody = point == "input" and architecture == "monolithic" and EFFECTS[effect].needs_json
+        assert bool(stages(result)) is not seen_by_nobody, architecture
+
+
+@pytest.mark.parametrize("effect", STRUCTURAL)
+@pytest.mark.parametrize("pack", PACKS)
+def test_every_architecture_recovers_from_a_broken_first_reply(pack: str, effect: str) -> None:
+    for architecture, result in ran(pack, effect, "output", "first").items():
+        assert result.record.outcome == "solved", (architecture, result.record.reason)
+        assert {way[-1] for way in stages(result).values()} == {"recovered"}
+        assert all("seen" in way for way in stages(result).values()), architecture
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+@pytest.mark.parametrize("effect", NEVER_FATAL)
+@pytest.mark.parametrize("pack", PACKS)
+def test_a_call_that_fails_for_a_passing_reason_is_made_again(pack: str, effect: str, trigger: str) -> None:
+    for architecture, result in ran(pack, effect, "call", trigger).items():
+        assert result.record.outcome == "solved", (architecture, result.record.reason)
+
+
+@pytest.mark.parametrize("effect", STRUCTURAL)
+@pytest.mark.parametrize("pack", PACKS)
+def test_an_architecture_gives_up_where_every_reply_is_broken(pack: str, effect: str) -> None:
+    for architecture, result in ran(pack, effect, "output", "always").items():
+        assert result.record.outcome == "gave_up", architecture
+        asked = Counter(name for call in events(result, Called) for name in call.subtasks)
+        assert max(asked.values()) == 3, architecture
+
+
+def assert_texts_are_kept(result: TrialResult) -> None:
+    named = [digest for call in events(result, Called) for _, digest in call.messages]
+    named += [digest for call in events(result, Called) for digest in (call.reply, call.delivered) if digest is not None]
+    named += [commit.digest for commit in events(result, Committed)]
+    assert set(named) <= set(result.texts), "an event names a text that was not kept"
+
+
+def assert_lineage_is_closed(result: TrialResult) -> None:
+    """The answer has one version of every subtask; each version was written before it was read, by a call that was answered."""
+    task = load_pack(result.record.scenario, ROOTS).task
+    answered = {call.call for call in events(result, Called) if call.failure is None}
+    written: set[tuple[str, int]] = set()
+    for event in result.record.events:
+        if isinstance(event, Committed):
+            assert event.call is None or event.call in answered
+            assert {(name, version) for name, version, _ in event.made_from if version} <= written
+            assert {name for name, version, _ in event.made_from if not version} <= set(task.documents)
+            written.add((event.subtask, event.version))
+    for answer in events(result, Answered):
+        assert [name for name, _ in answer.versions] == [subtask.name for subtask in task.subtasks]
+        assert set(answer.versions) <= written

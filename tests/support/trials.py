@@ -1,0 +1,101 @@
+"""Trials for the tests: from a pack, architectures and faults to results, on the simulated or on a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from scripted_model import Line, ScriptedModel
+
+from bench.architectures.registry import ARCHITECTURES
+from bench.experiment.config import Config
+from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
+from bench.experiment.trial import Graders, TrialResult, run_trial
+from bench.models.base import Model
+from bench.packs import load_pack
+from bench.runtime.caller import unbounded
+from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
+
+ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")
+TINY = load_pack("tiny", ROOTS)
+GRADERS = Graders()
+
+Kind = TypeVar("Kind", Called, Waited, Faulted, Judged, Committed, Answered)
+Fault = dict[str, Any]
+
+
+def matrix_of(
+    pack: str = "tiny",
+    plans: Mapping[str, Sequence[Fault]] | None = None,
+    model: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Matrix:
+    """The matrix of an experiment on one pack and one model; its plans are these, by name, else the one without a fault."""
+    given = {name: {"faults": list(faults)} for name, faults in (plans or {}).items()}
+    values = {
+        "name": "test",
+        "scenarios": [pack],
+        "architectures": list(ARCHITECTURES),
+        "models": ["m"],
+        "plans": list(given) or ["none"],
+        "repetitions": 1,
+        "seed": 7,
+        "model": {"m": {"kind": "simulated", **(model or {})}},
+        "plan": given,
+        **settings,
+    }
+    return build_matrix(Config.model_validate(values), ROOTS, "code")
+
+
+def with_model(matrix: Matrix, model: Model) -> Matrix:
+    return replace(matrix, models={"m": model})
+
+
+def run_all(matrix: Matrix, specs: Iterable[TrialSpec] | None = None) -> list[TrialResult]:
+    """One trial after another, in the given order, else in the matrix's."""
+
+    async def work() -> list[TrialResult]:
+        chosen = matrix.specs if specs is None else specs
+        return [await run_trial(spec, matrix, unbounded, GRADERS) for spec in chosen]
+
+    return asyncio.run(work())
+
+
+def scripted(
+    architecture: str,
+    script: Mapping[str, Sequence[Line]] | None = None,
+    faults: Sequence[Fault] = (),
+    pack: str = "tiny",
+    **settings: Any,
+) -> tuple[TrialResult, ScriptedModel]:
+    """One trial on a scripted model, which afterwards holds what it was asked."""
+    matrix = matrix_of(pack, {"plan": faults} if faults else None, architectures=[architecture], **settings)
+    model = ScriptedModel(matrix.scenarios[pack].reference, script)
+    [result] = run_all(with_model(matrix, model))
+    return result, model
+
+
+def events(result: TrialResult | Iterable[Event], kind: type[Kind]) -> list[Kind]:
+    every = result.record.events if isinstance(result, TrialResult) else result
+    return [event for event in every if isinstance(event, kind)]
+
+
+def calls(result: TrialResult) -> list[tuple[str, int, str]]:
+    """(subtasks joined by `+`, attempt, cause) of each call, in order."""
+    return [("+".join(call.subtasks), call.attempt, call.cause) for call in events(result, Called)]
+
+
+def verdicts(result: TrialResult) -> list[tuple[str, str]]:
+    """(subtask, `accepted` or the reason of its rejection), in order."""
+    return [(judged.subtask, judged.reason or "accepted") for judged in events(result, Judged)]
+
+
+def stages(result: TrialResult) -> dict[int, list[str]]:
+    """Each fault's way, by its number."""
+    way: dict[int, list[str]] = {}
+    for event in events(result, Faulted):
+        way.setdefault(event.fault, []).append(event.stage)
+    return way

@@ -1,0 +1,217 @@
+"""Simulated experiments with known truth: how often an interval holds it, and how often a test finds what is not there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from calibration import methods
+from calibration.methods import INTERVALS, RATIOS, RESAMPLING, TESTS, Ends, Values
+from calibration.worlds import TOKENS, PairedWorld, Recorded, World, null_worlds, paired_worlds, worlds
+from scipy import stats
+
+from bench.analysis.statistics import Mean, holm, required_pairs
+from bench.analysis.statistics.power import POWER, power_of
+
+VARIANTS = (3, 5, 10, 30, 100)
+"""3 is what the committed run has, 5, 10 and 30 what is planned, 100 where the trouble should have ended."""
+CLUSTERS = (2, 3, 5, 10, 30)
+FAMILY = 6
+CHUNK = 500
+"""Experiments resampled at a time: 500 x 9999 means are 40 MB."""
+
+
+@dataclass(frozen=True)
+class Simulations:
+    """How many experiments for a method that is cheap, and for one that resamples; `seed` is that of the worlds."""
+
+    plain: int = 10_000
+    resampling: int = 2_000
+    seed: int = 4
+
+    def of(self, method: str) -> int:
+        return self.resampling if method in RESAMPLING else self.plain
+
+
+@dataclass(frozen=True)
+class Result:
+    """One method in one world at one size.
+
+    kind    what the share is of: coverage, or false positives
+    hits    of so many simulations; 0 simulations: summed over all outcomes, exact
+    width   of the interval by that of Student's t, in the median; None where nothing is compared
+    wide    the same, exceeded by one interval in twenty
+    """
+
+    kind: str
+    about: str
+    world: str
+    recorded: bool
+    n: int
+    method: str
+    share: float
+    simulations: int
+    width: float | None = None
+    wide: float | None = None
+
+    @property
+    def error(self) -> float:
+        """The Monte-Carlo standard error of the share."""
+        return math.sqrt(self.share * (1 - self.share) / self.simulations) if self.simulations else 0.0
+
+
+def everything(found: Recorded, simulations: Simulations) -> Iterator[Result]:
+    for n in VARIANTS:
+        for number, world in enumerate(worlds(found)):
+            yield from means(world, n, simulations, _rng(simulations, 1, n, number))
+        for number, pair in enumerate(paired_worlds(found)):
+            yield from differences(pair, n, simulations, _rng(simulations, 2, n, number))
+            yield from ratios(pair, n, simulations, _rng(simulations, 3, n, number))
+        for number, pair in enumerate(null_worlds(found)):
+            yield from false_positives(pair, n, simulations, _rng(simulations, 4, n, number))
+        for number, world in enumerate(worlds(found)[:4]):
+            yield from groups(world, n, simulations, _rng(simulations, 8, n, number))
+    yield from family(found, simulations, _rng(simulations, 5))
+    for packs in CLUSTERS:
+        for spread in (0.3, 1.0):
+            yield from clusters(packs, spread, found, simulations, _rng(simulations, 6, packs))
+    for n in VARIANTS[1:-1]:
+        yield from pilots(n, simulations, _rng(simulations, 7, n))
+
+
+def means(world: World, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
+    values = world.draw(rng, simulations.plain, n)
+    usual = _widths(methods.student(values))
+    for name, interval in INTERVALS.items():
+        ends = chunked(interval, values[: simulations.of(name)], name)
+        yield _covered("mean", world.name, world.recorded, n, name, ends, world.mean, usual)
+
+
+def differences(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
+    one, other = world.draw(rng, simulations.plain, n)
+    truth = world.means[0] - world.means[1]
+    usual = _widths(methods.student(one - other))
+    for name in ("Student t", "percentile", "BCa"):
+        ends = chunked(INTERVALS[name], (one - other)[: simulations.of(name)], name)
+        yield _covered("paired difference", world.name, world.recorded, n, name, ends, truth, usual)
+
+
+def ratios(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
+    one, other = world.draw(rng, simulations.plain, n)
+    truth = world.means[0] / world.means[1]
+    for name, interval in RATIOS.items():
+        yield _covered("ratio of paired means", world.name, world.recorded, n, name, interval(one, other), truth)
+
+
+def false_positives(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
+    one, other = world.draw(rng, simulations.plain, n)
+    for name, test in TESTS.items():
+        p = chunked(test, (one - other)[: simulations.of(name)], name)
+        yield _found("paired test", world, n, name, p)
+    yield _found("paired test", world, n, "Welch t, unpaired", methods.unpaired(one, other))
+
+
+def groups(world: World, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
+    """Two groups of n from the same world, as the trials that were tried again and the rest may be."""
+    one, other = (world.draw(rng, simulations.plain, n) for _ in range(2))
+    yield _found("test of two groups", world, n, "Mann-Whitney", methods.mann_whitney(one, other))
+
+
+def family(found: Recorded, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
+    """Any false finding among six comparisons of A/A arms: as they are, and by Holm."""
+    n, (world, *_) = 10, null_worlds(found)
+    tests = []
+    for _ in range(FAMILY):
+        one, other = world.draw(rng, simulations.resampling, n)
+        tests.append(methods.sign_flip(one - other))
+    ps = np.stack(tests, axis=1)
+    adjusted = np.array([list(holm(dict(enumerate(row.tolist()))).values()) for row in ps])
+    for name, least in (("each by itself", ps.min(axis=1)), ("Holm", adjusted.min(axis=1))):
+        yield _found(f"any of {FAMILY} sign-flip tests", world, n, name, least)
+
+
+def clusters(
+    packs: int, spread: float, found: Recorded, simulations: Simulations, rng: np.random.Generator
+) -> Iterator[Result]:
+    """Ten repetitions of each of so many packs, whose own means are lognormal about what packs at large have."""
+    repetitions, experiments = 10, simulations.plain // 4
+    own = TOKENS * np.exp(rng.normal(size=(experiments, packs, 1)) * spread - spread**2 / 2)
+    noise = rng.normal(size=(experiments, packs, repetitions)) * found.widest - found.widest**2 / 2
+    values = own * np.exp(noise)
+    world = f"packs lognormal {spread:.1f}, 10 repetitions"
+    every = values.reshape(experiments, -1)
+    units = {"a pack a value": methods.student(values.mean(axis=2)), "a trial a value": methods.student(every)}
+    for unit, ends in units.items():
+        name = f"Student t, {unit}"
+        yield _covered("mean of packs at large", world, spread < 1, packs, name, ends, TOKENS)
+    these = welch(values)
+    yield _covered("mean of these packs", world, spread < 1, packs, "Welch-Satterthwaite", these, own.mean(axis=(1, 2)))
+
+
+def welch(values: Values) -> Ends:
+    """Of the mean of the packs' means; `values` by experiment, pack and repetition."""
+    _, packs, n = values.shape
+    shares = values.var(axis=2, ddof=1) / n / packs**2
+    variance = shares.sum(axis=1)
+    degrees = variance**2 / (shares**2 / (n - 1)).sum(axis=1)
+    half = stats.t.ppf(methods.LEVEL, degrees) * np.sqrt(variance)
+    centre = values.mean(axis=(1, 2))
+    return centre - half, centre + half
+
+
+def pilots(n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
+    """The share of pilots whose required number of pairs does give the power that was asked for; the differences are normal."""
+    effect, experiments = 0.5, simulations.resampling // 4
+    enough = {"plain": 0, "cautious": 0}
+    least = next(pairs for pairs in range(2, 1000) if power_of(effect, pairs) >= POWER)
+    for sd in rng.normal(size=(experiments, n)).std(axis=1, ddof=1).tolist():
+        required = required_pairs(effect, Mean(n, 0.0, sd, None, None))
+        if required:
+            enough["plain"] += required.plain >= least
+            enough["cautious"] += required.cautious >= least
+    for name, hits in enough.items():
+        yield Result("enough", "required pairs", "normal differences", True, n, name, hits / experiments, experiments)
+
+
+def chunked(method: Callable[[Values], object], values: Values, name: str) -> Values:
+    """The method on a few experiments at a time where it resamples."""
+    parts = range(0, len(values), CHUNK) if name in RESAMPLING else [0]
+    size = CHUNK if name in RESAMPLING else len(values)
+    return np.concatenate([np.atleast_2d(np.asarray(method(values[part : part + size]))) for part in parts], axis=1)
+
+
+def _covered(
+    about: str,
+    world: str,
+    recorded: bool,
+    n: int,
+    method: str,
+    ends: Iterable[Values],
+    truth: float | Values,
+    usual: Values | None = None,
+) -> Result:
+    low, high = ends
+    share = float(np.mean((low <= truth) & (truth <= high)))
+    width, wide = (None, None) if usual is None else _compared((low, high), usual)
+    return Result("coverage", about, world, recorded, n, method, share, len(low), width, wide)
+
+
+def _compared(ends: Ends, usual: Values) -> tuple[float, float]:
+    ratios = _widths(ends) / usual[: len(ends[0])]
+    median, high = np.quantile(ratios, (0.5, 0.95), method="nearest")
+    return float(median), float(high)
+
+
+def _found(about: str, world: World | PairedWorld, n: int, method: str, p: Values) -> Result:
+    return Result("false positives", about, world.name, world.recorded, n, method, float(np.mean(p <= 0.05)), p.size)
+
+
+def _widths(ends: Ends) -> Values:
+    return ends[1] - ends[0]
+
+
+def _rng(simulations: Simulations, *place: int) -> np.random.Generator:
+    """One for each experiment, so that another one more changes none of the others."""
+    return np.random.default_rng((simulations.seed, *place))
