@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from bench.errors import CallFailed
+
 Role = Literal["system", "user", "assistant"]
 Timing = Literal["live", "simulated", "recorded"]
 """Where a trial's seconds come from."""
@@ -22,7 +24,7 @@ class RequestContext:
     """What a request is for. It is never sent to a real model; simulated and recorded ones find their reply by it.
 
     `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one. `judging`: a judgment on
-    outputs of these subtasks is asked for, not the outputs.
+    outputs of these subtasks is asked for, not the outputs. `instance` is "" for the sole instance of a pack.
     """
 
     scenario: str
@@ -31,6 +33,8 @@ class RequestContext:
     attempt: int
     arm: str = ""
     judging: bool = False
+    instance: str = ""
+    sample: int = 1
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,19 @@ class Reply:
     by: str = ""
     reused: bool = False
     took: float | None = None
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a model did on one request: the reply or the failure that it ended in after so many seconds.
+
+    It is found again by what was asked (messages, seed, how often this trial had asked it before) and by who asked.
+    """
+
+    model: str
+    request: Request
+    outcome: Reply | CallFailed
+    seconds: float
 
 
 Sleep = Callable[[float], Awaitable[None]]

@@ -7,18 +7,23 @@ within the same attempt. Every request is an event, so that no retry can hide.
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
-from bench.errors import CallFailed, CutOff, GaveUp, RateLimited, ServerFailed, TimedOut, Unreachable
-from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
+from bench.errors import CallFailed, GaveUp, TimedOut, Unreachable
+from bench.models.base import Message, Model, Reply, Request, Response, Usage
+from bench.runtime.causes import Ask
 from bench.runtime.clock import Pause, Span, TrialClock, in_seconds
-from bench.runtime.events import Called, Cause, Event, Waited
+from bench.runtime.effects import EFFECTS, Disturbance, Send
+from bench.runtime.events import Called, StoredMessage, Waited
 from bench.runtime.faults import Due, FaultSchedule, Receipt
+from bench.runtime.injection import Corrupted
+from bench.runtime.log import TrialLog
 from bench.tokens import count_tokens
 
 Slot = Callable[[Request], asyncio.Semaphore]
@@ -31,24 +36,27 @@ def unbounded(_: Request) -> asyncio.Semaphore:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What a call is for: which attempt at which subtasks, why it is made, and the JSON schema of what it asks for."""
-
-    context: RequestContext
-    cause: Cause
-    seed: int
-    schema: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True)
 class Received:
-    """A reply as the architecture gets it, and the faults that it carries."""
+    """A reply as the architecture gets it, and the faults that it carries. `undamaged`: as it was before output faults."""
 
     call: int
     text: str
     finish: str
     receipts: tuple[Receipt, ...] = ()
     usage: Usage | None = None
+    undamaged: str | None = None
+
+    def with_receipts(self, earlier: Sequence[Receipt]) -> Received:
+        """It carries these faults as well."""
+        return replace(self, receipts=(*earlier, *self.receipts))
+
+
+@dataclass(frozen=True)
+class Lost:
+    """No usable reply came. `event` is the number of the call's event."""
+
+    failure: CallFailed
+    event: int
 
 
 @dataclass(frozen=True)
@@ -68,15 +76,8 @@ class BackOff:
         return min(doubled if retry_after is None else max(retry_after, 0.0), self.most)
 
 
-@dataclass(frozen=True)
-class Corrupted:
-    """A reply's text after the output faults that were due, and their receipts."""
-
-    text: str
-    receipts: tuple[Receipt, ...] = ()
-
-
 Corrupt = Callable[[Reply, int], Corrupted]
+"""The reply to the call of this number, by the content faults due."""
 
 
 @dataclass
@@ -91,7 +92,7 @@ class CallAttempt:
 
     call: int
     try_: int
-    cause: Cause
+    ask: Ask
     request: Request
     begun: bool = False
     asked: bool = False
@@ -110,56 +111,70 @@ class CallAttempt:
     def length(self) -> int:
         return self.delay + (self.at_model.length if self.at_model else 0)
 
-    def abandon(self) -> None:
+    def abandon(self) -> CallFailed:
         """Whoever asked went away: what had begun is paid all the same."""
         gone = "the client went away before a reply came"
-        self.failure = TimedOut(gone) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
+        failure = TimedOut(gone) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
+        self.failure = failure
+        return failure
 
 
 class Caller:
-    """Makes the calls of one trial, and keeps its own count of their tokens, apart from the events."""
+    """Makes the calls of one trial, and keeps its own count of their tokens, apart from the events.
 
-    def __init__(
-        self,
-        model: Model,
-        clock: TrialClock,
-        schedule: FaultSchedule,
-        slot: Slot,
-        back_off: BackOff,
-        emit: Callable[[Event], None],
-        keep: Callable[[str], str],
-    ):
+    `abandoned` is the last call whose asker went away.
+    """
+
+    def __init__(self, model: Model, clock: TrialClock, schedule: FaultSchedule, slot: Slot, back_off: BackOff, log: TrialLog):
         self._model, self._clock, self._schedule, self._slot = model, clock, schedule, slot
-        self._back_off, self._emit, self._keep = back_off, emit, keep
+        self._back_off, self._log = back_off, log
         self._sent: Counter[tuple[tuple[Message, ...], int]] = Counter()
         self._answered: Counter[tuple[tuple[Message, ...], int]] = Counter()
         self.calls = 0
-        self.tokens = count_tokens("")  # none; but loading the ruler's table now keeps it out of framework time
+        self.abandoned: Lost | None = None
+        self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
 
     async def call(self, messages: Sequence[Message], ask: Ask, corrupt: Corrupt) -> Received:
-        """Ask until a reply comes; `corrupt` strikes it. Raises GaveUp where injected failures used up the tries, else
-        the CallFailed that no further try could mend."""
-        request = Request(tuple(messages), ask.seed, ask.context, schema=ask.schema)
+        """Ask until a reply comes; `corrupt` strikes it. Raises GaveUp where injected failures used up the tries, else the
+        CallFailed that no further try could mend."""
         faults = self.due(ask)
-        cause = ask.cause
         for try_ in itertools.count(1):
-            received = await self._try(request, faults, try_, cause, corrupt)
-            if isinstance(received, Received):
-                return received
-            self._give_up(ask, received, try_)
-            cause = "retry" if received.paid else cause  # what was refused unpaid costs no tokens twice
-            await self._back_off_for(self._back_off.seconds(try_, received.retry_after))
+            outcome = await self.send(messages, ask, faults, try_, corrupt)
+            if isinstance(outcome, Received):
+                return outcome
+            self._give_up(ask, outcome.failure, try_)
+            ask = after(outcome, ask)
+            await self._back_off_for(self._back_off.seconds(try_, outcome.failure.retry_after))
         raise AssertionError("unreachable")
 
     async def send(
         self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, corrupt: Corrupt
-    ) -> Received | CallFailed:
-        """One request on a framework's behalf, which makes its retries itself; `faults` loses those that it uses up."""
-        return await self._try(Request(tuple(messages), ask.seed, ask.context), faults, try_, ask.cause, corrupt)
+    ) -> Received | Lost:
+        """One request; `faults` loses those that it uses up. A framework that makes its retries itself calls this."""
+        self.calls += 1
+        request = Request(tuple(messages), ask.seed, ask.context, schema=ask.schema)
+        attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
+        try:
+            async with self._slot_held(request):
+                attempt.begun, attempt.started = True, self._clock.now()
+                await self._make(attempt, faults)
+        except asyncio.CancelledError:
+            failure = attempt.abandon()
+            self.abandoned = Lost(failure, self._account(attempt, None))
+            raise
+        if attempt.failure:
+            return Lost(attempt.failure, self._account(attempt, None))
+        assert attempt.reply  # a call ends with a failure or with a reply
+        corrupted = corrupt(attempt.reply, attempt.call)
+        self._account(attempt, corrupted.text)
+        undamaged = attempt.reply.text if corrupted.text != attempt.reply.text else None
+        receipts = (*attempt.receipts, *corrupted.receipts)
+        return Received(attempt.call, corrupted.text, attempt.reply.finish, receipts, attempt.reply.usage, undamaged)
 
     def due(self, ask: Ask) -> list[Due]:
         """The call faults due for this attempt. A refusal is a reply: it comes after all failures."""
-        faults = self._schedule.due("call", ask.context.subtasks, ask.context.attempt)
+        context = ask.context
+        faults = self._schedule.due("call", context.subtasks, context.attempt, context.sample)
         return sorted(faults, key=lambda due: due.fault.effect == "refusal")
 
     def elsewhere(self) -> AbstractContextManager[None]:
@@ -171,7 +186,7 @@ class Caller:
 
     def waited(self, pause: Pause) -> None:
         """Leave the event of a framework's own back-off, which ends now."""
-        self._emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
+        self._log.emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
 
     def _give_up(self, ask: Ask, failure: CallFailed, tries: int) -> None:
         if failure.passing and tries < self._back_off.tries:
@@ -179,28 +194,6 @@ class Caller:
         if failure.injected:
             raise GaveUp(ask.context.subtasks, f"no reply after {tries} tries: {failure.detail}") from failure
         raise failure
-
-    async def _try(
-        self, request: Request, faults: list[Due], try_: int, cause: Cause, corrupt: Corrupt
-    ) -> Received | CallFailed:
-        self.calls += 1
-        flight = CallAttempt(self.calls, try_, cause, request, started=self._clock.now())
-        try:
-            async with self._slot_held(request):
-                flight.begun, flight.started = True, self._clock.now()
-                await self._fly(flight, faults)
-        except asyncio.CancelledError:
-            flight.abandon()
-            self._account(flight, None)
-            raise
-        if flight.failure:
-            self._account(flight, None)
-            return flight.failure
-        assert flight.reply  # a flight ends with a failure or with a reply
-        corrupted = corrupt(flight.reply, flight.call)
-        self._account(flight, corrupted.text)
-        receipts = (*flight.receipts, *corrupted.receipts)
-        return Received(flight.call, corrupted.text, flight.reply.finish, receipts, flight.reply.usage)
 
     @asynccontextmanager
     async def _slot_held(self, request: Request) -> AsyncIterator[None]:
@@ -221,74 +214,75 @@ class Caller:
             with self._clock.standing("wait"):
                 await slot.acquire()
         finally:
-            self._emit(self._waited("slot", began))
+            self._log.emit(self._waited("slot", began))
 
-    async def _fly(self, flight: CallAttempt, faults: list[Due]) -> None:
-        """Send a request, or let the call faults due have it. The faults that it uses up leave the list."""
-        cut = False
-        while faults and not cut:
-            receipt = self._schedule.plan(faults.pop(0), flight.call)
-            receipt.enter("delivered")
-            fault = receipt.due.fault
-            match fault.effect:
-                case "slow":
-                    await self._delay(flight, fault.seconds)
-                case "refusal":
-                    flight.receipts.append(receipt)
-                case "cut_off":
-                    receipt.enter("seen")
-                    cut = True
-                case effect:
-                    receipt.enter("seen")
-                    flight.failure = await self._injected(flight, effect, fault.seconds)
-                    return
-        if flight.receipts:
-            flight.reply = Reply("", finish="content_filter")
-            return
-        await self._ask(flight)
-        if cut and flight.reply:
-            half = flight.reply.text[: len(flight.reply.text) // 2]
-            flight.failure = CutOff("the connection broke in mid-reply (injected)", partial=half, injected=True)
-
-    async def _ask(self, flight: CallAttempt) -> None:
-        asked = (flight.request.messages, flight.request.seed)
-        self._sent[asked] += 1
-        flight.asked = True
-        request = replace(flight.request, occurrence=self._sent[asked], answers=self._answered[asked])
+    async def _make(self, attempt: CallAttempt, faults: list[Due]) -> None:
+        """Send a request through the call faults that strike it, which leave the list."""
+        send: Send = functools.partial(self._ask_model, attempt)
+        for due in reversed(_striking(faults)):
+            send = self._disturbed(send, due, attempt)
         try:
-            with self._clock.standing("call") as flight.at_model:
-                flight.reply = await self._model.reply(request, self._clock.sleep)
-                self._answered[asked] += 1
-                if flight.reply.took is not None:
-                    self._clock.advance(flight.reply.took)
+            attempt.reply = await send()
         except CallFailed as failure:
-            flight.failure = failure
+            attempt.failure = failure
 
-    async def _injected(self, flight: CallAttempt, effect: str, seconds: float) -> CallFailed:
-        if effect == "rate_limit":
-            return RateLimited("429 (injected)", retry_after=seconds, injected=True)
-        if effect == "server_error":
-            return ServerFailed("500 (injected)", injected=True)
-        await self._delay(flight, seconds)
-        return TimedOut(f"no reply within {seconds:g} s (injected)", injected=True)
+    def _disturbed(self, send: Send, due: Due, attempt: CallAttempt) -> Send:
+        """The call with one fault around it, which is planned and delivered when the call gets there."""
+        fault = due.fault
+        effect = EFFECTS[fault.effect]
+        assert effect.wrap  # a config refuses any other effect at this point
+        wrap = effect.wrap
 
-    async def _delay(self, flight: CallAttempt, seconds: float) -> None:
-        with self._clock.standing("call") as span:
-            flight.delays.append(span)
-            await self._clock.sleep(seconds)
+        async def sleep(seconds: float) -> None:
+            with self._clock.standing("call") as span:
+                attempt.delays.append(span)
+                await self._clock.sleep(seconds)
+
+        async def disturbed() -> Reply:
+            receipt = self._schedule.plan(due, attempt.call)
+            receipt.enter("delivered")
+            if effect.fails:
+                receipt.detect()
+            if effect.strike:
+                attempt.receipts.append(receipt)  # it changes the reply: whether anyone notices is open
+            return await wrap(send, Disturbance(fault.seconds, sleep))
+
+        return disturbed
+
+    async def _ask_model(self, attempt: CallAttempt) -> Reply:
+        asked = (attempt.request.messages, attempt.request.seed)
+        self._sent[asked] += 1
+        attempt.asked = True
+        request = replace(attempt.request, occurrence=self._sent[asked], answers=self._answered[asked])
+        try:
+            with self._clock.standing("call") as attempt.at_model:
+                reply = attempt.reply = await self._model.reply(request, self._clock.sleep)
+                self._answered[asked] += 1
+                if reply.took is not None:
+                    self._clock.advance(reply.took)
+        except CallFailed as failure:
+            self._respond(request, failure, attempt)
+            raise
+        self._respond(request, reply, attempt)
+        return reply
+
+    def _respond(self, request: Request, outcome: Reply | CallFailed, attempt: CallAttempt) -> None:
+        """Keep what the model did as soon as it is there: a trial that is killed later has lost nothing that was paid."""
+        assert attempt.at_model
+        self._log.respond(Response(self._model.name, request, outcome, in_seconds(attempt.at_model.length)))
 
     async def _back_off_for(self, seconds: float) -> None:
         started = self._clock.now()
         with self._clock.standing("wait"):
             await self._clock.sleep(seconds)
-        self._emit(self._waited("backoff", started))
+        self._log.emit(self._waited("backoff", started))
 
     def _waited(self, why: Literal["slot", "backoff"], since: int) -> Waited:
         return Waited(why, in_seconds(since), in_seconds(self._clock.now() - since))
 
-    def _account(self, flight: CallAttempt, delivered: str | None) -> None:
-        """Leave the event of a call. What the provider was never paid for counts no tokens."""
-        request, reply, failure = flight.request, flight.reply, flight.failure
+    def _account(self, attempt: CallAttempt, delivered: str | None) -> int:
+        """Leave the event of a call; its number. What the provider was never paid for counts no tokens."""
+        request, reply, failure, ask = attempt.request, attempt.reply, attempt.failure, attempt.ask
         received = failure.partial if failure else reply.text if reply else ""
         said = reply.text if reply else received
         given = received if failure else delivered
@@ -297,19 +291,20 @@ class Caller:
         tokens_out = count_tokens(received) if paid else 0
         self.tokens += tokens_in + tokens_out
         usage = reply.usage if reply else None
-        self._emit(
+        store_text = self._log.store_text
+        return self._log.emit(
             Called(
-                call=flight.call,
+                call=attempt.call,
                 subtasks=request.context.subtasks,
                 attempt=request.context.attempt,
-                try_=flight.try_,
-                cause=flight.cause,
-                started=in_seconds(flight.started),
-                seconds=in_seconds(flight.length),
+                try_=attempt.try_,
+                cause=ask.cause,
+                started=in_seconds(attempt.started),
+                seconds=in_seconds(attempt.length),
                 seed=request.seed,
-                messages=tuple((message.role, self._keep(message.content)) for message in request.messages),
-                reply=self._keep(said) if reply or said else None,
-                delivered=self._keep(given) if given is not None and given != said else None,
+                messages=tuple(StoredMessage(message.role, store_text(message.content)) for message in request.messages),
+                reply=store_text(said) if reply or said else None,
+                delivered=store_text(given) if given is not None and given != said else None,
                 tokens_in=tokens_in,
                 tokens_out=tokens_out,
                 usage_in=usage.tokens_in if usage else None,
@@ -317,10 +312,28 @@ class Caller:
                 finish=reply.finish if reply else None,
                 failure=failure.kind if failure else None,
                 detail=failure.detail if failure else "",
-                delay=in_seconds(flight.delay),
-                asked=flight.asked,
+                delay=in_seconds(attempt.delay),
+                asked=attempt.asked,
                 retry_after=failure.retry_after if failure else None,
                 reused=reply.reused if reply else False,
                 by=failure.by if failure else reply.by if reply else "",
+                sample=request.context.sample,
+                caused_by=ask.caused_by,
+                inferred=ask.inferred,
             )
         )
+
+
+def after(lost: Lost, ask: Ask) -> Ask:
+    """The next try of a call whose reply was lost. What was refused unpaid costs no tokens twice, and causes nothing."""
+    return replace(ask, cause="retry", caused_by=lost.event, inferred=False) if lost.failure.paid else ask
+
+
+def _striking(faults: list[Due]) -> list[Due]:
+    """The faults that strike one request, up to the first that makes it fail; they leave the list."""
+    striking = []
+    while faults:
+        striking.append(faults.pop(0))
+        if EFFECTS[striking[-1].fault.effect].fails:
+            break
+    return striking

@@ -1,21 +1,26 @@
-"""What a fault does to a text: one function and one row of EFFECTS each.
+"""What a fault does: one function and one row of EFFECTS each.
 
-An effect is given the text it strikes (`Target`) and a draw of its own, and returns the text that takes its place. It returns
-None where the text cannot carry it, say because a reply without JSON has no field that could be missing: such a fault is
-*moot*, which its receipt says. An effect never returns the text unchanged.
+A content effect is given the text it strikes (`Target`) and a draw of its own, and returns the text that takes its place. It
+returns None where the text cannot carry it, say because a reply without JSON has no field that could be missing: such a fault
+is *not applicable*, which its receipt says. It never returns the text unchanged.
+
+A call effect stands around the call: it is given `send`, which makes the call and whatever other faults it has, and returns the
+reply, raises a CallFailed in its place, or lets time pass.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from bench.errors import CutOff, RateLimited, ServerFailed, TimedOut
+from bench.models.base import Reply, Sleep
 from bench.scenario import Json, Output
 
 Point = Literal["output", "input", "call", "state"]
@@ -26,10 +31,10 @@ Path = tuple[str | int, ...]
 class Target:
     """What is struck: a reply's part, an input, or a committed output.
 
-    value     its JSON, None where it is none (a document, a reply that could not be read)
-    schema    the output type it should fit, None for a document
-    earlier   the text as it stood before, where it did
-    wrong_outputs    plausible wrong outputs of the subtask that wrote it, from the pack's wrong answers
+    value           its JSON, None where it is none (a document, a reply that could not be read)
+    schema          the output type it should fit, None for a document
+    earlier         the text as it stood before, where it did
+    wrong_outputs   plausible wrong outputs of the subtask that wrote it, from the pack's wrong answers
     """
 
     text: str
@@ -39,15 +44,34 @@ class Target:
     wrong_outputs: Sequence[Json] = ()
 
 
+@dataclass(frozen=True)
+class Disturbance:
+    """What a call effect may use: the fault's seconds, and a way to let some pass while the call is in flight."""
+
+    seconds: float
+    sleep: Sleep
+
+
 Strike = Callable[[Target, Random], str | None]
+Send = Callable[[], Awaitable[Reply]]
+Wrap = Callable[[Send, Disturbance], Awaitable[Reply]]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """`needs_json`: it can strike only a subtask's output, never a plain document. `ends_reply`: nothing follows it."""
+    """A row of EFFECTS.
 
-    strike: Strike | None
+    strike      what it does to a text, at the points that have one
+    wrap        what it does to a call, at point `call`
+    fails       its call ends in a failure: of several such faults each spoils one request, and is noticed at once
+    needs_json  it can strike only a subtask's output, never a plain document
+    ends_reply  nothing follows what it struck
+    """
+
     points: frozenset[Point]
+    strike: Strike | None = None
+    wrap: Wrap | None = None
+    fails: bool = False
     needs_json: bool = False
     ends_reply: bool = False
 
@@ -106,8 +130,8 @@ def refusal(_: Target, draw: Random) -> str | None:
 
 def wrong_value(target: Target, draw: Random) -> str | None:
     """Valid by schema, plausible, and wrong: one of the pack's wrong outputs, else one value exchanged."""
-    wrong_outputs = [decoy for decoy in target.wrong_outputs if decoy != target.value]
-    return dump(draw.choice(wrong_outputs)) if wrong_outputs else _one_value_off(target, draw)
+    others = [output for output in target.wrong_outputs if output != target.value]
+    return dump(draw.choice(others)) if others else _one_value_off(target, draw)
 
 
 def stale(target: Target, draw: Random) -> str | None:
@@ -121,21 +145,53 @@ def stale(target: Target, draw: Random) -> str | None:
     return "".join(lines[: len(lines) // 2]) if target.text else None
 
 
+async def rate_limit(_: Send, fault: Disturbance) -> Reply:
+    """429, with the fault's seconds in Retry-After."""
+    raise RateLimited("429 (injected)", retry_after=fault.seconds, injected=True)
+
+
+async def server_error(_: Send, __: Disturbance) -> Reply:
+    raise ServerFailed("500 (injected)", injected=True)
+
+
+async def timeout(_: Send, fault: Disturbance) -> Reply:
+    """Nothing comes, and after the fault's seconds nobody waits any longer."""
+    await fault.sleep(fault.seconds)
+    raise TimedOut(f"no reply within {fault.seconds:g} s (injected)", injected=True)
+
+
+async def cut_off(send: Send, _: Disturbance) -> Reply:
+    """Half of the reply comes."""
+    text = (await send()).text
+    raise CutOff("the connection broke in mid-reply (injected)", partial=text[: len(text) // 2], injected=True)
+
+
+async def slow(send: Send, fault: Disturbance) -> Reply:
+    await fault.sleep(fault.seconds)
+    return await send()
+
+
+async def filtered(_: Send, __: Disturbance) -> Reply:
+    """The provider refuses to answer, in the model's place."""
+    return Reply("", finish="content_filter")
+
+
 CONTENT: frozenset[Point] = frozenset({"output", "input", "state"})
+CALL: frozenset[Point] = frozenset({"call"})
 EFFECTS: dict[str, Effect] = {
-    "missing_field": Effect(missing_field, CONTENT, needs_json=True),
-    "wrong_type": Effect(wrong_type, CONTENT, needs_json=True),
-    "truncated": Effect(truncated, frozenset({"output", "input"}), ends_reply=True),
-    "not_json": Effect(not_json, frozenset({"output"})),
-    "empty": Effect(empty, CONTENT),
-    "refusal": Effect(refusal, frozenset({"output", "call"})),
-    "wrong_value": Effect(wrong_value, CONTENT, needs_json=True),
-    "stale": Effect(stale, frozenset({"input", "state"})),
-    "rate_limit": Effect(None, frozenset({"call"})),
-    "server_error": Effect(None, frozenset({"call"})),
-    "timeout": Effect(None, frozenset({"call"})),
-    "cut_off": Effect(None, frozenset({"call"})),
-    "slow": Effect(None, frozenset({"call"})),
+    "missing_field": Effect(CONTENT, missing_field, needs_json=True),
+    "wrong_type": Effect(CONTENT, wrong_type, needs_json=True),
+    "truncated": Effect(frozenset({"output", "input"}), truncated, ends_reply=True),
+    "not_json": Effect(frozenset({"output"}), not_json),
+    "empty": Effect(CONTENT, empty),
+    "refusal": Effect(frozenset({"output", "call"}), refusal, filtered),
+    "wrong_value": Effect(CONTENT, wrong_value, needs_json=True),
+    "stale": Effect(frozenset({"input", "state"}), stale),
+    "rate_limit": Effect(CALL, wrap=rate_limit, fails=True),
+    "server_error": Effect(CALL, wrap=server_error, fails=True),
+    "timeout": Effect(CALL, wrap=timeout, fails=True),
+    "cut_off": Effect(CALL, wrap=cut_off, fails=True),
+    "slow": Effect(CALL, wrap=slow),
 }
 
 

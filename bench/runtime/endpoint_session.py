@@ -1,9 +1,10 @@
-"""A line on endpoint: a framework makes the calls for some subtasks itself, through a measuring endpoint on loopback.
+"""A session at the measuring endpoint: a framework, or an agent of any kind, makes the calls for some subtasks itself.
 
-The framework owns its prompts, its checks and its retries; what arrives at the endpoint is accounted for call by call, by the
-same caller, under the same faults as any other architecture's. A request that repeats one that has just failed is that one's
-next try, of the same attempt; any other one is a new attempt at its subtasks. So a client's hidden retries show as what they
-are. The endpoint's seeds take the place of the framework's: a trial's seeds are the experiment's, for every architecture.
+It owns its prompts, its checks and its retries; what arrives at the endpoint is accounted for call by call, by the same caller,
+under the same faults as any other architecture's. A request that repeats one that has just failed is that one's next try. Any
+other one is a further step, a further sample or, after a rejection, a new attempt at its subtasks: nobody says which, so that
+it is inferred. The endpoint's seeds take the place of the proposer's: a trial's seeds are the experiment's, for every
+architecture.
 """
 
 from __future__ import annotations
@@ -11,121 +12,126 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from bench.errors import CallFailed, GaveUp, NotRecorded
 from bench.models.base import Message, Reply
-from bench.runtime.caller import Ask, Caller, Corrupted, Received
+from bench.runtime.caller import Caller, Lost, Received, after
+from bench.runtime.causes import Ask
 from bench.runtime.clock import Pause
 from bench.runtime.faults import Due, Receipt
+from bench.runtime.injection import Corrupted
 from bench.runtime.proposal import Proposal
+from bench.runtime.turns import Turns
 from bench.scenario import Subtask
 
-Judges = Callable[[Sequence[Message]], bool]
+IsJudging = Callable[[Sequence[Message]], bool]
 """Whether these messages ask for a judgment on an output, not for an output."""
+Server = Callable[["EndpointSession"], AbstractAsyncContextManager[str]]
+"""Serves a session over HTTP; opens with the root address, http://HOST:PORT."""
 
 
 def never(_: Sequence[Message]) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What the workbench does for a endpoint.
-
-    ask       the next attempt at subtasks; `again` where an earlier one on the same endpoint did not do
-    judge     a judge call about subtasks, within their latest attempt
-    prompt    our own messages for subtasks, and the receipts of faults in what they read
-    corrupt     a reply, by the content faults due
-    propose   what was made of a reply, as a proposal
-    """
-
-    ask: Callable[[Sequence[str], bool], Ask]
-    judge: Callable[[Sequence[str]], Ask]
-    prompt: Callable[[Sequence[Subtask]], tuple[tuple[Message, ...], tuple[Receipt, ...]]]
-    corrupt: Callable[[Reply, Sequence[Subtask], int, int], Corrupted]
-    propose: Callable[[str, Sequence[Subtask], int, Received], Proposal]
-
-
-Host = Callable[["EndpointSession"], AbstractAsyncContextManager[str]]
-"""Serves a endpoint over HTTP; opens with the root address, http://HOST:PORT."""
-
-
 def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
-    raise RuntimeError("nothing serves the loans of this workbench")
+    raise RuntimeError("nothing serves the sessions of this workbench")
+
+
+class Host(Protocol):
+    """What a session needs of the trial that it belongs to."""
+
+    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...]) -> Ask:
+        """The next call for outputs of these subtasks."""
+        ...
+
+    def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
+        """A judge call about these subtasks, within their latest attempt."""
+        ...
+
+    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
+        """Our own messages for these subtasks, and the receipts of faults in what they read."""
+        ...
+
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
+        """A reply, by the content faults due."""
+        ...
+
+    def lost(self, ask: Ask, event: int) -> None:
+        """A paid reply to this call was lost."""
+        ...
+
+    def recovered(self, event: int) -> None:
+        """The reply that was lost then has come after all."""
+        ...
+
+    def settle(self, subtasks: Sequence[Subtask] | None = None) -> None:
+        """The attempts at these subtasks, or at all, have ended."""
+        ...
 
 
 @dataclass
-class _Going:
-    """One request on its way to a reply: its ask, the faults still due, its tries, and the pause since the last one failed."""
+class _Pending:
+    """One request on its way to a reply: the faults still due, its tries, the events of the paid replies to it that were lost,
+    and the pause since the last try failed."""
 
     ask: Ask
     faults: list[Due]
     tries: int = 0
+    losses: list[int] = field(default_factory=list)
     pause: Pause | None = None
 
 
-Key = tuple[tuple[str, ...], tuple[Message, ...]]
+Question = tuple[tuple[str, ...], tuple[Message, ...]]
 """What makes a request the repetition of another: the names of its subtasks, and its messages."""
 
 
-@dataclass
 class EndpointSession:
-    """One line on endpoint. Its addresses end in /v1, as OpenAI's clients want a `base_url` to end.
+    """One proposer's session. Its addresses end in /v1, as OpenAI's clients want a `base_url` to end.
 
     root       where it is served
     received   the endpoint's own count of the requests that it took; the account's calls must come to as many
     """
 
-    subtasks: tuple[Subtask, ...]
-    judges: Judges
-    terms: Terms
-    caller: Caller
-    root: str = ""
-    received: int = 0
-    _failed: dict[Key, list[_Going]] = field(default_factory=dict)
-    _read: dict[tuple[str, ...], tuple[Receipt, ...]] = field(default_factory=dict)
-    _asked: set[tuple[str, ...]] = field(default_factory=set)
-    _last: dict[str, tuple[int, Received]] = field(default_factory=dict)
-    _why: Exception | None = None
-    _bug: Exception | None = None
+    def __init__(self, subtasks: tuple[Subtask, ...], host: Host, caller: Caller, turns: Turns, judges: IsJudging = never):
+        self.subtasks, self._host, self._caller, self._turns, self._judges = subtasks, host, caller, turns, judges
+        self.root = ""
+        self.received = 0
+        self._failed: dict[Question, list[_Pending]] = {}
+        self._read: dict[tuple[str, ...], tuple[Receipt, ...]] = {}
+        self._failure: Exception | None = None
+        self._bug: Exception | None = None
 
     def base_url(self, *subtasks: Subtask) -> str:
-        """The address for calls that ask for the outputs of these subtasks; for all of the endpoint's, if none is named."""
+        """The address for calls that ask for the outputs of these subtasks; for all of the session's, if none is named."""
         names = "+".join(subtask.name for subtask in subtasks)
         return f"{self.root}/{names}/v1" if names else f"{self.root}/v1"
 
-    def messages(self, *subtasks: Subtask) -> tuple[Message, ...]:
-        """Our own prompt, system and user, for these subtasks (all of the endpoint's, if none is named) as the state stands.
+    def messages(self, *subtasks: Subtask, documents_alone: bool = False) -> tuple[Message, ...]:
+        """Our own prompt, system and user, for these subtasks (all of the session's, if none is named) as the state stands.
 
-        To be asked for once an attempt: faults in what is read strike here.
+        To be asked for once an attempt: faults in what is read strike here. With `documents_alone` the outputs that are read
+        are left to the framework, which passes them on itself. Raises RuntimeError where one of them is not there yet.
         """
         chosen = subtasks or self.subtasks
-        messages, self._read[_names(chosen)] = self.terms.prompt(chosen)
+        messages, self._read[_names(chosen)] = self._host.prompt(chosen, documents_alone)
         return messages
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:
-        """What the framework made of the last reply for these subtasks. Raises RuntimeError where one had none.
-
-        From here on the workbench's verdict, and no longer the framework's asking again, says whether it did.
-        """
+        """What the framework made of its replies for these subtasks. Raises RuntimeError where it had none."""
         chosen = subtasks or self.subtasks
-        self._asked.discard(_names(chosen))
-        missing = [name for name in _names(chosen) if name not in self._last]
-        if missing:
-            raise RuntimeError(f"the framework got no reply for {' + '.join(missing)}")
-        attempt, received = max((self._last[name] for name in _names(chosen)), key=lambda last: last[1].call)
-        if text != received.text:  # then how that reply finished says nothing about this text
-            received = replace(received, finish="stop")
-        return self.terms.propose(text, chosen, attempt, received)
+        self._host.settle(chosen)
+        return self._turns.proposal(text, chosen)
 
     def answered(self, name: str) -> bool:
         """Whether a reply came that this subtask's output can have been made of."""
-        return name in self._last
+        return self._turns.answered(name)
 
     def named(self, path: str) -> tuple[Subtask, ...] | None:
-        """The subtasks that an address is for: `` all of the endpoint's, else names joined by +. None where one is unknown, or
-        stands twice."""
+        """The subtasks that an address is for: all of the session's for "", else names joined by +. None where one is unknown,
+        or stands twice."""
         if not path:
             return self.subtasks
         known = {subtask.name: subtask for subtask in self.subtasks}
@@ -135,33 +141,32 @@ class EndpointSession:
     async def answer(self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Reply:
         """One request. Raises the CallFailed that it met, injected or real; the framework sees that as HTTP. A cancellation
         means that its client went away."""
-        key = _names(subtasks), messages
-        going = self._going(key)
+        question = _names(subtasks), messages
+        pending = self._pending(question, subtasks)
         try:
-            received = await self._send(going, subtasks, messages)
+            outcome = await self._send(pending, subtasks, messages)
         except asyncio.CancelledError:
-            self._keep(key, going, paid=True)
-            self._why = GaveUp(key[0], "the framework did not wait for the reply")
+            if self._caller.abandoned:
+                self._lose(question, pending, self._caller.abandoned)
+            self._failure = GaveUp(question[0], "the framework did not wait for the reply")
             raise
         except Exception as bug:
             self._bug = self._bug or bug
             raise
-        if isinstance(received, NotRecorded):  # a live model would have answered: whatever follows is no trial of it
-            self._bug = self._bug or received
-        if isinstance(received, CallFailed):
-            self._keep(key, going, received.paid)
-            gave_up = GaveUp(key[0], f"the framework gave up: {received.detail}")
-            self._why = gave_up if received.injected else received
-            raise received
-        self._why = None
-        if going.ask.cause != "judge":
-            self._remember(key[0], going.ask, received)
-        return Reply(received.text, received.finish, received.usage)
+        if isinstance(outcome, Lost):
+            self._lose(question, pending, outcome)
+            raise outcome.failure
+        self._failure = None
+        for event in pending.losses:
+            self._host.recovered(event)
+        if pending.ask.cause != "judge":
+            self._turns.add(subtasks, pending.ask, self._with_inputs(question[0], outcome))
+        return Reply(outcome.text, outcome.finish, outcome.usage)
 
     def explain(self, error: Exception) -> None:
         """Raise what a framework's exception comes down to, where it is known: a bug behind the endpoint, or the failure of the
         framework's last call."""
-        cause = self._bug or self._why
+        cause = self._bug or self._failure
         if cause:
             raise cause from error
 
@@ -170,45 +175,50 @@ class EndpointSession:
         if self._bug:
             raise self._bug
 
-    def _going(self, key: Key) -> _Going:
+    def _pending(self, question: Question, subtasks: tuple[Subtask, ...]) -> _Pending:
         """The failed request that this one repeats, else a new one."""
-        if failed := self._failed.get(key):
-            going = failed.pop(0)
-            if going.pause:
-                self.caller.waited(going.pause)
-            return going
-        names, messages = key
-        if self.judges(messages):
-            return _Going(self.terms.judge(names), [])
-        ask = self.terms.ask(names, names in self._asked)
-        self._asked.add(names)
-        return _Going(ask, self.caller.due(ask))
+        if failed := self._failed.get(question):
+            pending = failed.pop(0)
+            if pending.pause:
+                self._caller.waited(pending.pause)
+            return pending
+        messages = question[1]
+        if self._judges(messages):
+            return _Pending(self._host.judge_ask(subtasks), [])
+        self._turns.judge_last(subtasks)
+        ask = self._host.next_ask(subtasks, messages)
+        return _Pending(ask, self._caller.due(ask))
 
-    async def _send(self, going: _Going, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Received | CallFailed:
-        going.tries += 1
-        ask = going.ask
+    async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Received | Lost:
+        pending.tries += 1
+        ask = pending.ask
 
         def corrupt(reply: Reply, call: int) -> Corrupted:
-            if ask.cause == "judge":
-                return Corrupted(reply.text)
-            return self.terms.corrupt(reply, subtasks, ask.context.attempt, call)
+            return Corrupted(reply.text) if ask.cause == "judge" else self._host.corrupt(reply, subtasks, ask, call)
 
-        return await self.caller.send(messages, ask, going.faults, going.tries, corrupt)
+        return await self._caller.send(messages, ask, pending.faults, pending.tries, corrupt)
 
-    def _keep(self, key: Key, going: _Going, paid: bool) -> None:
+    def _lose(self, question: Question, pending: _Pending, lost: Lost) -> None:
         """A request failed: it may be repeated, and the time until then is the framework's back-off."""
-        if paid and going.ask.cause != "judge":
-            going.ask = replace(going.ask, cause="retry")
-        going.pause = self.caller.pause()
-        self._failed.setdefault(key, []).append(going)
+        failure = lost.failure
+        if isinstance(failure, NotRecorded):  # a live model would have answered: whatever follows is no trial of it
+            self._bug = self._bug or failure
+        if pending.ask.cause != "judge":
+            pending.ask = after(lost, pending.ask)
+            if failure.paid:
+                pending.losses.append(lost.event)
+                self._host.lost(pending.ask, lost.event)
+        pending.pause = self._caller.pause()
+        self._failed.setdefault(question, []).append(pending)
+        gave_up = GaveUp(question[0], f"the framework gave up: {failure.detail}")
+        self._failure = gave_up if failure.injected else failure
 
-    def _remember(self, names: tuple[str, ...], ask: Ask, received: Received) -> None:
-        """The last reply for these subtasks; it carries the faults of what was read for it, too."""
+    def _with_inputs(self, names: tuple[str, ...], received: Received) -> Received:
+        """A reply carries the faults of what was read for it, too."""
         read = [receipt for asked in list(self._read) if set(asked) <= set(names) for receipt in self._read.pop(asked)]
         for receipt in read:
             receipt.call = received.call
-        received = replace(received, receipts=(*read, *received.receipts))
-        self._last.update(dict.fromkeys(names, (ask.context.attempt, received)))
+        return received.with_receipts(read)
 
 
 def _names(subtasks: Sequence[Subtask]) -> tuple[str, ...]:

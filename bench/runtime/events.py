@@ -1,21 +1,34 @@
 """What happens in a trial, one small type per kind of event, in the order in which it happened.
 
 A trial's record holds nothing else about its course: the ledger, every statistic and every figure is computed from these.
-Seconds are on the trial's clock and count from its start. Texts are named by digest; the store keeps each text once.
+Seconds are on the trial's clock and count from its start. Texts are named by digest; the store keeps each text once. An event
+is named by its number: its place among the trial's events, from 0.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Tag
 
 from bench.models.base import Role
 
-Cause = Literal["first", "retry", "rerun", "judge"]
-Stage = Literal["planned", "delivered", "moot", "seen", "recovered", "gave_up", "unnoticed"]
+Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
+"""Why a call is made.
+
+first    nobody asked for these outputs before
+step     a further turn before the output that the proposer works on is there
+sample   redundancy that was planned: votes, best of n
+retry    the last output of these subtasks was rejected, or a paid reply to them was lost
+rerun    it was not, but an earlier rejection or loss in the trial made it necessary
+judge    a judgment on outputs is asked for, not an output
+"""
+Stage = Literal["planned", "delivered", "not_applicable", "detected", "recovered", "gave_up", "undetected"]
+View = Literal["told", "undamaged", "shadow"]
+"""What a verdict is on: a reply whose proposer is told of it; the reply as it was before a fault struck it; a reply whose
+proposer judges by itself and is told nothing."""
 
 
 def digest_of(text: str) -> str:
@@ -24,20 +37,30 @@ def digest_of(text: str) -> str:
 
 
 @dataclass(frozen=True)
+class StoredMessage:
+    """A message that was sent; `content` is the digest of its text. Further fields (tool calls) may be added."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True)
 class Called:
     """One request that was sent, or that a fault kept from being sent, and what came of it.
 
-    attempt      counts the proposals for these subtasks, from 1; `try_` counts the requests within one attempt
-    messages     (role, digest of the text) of each message sent
+    attempt      counts the attempts at these subtasks, from 1; `try_` counts the requests for one reply
+    sample       which of the samples of this attempt
+    caused_by    number of the event (a rejection, a lost call) that made a retry, a rerun or a judge call necessary; else None
+    inferred     the cause is inferred from what the proposer sent, not known from what it was told
     seconds      in flight; `delay` are those of them that a fault added
     asked        whether the model was asked: false where a fault kept the request from being sent
     reply        digest of what the model said; None where nothing came
     delivered    digest of what the architecture was given, where a fault changed the reply; else None
-    tokens_*     by our ruler, of what was paid: the model's own reply, before any fault touched it; of a reply that was cut
-                 off, the part that came
+    tokens_*     by our tokenizer, of what was paid: the model's own reply, before any fault touched it; of a reply that was
+                 cut off, the part that came
     usage_*      the provider's own count; None where it told none
     failure      None, or the `kind` of the CallFailed that the call ended in
-    reused       the same request had been answered before, in another trial: this is that reply, with its seconds
+    reused       the same request had been answered before: this is that reply, with its seconds
     retry_after  the seconds after which the server that refused the call asked for the next
     by           the model that answered, where the trial's model had passed the request on to it; else ""
     """
@@ -50,7 +73,7 @@ class Called:
     started: float
     seconds: float
     seed: int
-    messages: tuple[tuple[Role, str], ...]
+    messages: tuple[StoredMessage, ...]
     reply: str | None
     delivered: str | None
     tokens_in: int
@@ -65,6 +88,9 @@ class Called:
     retry_after: float | None = None
     reused: bool = False
     by: str = ""
+    sample: int = 1
+    caused_by: int | None = None
+    inferred: bool = False
     kind: Literal["call"] = "call"
 
 
@@ -79,10 +105,20 @@ class Waited:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A request that the measuring endpoint did not take: no model was asked, no token paid. `status` is that of HTTP."""
+
+    status: int
+    detail: str
+    started: float
+    kind: Literal["refused"] = "refused"
+
+
+@dataclass(frozen=True)
 class Faulted:
     """One entry in the receipt of one planned fault; `fault` numbers the planned faults of the trial.
 
-    `call` is the call that carried it. A fault is moot where the reply was already too broken to carry it.
+    `call` is the call that carried it. A fault is not applicable where nothing could carry it.
     """
 
     fault: int
@@ -98,26 +134,31 @@ class Faulted:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the verifier said of one subtask's output in the reply to `call`; `reason` is empty where it was accepted."""
+    """What the verifier said of one subtask's output, which `calls` made; `reason` is empty where it was accepted.
 
-    call: int | None
+    `fault` numbers the fault that struck the reply, where its undamaged form is judged.
+    """
+
+    calls: tuple[int, ...]
     subtask: str
     accepted: bool
     reason: str = ""
     detail: str = ""
+    view: View = "told"
+    fault: int | None = None
     kind: Literal["verdict"] = "verdict"
 
 
 @dataclass(frozen=True)
 class Committed:
-    """A version was written to the state: verified, or handed on unverified. `call` is None where code wrote it.
+    """A version was written to the state, verified or not. `calls` made it, all of them; none where code wrote it.
 
     made_from   (name, version, digest) of each thing read; a document's version is 0
     """
 
     subtask: str
     version: int
-    call: int | None
+    calls: tuple[int, ...]
     verified: bool
     digest: str
     made_from: tuple[tuple[str, int, str], ...]
@@ -132,4 +173,24 @@ class Answered:
     kind: Literal["answer"] = "answer"
 
 
-Event = Annotated[Called | Waited | Faulted | Judged | Committed | Answered, Field(discriminator="kind")]
+Known = Called | Waited | Refused | Faulted | Judged | Committed | Answered
+KINDS = ("call", "wait", "refused", "fault", "verdict", "commit", "answer")
+
+
+def _kind(event: Any) -> str:
+    kind = event.get("kind") if isinstance(event, dict) else getattr(event, "kind", "")
+    return kind if kind in KINDS else "other"
+
+
+Event = Annotated[
+    Annotated[Called, Tag("call")]
+    | Annotated[Waited, Tag("wait")]
+    | Annotated[Refused, Tag("refused")]
+    | Annotated[Faulted, Tag("fault")]
+    | Annotated[Judged, Tag("verdict")]
+    | Annotated[Committed, Tag("commit")]
+    | Annotated[Answered, Tag("answer")]
+    | Annotated[dict[str, Any], Tag("other")],
+    Discriminator(_kind),
+]
+"""An event. One of a kind that a later version added is kept as it stands and read over."""

@@ -5,19 +5,20 @@ architecture, not on call order, not on concurrency. A call that does several su
 One text carries one fault: where the draws make several due for the same part, input or output, the plan's first strikes, and
 the others are not planned, since two on one text would overwrite each other. A call may fail more than once.
 
-**Receipts.** A fault is *planned* when the call or commit that it belongs to is about to be made; then *delivered*, or *moot*
-where the text could not carry it; then perhaps *seen* by the verifier; and at the trial's end *recovered*, *gave_up* or
-*unnoticed*.
+**Receipts.** A fault is *planned* when the call or commit that it belongs to is about to be made; then *delivered*, or *not
+applicable* where nothing could carry it; then perhaps *detected*; and at the trial's end *recovered*, *gave_up* or
+*undetected*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
 from bench.runtime.effects import Point
 from bench.runtime.events import Faulted, Stage
+from bench.runtime.key import TrialKey
 from bench.seeding import draw_for
 
 EVERY = "*"
@@ -41,7 +42,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class FaultPlan:
-    """A named set of faults; the plan without any is the fault-free twin."""
+    """A named set of faults; the plan without any is the control."""
 
     name: str
     faults: tuple[Fault, ...] = ()
@@ -55,6 +56,7 @@ class Due:
     subtask: str
     attempt: int
     draw: Random
+    sample: int = 1
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Receipt:
     number: int
     due: Due
     call: int | None
-    emit: Callable[[Faulted], None]
+    emit: Callable[[Faulted], object]
     stages: list[Stage] = field(default_factory=list)
 
     def enter(self, stage: Stage, detail: str = "") -> None:
@@ -72,25 +74,29 @@ class Receipt:
         fault, due = self.due.fault, self.due
         self.emit(Faulted(self.number, fault.point, fault.effect, due.subtask, due.attempt, stage, self.call, detail))
 
-    def saw(self) -> None:
-        """The verifier rejected what carried this fault; said once."""
-        if "delivered" in self.stages and "seen" not in self.stages:
-            self.enter("seen")
+    @property
+    def is_delivered(self) -> bool:
+        return "delivered" in self.stages
+
+    def detect(self) -> None:
+        """What carried this fault was rejected, or its call failed; said once."""
+        if self.is_delivered and "detected" not in self.stages:
+            self.enter("detected")
 
 
 class FaultSchedule:
     """The faults of one trial: tells what is due, and keeps every receipt."""
 
-    def __init__(self, plan: FaultPlan, seed: int, scenario: str, repetition: int, emit: Callable[[Faulted], None]):
-        self._plan, self._place, self._emit = plan, (seed, scenario, repetition), emit
+    def __init__(self, plan: FaultPlan, key: TrialKey, emit: Callable[[Faulted], object]):
+        self._plan, self._key, self._emit = plan, key, emit
         self.receipts: list[Receipt] = []
 
-    def due(self, point: Point, subtasks: Iterable[str], attempt: int) -> list[Due]:
+    def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[Due]:
         """The faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order.
 
         A text carries one fault: where several are drawn for a subtask's content, the plan's first is due.
         """
-        drawn = self._drawn(point, subtasks, attempt)
+        drawn = [due for subtask in subtasks for due in self._drawn(point, subtask, attempt, sample)]
         if point == "call":
             return drawn
         first: dict[str, Due] = {}
@@ -98,15 +104,14 @@ class FaultSchedule:
             first.setdefault(due.subtask, due)
         return list(first.values())
 
-    def _drawn(self, point: Point, subtasks: Iterable[str], attempt: int) -> list[Due]:
-        return [
-            Due(fault, subtask, attempt, draw)
-            for subtask in subtasks
-            for number, fault in enumerate(self._plan.faults)
-            if fault.point == point and fault.subtask in (EVERY, subtask)
-            for draw in [draw_for(*self._place, subtask, attempt, number, fault.effect)]
-            if attempt in fault.attempts or draw.random() < fault.probability
-        ]
+    def _drawn(self, point: Point, subtask: str, attempt: int, sample: int) -> Iterator[Due]:
+        sampled = ("sample", sample) if sample > 1 else ()
+        for number, fault in enumerate(self._plan.faults):
+            if fault.point == point and fault.subtask in (EVERY, subtask):
+                draw = draw_for(*self._key.drawn_from, subtask, attempt, *sampled, number, fault.effect)
+                chosen = attempt in fault.attempts and sample == 1
+                if chosen or draw.random() < fault.probability:
+                    yield Due(fault, subtask, attempt, draw, sample)
 
     def plan(self, due: Due, call: int | None) -> Receipt:
         """Open the receipt of a fault whose call or commit is now being made."""
@@ -115,14 +120,14 @@ class FaultSchedule:
         receipt.enter("planned")
         return receipt
 
-    def close(self, answered: bool, in_lineage: Callable[[Receipt], bool]) -> None:
-        """Say of each delivered fault how it ended. `in_lineage` tells whether what carried it is in the final answer."""
+    def close(self, answered: bool, in_answer: Callable[[Receipt], bool]) -> None:
+        """Say of each delivered fault how it ended. `in_answer` tells whether what carried it is in the final answer."""
         for receipt in self.receipts:
-            if "delivered" not in receipt.stages:
+            if not receipt.is_delivered:
                 continue
             if not answered:
                 receipt.enter("gave_up")
-            elif "seen" not in receipt.stages and in_lineage(receipt):
-                receipt.enter("unnoticed")
+            elif "detected" not in receipt.stages and in_answer(receipt):
+                receipt.enter("undetected")
             else:
                 receipt.enter("recovered")

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from bench.models.base import Reply
-from bench.runtime.caller import Corrupted
+from bench.models.base import Reply, RequestContext
 from bench.runtime.effects import EFFECTS, Target
 from bench.runtime.faults import Due, FaultSchedule, Receipt
-from bench.runtime.proposal import Part, Pieces
+from bench.runtime.reply import Part, Pieces, reads_as
 from bench.runtime.state import State
 from bench.runtime.verification import Unreadable
-from bench.scenario import Json, Subtask, Task
+from bench.scenario import Json, Subtask
+
+
+@dataclass(frozen=True)
+class Corrupted:
+    """A reply's text after the output faults that were due, and their receipts."""
+
+    text: str
+    receipts: tuple[Receipt, ...] = ()
+
+
+Place = tuple[str, int, int]
+"""(subtask, attempt, sample): where an output fault strikes once."""
 
 
 class Injection:
     """Applies the content faults of one trial. `wrong_outputs` are each subtask's plausible wrong outputs."""
 
-    def __init__(self, task: Task, state: State, schedule: FaultSchedule, wrong_outputs: Mapping[str, Sequence[Json]]):
-        self._task, self._state, self._schedule, self._wrong_outputs = task, state, schedule, wrong_outputs
+    def __init__(self, state: State, schedule: FaultSchedule, wrong_outputs: Mapping[str, Sequence[Json]]):
+        self._state, self._schedule, self._wrong_outputs = state, schedule, wrong_outputs
+        self._struck: set[Place] = set()
+        self._unstruck: dict[Place, tuple[Due, int]] = {}
 
     def read(
-        self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int
+        self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int, sample: int = 1
     ) -> tuple[dict[str, str], tuple[Receipt, ...]]:
         """The inputs as the faults at point `input` leave them. An input that is made within the call itself is not exposed.
 
@@ -29,8 +43,8 @@ class Injection:
         that carries the receipts is not known yet: it is that one of the tries to which a reply comes.
         """
         receipts, struck = list[Receipt](), set[tuple[str, str]]()
-        for due in self._schedule.due("input", _names(subtasks), attempt):
-            name, effect = self._struck_input(due), due.fault.effect
+        for due in self._schedule.due("input", _names(subtasks), attempt, sample):
+            name, effect = self._input_to_strike(due), due.fault.effect
             if name not in inputs:
                 continue
             receipt = self._schedule.plan(due, None)
@@ -39,16 +53,17 @@ class Injection:
                 receipt.enter("delivered", f"input {name}")
             else:
                 inputs = {**inputs, name: self._strike(receipt, self._input_target(name, inputs[name]), f"input {name}")}
-                if "delivered" in receipt.stages:
+                if receipt.is_delivered:
                     struck.add((name, effect))
         return inputs, tuple(receipts)
 
-    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], attempt: int, call: int) -> Corrupted:
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> Corrupted:
         """The reply as the faults at point `output` leave it, each striking its subtask's part.
 
-        The last part is struck first: what an earlier part's fault then cuts off has had its own.
+        A fault strikes the attempt's first reply that reads as the subtask's output. The last part is struck first: what an
+        earlier part's fault then cuts off has had its own.
         """
-        dues = self._schedule.due("output", _names(subtasks), attempt)
+        dues = self._dues(reply, subtasks, context, call)
         if not dues:
             return Corrupted(reply.text)
         pieces, receipts = Pieces(reply.text, reply.finish, subtasks), []
@@ -62,7 +77,16 @@ class Injection:
             receipts.append(receipt)
         return Corrupted(pieces.text, tuple(receipts))
 
-    def write(self, subtask: Subtask, part: Part, attempt: int, call: int) -> tuple[str, tuple[Receipt, ...]]:
+    def settle(self, subtasks: Iterable[Subtask] | None = None) -> None:
+        """The attempts at these subtasks, or at all, have ended: a fault due for a reply that never came had nothing to strike."""
+        names = None if subtasks is None else set(_names(subtasks))
+        for place, (due, call) in list(self._unstruck.items()):
+            if names is None or place[0] in names:
+                del self._unstruck[place]
+                self._struck.add(place)
+                self._schedule.plan(due, call).enter("not_applicable", f"no reply read as an output of {due.subtask}")
+
+    def write(self, subtask: Subtask, part: Part, attempt: int, call: int | None) -> tuple[str, tuple[Receipt, ...]]:
         """The text that is really written to the state: what was to be written, as the faults at point `state` leave it."""
         text, receipts = part.text, []
         for due in self._schedule.due("state", [subtask.name], attempt):
@@ -71,10 +95,25 @@ class Injection:
             receipts.append(receipt)
         return text, tuple(receipts)
 
-    def _struck_input(self, due: Due) -> str:
+    def _dues(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> list[Due]:
+        """The faults that strike this reply. Those that wait for another reply of the attempt are kept."""
+        dues = []
+        for due in self._schedule.due("output", _names(subtasks), context.attempt, context.sample):
+            place = (due.subtask, due.attempt, due.sample)
+            if place in self._struck:
+                continue
+            if reads_as(reply.text, reply.finish, self._state.subtask(due.subtask), subtasks):
+                self._struck.add(place)
+                self._unstruck.pop(place, None)
+                dues.append(due)
+            else:
+                self._unstruck[place] = (due, call)
+        return dues
+
+    def _input_to_strike(self, due: Due) -> str:
         """Drawn among all that the subtask reads, seen by this call or not, so that the draw is every architecture's."""
         needs_json = EFFECTS[due.fault.effect].needs_json
-        reads = [name for name in self._task.subtask(due.subtask).reads if not (needs_json and name in self._task.documents)]
+        reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and name in self._state.documents)]
         return due.draw.choice(reads) if reads else ""
 
     def _input_target(self, name: str, text: str) -> Target:
@@ -84,7 +123,7 @@ class Injection:
     def _target(self, subtask: str, part: Part) -> Target:
         current = self._state.current(subtask)
         earlier = self._state.previous(subtask) if current and current.text == part.text else current
-        schema, wrong_outputs = self._task.subtask(subtask).output, self._wrong_outputs.get(subtask, ())
+        schema, wrong_outputs = self._state.subtask(subtask).output, self._wrong_outputs.get(subtask, ())
         value = None if isinstance(part.value, Unreadable) else part.value
         return Target(part.text, value, schema, earlier.text if earlier else None, wrong_outputs)
 
@@ -92,7 +131,7 @@ class Injection:
         strike = EFFECTS[receipt.due.fault.effect].strike
         changed = strike(target, receipt.due.draw) if strike and target.text else None
         if changed is None or changed == target.text:
-            receipt.enter("moot", f"{where} could not carry it")
+            receipt.enter("not_applicable", f"{where} could not carry it")
             return target.text
         receipt.enter("delivered", where)
         return changed

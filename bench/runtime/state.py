@@ -1,13 +1,14 @@
-"""The state of a trial: what each subtask has written, versioned, each version with what it was made from."""
+"""The state of a trial: its subtasks, and what each has written, versioned, each version with what it was made from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bench.runtime.events import digest_of
+from bench.runtime.reply import Part
 from bench.runtime.verification import Unreadable
-from bench.scenario import Json
+from bench.scenario import Json, Subtask, Task
 
 
 @dataclass(frozen=True)
@@ -21,28 +22,63 @@ class Source:
 
 @dataclass(frozen=True)
 class Version:
-    """One output of one subtask. `text` is what later subtasks read; `value` its JSON, or why it has none."""
+    """One output of one subtask.
+
+    text        what later subtasks read; `value` its JSON, or why it has none
+    calls       the calls that made it, none where code did
+    undamaged   what it would have been, had no fault struck the reply that it stood in; None where none did
+    """
 
     subtask: str
     number: int
     text: str
     value: Json | Unreadable
-    call: int | None
+    calls: tuple[int, ...]
     made_from: tuple[Source, ...]
+    undamaged: Part | None = None
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "digest", digest_of(self.text))
 
+    def is_made_from(self, names: Iterable[str]) -> bool:
+        """Whether it was made from an output of one of these subtasks."""
+        return bool({source.name for source in self.made_from if source.version} & set(names))
+
 
 class State:
-    def __init__(self, documents: Mapping[str, str]):
-        self.documents = documents
+    """Of one trial. Its subtasks are the task's, and those that the architecture adds."""
+
+    def __init__(self, task: Task):
+        self.task = task
+        self.documents = task.documents
+        self._subtasks = {subtask.name: subtask for subtask in task.subtasks}
         self._history: dict[str, list[Version]] = {}
         self._current: dict[str, Version] = {}
 
     def __contains__(self, subtask: str) -> bool:
         return subtask in self._current
+
+    @property
+    def subtasks(self) -> tuple[Subtask, ...]:
+        """In the order in which each may be asked: those that were added come last."""
+        return tuple(self._subtasks.values())
+
+    def subtask(self, name: str) -> Subtask:
+        return self._subtasks[name]
+
+    def add(self, subtask: Subtask) -> None:
+        """Raises ValueError where its name is taken, or what it reads does not exist."""
+        if subtask.name in self._subtasks or subtask.name in self.documents:
+            raise ValueError(f"the name '{subtask.name}' is taken by a subtask or a document")
+        for name in subtask.reads:
+            if name not in self._subtasks and name not in self.documents:
+                raise ValueError(f"subtask '{subtask.name}' reads '{name}', which does not exist")
+        self._subtasks[subtask.name] = subtask
+
+    def lacks(self, subtask: Subtask) -> list[str]:
+        """What this subtask reads and nobody has written yet."""
+        return [name for name in subtask.reads if name not in self.documents and name not in self._current]
 
     def current(self, subtask: str) -> Version | None:
         return self._current.get(subtask)
@@ -52,9 +88,11 @@ class State:
         history = self._history.get(subtask, [])
         return history[-2] if len(history) > 1 else None
 
-    def put(self, subtask: str, text: str, value: Json | Unreadable, call: int | None, made_from: Iterable[Source]) -> Version:
+    def put(
+        self, subtask: str, part: Part, calls: Iterable[int], made_from: Iterable[Source], undamaged: Part | None = None
+    ) -> Version:
         history = self._history.setdefault(subtask, [])
-        version = Version(subtask, len(history) + 1, text, value, call, tuple(made_from))
+        version = Version(subtask, len(history) + 1, part.text, part.value, tuple(calls), tuple(made_from), undamaged)
         history.append(version)
         self._current[subtask] = version
         return version
@@ -62,26 +100,9 @@ class State:
     def withdraw(self, subtask: str) -> list[str]:
         """Take back the subtask's output and all that was made from it; returns the names taken back."""
         taken = [subtask] if self._current.pop(subtask, None) else []
-        for later in [
-            name
-            for name, version in self._current.items()
-            if any(source.name == subtask and source.version for source in version.made_from)
-        ]:
+        for later in [name for name, version in self._current.items() if version.is_made_from([subtask])]:
             taken += self.withdraw(later)
         return taken
-
-    def lineage(self) -> set[int]:
-        """The calls that the current versions were made by, and those that what they read was made by, and so on."""
-        open_ = list(self._current.values())
-        seen: set[tuple[str, int]] = set()
-        calls: set[int] = set()
-        while open_:
-            version = open_.pop()
-            if (version.subtask, version.number) not in seen:
-                seen.add((version.subtask, version.number))
-                calls |= {version.call} if version.call is not None else set()
-                open_ += [self._history[source.name][source.version - 1] for source in version.made_from if source.version]
-        return calls
 
     def source(self, name: str) -> Source | None:
         """What reading `name` now would be recorded as; None where it is not there to be read."""
@@ -89,3 +110,13 @@ class State:
             return Source(name, 0, digest_of(self.documents[name]))
         version = self._current.get(name)
         return Source(name, version.number, version.digest) if version else None
+
+    def sources(self, subtasks: Iterable[Subtask]) -> tuple[Source, ...]:
+        """What these subtasks read from outside a call that asks for all of them, each once, in the order in which it is read."""
+        subtasks = tuple(subtasks)
+        joint = {subtask.name for subtask in subtasks}
+        names = dict.fromkeys(name for subtask in subtasks for name in subtask.reads if name not in joint)
+        return tuple(source for name in names if (source := self.source(name)))
+
+    def text_of(self, source: Source) -> str:
+        return self._history[source.name][source.version - 1].text if source.version else self.documents[source.name]

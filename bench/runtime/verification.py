@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
@@ -43,10 +43,11 @@ class Extracted:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """No JSON object could be read."""
+    """No JSON object could be read. `is_prose`: none was even begun, so that the reply may be meant as words."""
 
     reason: Literal["empty", "refusal", "not_json", "cut_off"]
     detail: str
+    is_prose: bool = False
 
 
 Verdict = Output | Rejected
@@ -87,7 +88,7 @@ def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
         return Unreadable("not_json", f"the JSON object is malformed: {malformed}")
     if _refusal.match(text):
         return Unreadable("refusal", "the reply is a refusal")
-    return Unreadable("not_json", "the reply holds no JSON object")
+    return Unreadable("not_json", "the reply holds no JSON object", is_prose=True)
 
 
 def _ran_out(text: str, error: Exception) -> bool:
@@ -120,11 +121,13 @@ def judge(
     values: Mapping[str, Json | Unreadable],
     documents: Mapping[str, str],
     earlier: Mapping[str, Output],
+    without_findings_of: Container[str] = (),
 ) -> dict[str, Verdict]:
     """The verdict on each subtask's value: its output where it is accepted.
 
     values    what was proposed; a subtask may be absent
     earlier   valid outputs, from outside, of what these subtasks read
+    without_findings_of   validating subtasks that saw something else than what is judged here
     A validating subtask's finding rejects the output it is about, where that is among those judged.
     """
     verdicts: dict[str, Verdict] = {}
@@ -137,7 +140,8 @@ def judge(
         verdicts[subtask.name] = verdict
     for subtask in subtasks:
         verdict = verdicts[subtask.name]
-        found = None if isinstance(verdict, Rejected) else finding(subtask, verdict)
+        silent = subtask.name in without_findings_of
+        found = None if isinstance(verdict, Rejected) or silent else finding(subtask, verdict)
         if found and isinstance(verdicts.get(found.subtask), Output):
             verdicts[found.subtask] = found
     return verdicts

@@ -1,46 +1,54 @@
 """The workbench: all that an architecture can do. It renders, asks, injects, verifies, commits and logs.
 
-    propose      ask a model for the outputs of one or more subtasks, in one call
-    endpoint         let a framework make its calls itself, through a measuring endpoint
-    verify       hold a proposal against schemas and checks: the first Rejected, or None
-    commit       write a verified proposal to the state
-    commit_unverified      write a proposal to the state unverified; `checkpoint` verifies later what was handed on
-    skip, invalidate commit without a model what is not needed; take back what a validating subtask found wrong
+    propose            ask a model for the outputs of one or more subtasks
+    sample             ask for several samples of them at the same time
+    endpoint           let a framework make its calls itself, through a measuring endpoint
+    verify             hold a proposal against schemas and checks: the first Rejected, or None
+    commit             write a verified proposal to the state
+    commit_unverified  write a proposal as it came; `checkpoint` verifies later what was written so
+    skip, invalidate   commit without a model what is not needed; take back what a validating subtask found wrong
+    ready, add         what can be asked now; a subtask more, made at run time
 
-An architecture decides only when a failure is detected and what is run again; that is why it is short.
+An architecture decides only when a failure is detected and what is run again; that is why it is short. Everything may be done
+at the same time: `asyncio.gather` over proposals of what is ready.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from bench.errors import GaveUp
-from bench.models.base import Message, Reply, RequestContext
-from bench.runtime import verification as boundary
-from bench.runtime.caller import Ask, Caller, Corrupted, Received
+from bench.models.base import Message, Reply
+from bench.runtime import verification
+from bench.runtime.caller import Caller
+from bench.runtime.causes import Ask, Causes
 from bench.runtime.effects import dump
-from bench.runtime.endpoint_session import EndpointSession, Host, Judges, Terms, never, no_server
-from bench.runtime.events import Answered, Cause, Committed, Event, Judged
+from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never, no_server
+from bench.runtime.events import Answered, Committed
 from bench.runtime.faults import FaultSchedule, Receipt
-from bench.runtime.injection import Injection
+from bench.runtime.injection import Corrupted, Injection
+from bench.runtime.judging import Verifier
+from bench.runtime.key import TrialKey
+from bench.runtime.lineage import Lineage
+from bench.runtime.log import TrialLog
 from bench.runtime.prompt import Repair, render
-from bench.runtime.proposal import Part, Proposal, parts_of, reread
+from bench.runtime.proposal import Proposal
+from bench.runtime.reply import Part, reread
 from bench.runtime.schema import answer_schema
-from bench.runtime.state import Source, State, Version
-from bench.runtime.verification import Rejected, Unreadable, Verdict
-from bench.scenario import Answer, Json, Output, Subtask, Task
-from bench.seeding import seed_of
+from bench.runtime.state import State, Version
+from bench.runtime.turns import Turns
+from bench.runtime.verification import Rejected, Unreadable
+from bench.scenario import Answer, Subtask
 
 Line = Callable[[Sequence[Message]], Awaitable[Reply]]
 """The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
 
 Agent = Callable[[Sequence[Message], Line], Awaitable[str]]
-"""Who conducts a call: given the rendered messages and the line, it returns the text to be read."""
-
-UNREADABLE = ("empty", "refusal", "not_json", "cut_off")
-"""Reasons that concern a whole reply: whatever fault it carried has been seen."""
+"""Who conducts the calls of a proposal, one or several: given the rendered messages and the line, it returns the text to be
+read."""
 
 
 async def direct(messages: Sequence[Message], line: Line) -> str:
@@ -50,59 +58,39 @@ async def direct(messages: Sequence[Message], line: Line) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """What an experiment decides for all its trials. `max_attempts` bounds the proposals for one subtask in one trial."""
+    """What an experiment decides for all its trials. `max_attempts` bounds the attempts at one subtask in one trial."""
 
     max_attempts: int = 3
     repair: Repair = "reason"
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where in the experiment a trial stands: all that its draws and its models' seeds depend on, and the arm, on which
-    they never depend."""
-
-    seed: int
-    scenario: str
-    repetition: int
-    arm: str = ""
-
-
 class Workbench:
     def __init__(
         self,
-        task: Task,
-        place: Place,
+        state: State,
+        key: TrialKey,
         settings: Settings,
         caller: Caller,
-        schedule: FaultSchedule,
-        wrong_outputs: Mapping[str, Sequence[Json]],
-        emit: Callable[[Event], None],
-        keep: Callable[[str], str],
-        host: Host = no_server,
+        injection: Injection,
+        log: TrialLog,
+        server: Server = no_server,
     ):
-        self._task, self._place, self._settings = task, place, settings
-        self._caller, self._schedule, self._emit, self._keep = caller, schedule, emit, keep
-        self._host = host
-        self._state = State(task.documents)
-        self._injection = Injection(task, self._state, schedule, wrong_outputs)
-        self._attempts: dict[str, int] = {}
-        self._failed: set[str] = set()
-        self._carried: dict[str, tuple[Receipt, ...]] = {}
+        self._state, self._settings, self._caller = state, settings, caller
+        self._injection, self._log, self._server = injection, log, server
+        self._causes = Causes(key, log, settings.max_attempts)
+        self._verifier = Verifier(state, self._causes, log)
+        self._accepted: set[Proposal] = set()
+        self.key = key
 
     @property
     def max_attempts(self) -> int:
         """How often one subtask may be asked for in one trial; a framework's own budget is to be set to it."""
         return self._settings.max_attempts
 
-    @property
-    def place(self) -> Place:
-        """Where this trial stands: to be shown, never to be decided by."""
-        return self._place
-
     def attempts_left(self, *subtasks: Subtask) -> int:
         """How often a framework may still ask for these subtasks in this trial. Raises GaveUp where it may not."""
-        names = [subtask.name for subtask in subtasks]
-        left = self.max_attempts - self._attempts_at(names)
+        names = _names(subtasks)
+        left = self.max_attempts - self._causes.attempts(names)
         if left < 1:
             raise GaveUp(names, f"no accepted output in {self.max_attempts} attempts")
         return left
@@ -111,226 +99,213 @@ class Workbench:
         """Whether the state holds an output of this subtask: the completion signal."""
         return subtask.name in self._state
 
-    async def propose(self, *subtasks: Subtask, repair: Rejected | None = None, by: Agent = direct) -> Proposal:
-        """Ask a model for these subtasks' outputs, in one call. `repair` is told to it as the repair setting says.
+    def ready(self) -> tuple[Subtask, ...]:
+        """The subtasks that can be asked now: not done, and all that they read is there."""
+        return tuple(one for one in self._state.subtasks if not self.done(one) and not self._state.lacks(one))
 
-        Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used.
+    def add(self, subtask: Subtask) -> None:
+        """A subtask made at run time. The answer is made of the task's own alone (`Task.answer`).
+
+        Raises ValueError where its name is taken, or what it reads does not exist.
         """
-        ask = replace(self._next_attempt([subtask.name for subtask in subtasks]), schema=answer_schema(subtasks))
-        attempt = ask.context.attempt
-        sources = self._sources(subtasks)
-        inputs = {source.name: self._text_of(source) for source in sources}
-        inputs, receipts = self._injection.read(subtasks, inputs, attempt)
-        received: list[Received] = []
+        self._state.add(subtask)
 
-        def corrupt(reply: Reply, call: int) -> Corrupted:
-            return self._injection.corrupt(reply, subtasks, attempt, call)
+    async def propose(self, *subtasks: Subtask, repair: Rejected | None = None, by: Agent = direct) -> Proposal:
+        """Ask a model for these subtasks' outputs. `repair` is told to it as the repair setting says.
 
-        async def line(messages: Sequence[Message]) -> Reply:
-            received.append(await self._caller.call(messages, ask, corrupt))
-            return Reply(received[-1].text, received[-1].finish)
+        Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used, RuntimeError where
+        something that they read has no output yet.
+        """
+        return await self._propose(subtasks, self._begin(subtasks, repair), repair, by)
 
-        text = await by(render(self._task, subtasks, inputs, repair, self._settings.repair), line)
-        last = received[-1]
-        for receipt in receipts:
-            receipt.call = last.call
-        parts = parts_of(text, last.finish, subtasks)
-        carried = (*receipts, *(receipt for one in received for receipt in one.receipts))
-        return Proposal(subtasks, attempt, last.call, text, parts, sources, carried)
+    async def sample(
+        self, *subtasks: Subtask, count: int, repair: Rejected | None = None, by: Agent = direct
+    ) -> tuple[Proposal, ...]:
+        """So many samples of these subtasks' outputs, asked for at the same time, within one attempt. Raises as `propose`."""
+        first = self._begin(subtasks, repair)
+        asks = [first, *self._causes.further_samples(_names(subtasks), first, count - 1)]
+        return tuple(await asyncio.gather(*(self._propose(subtasks, ask, repair, by) for ask in asks)))
 
     @asynccontextmanager
     async def endpoint(
-        self, *subtasks: Subtask, judges: Judges = never, host: Host | None = None
+        self, *subtasks: Subtask, judges: IsJudging = never, server: Server | None = None
     ) -> AsyncIterator[EndpointSession]:
         """Let a framework make the calls for these subtasks itself, over HTTP; `judges` tells judge calls by their messages,
-        `host` serves it elsewhere than at a port of its own.
+        `server` serves it elsewhere than at a port of its own.
 
         What it returns is then proposed by `EndpointSession.proposal`, and verified and committed like any other. Where the
         framework ends with an exception after its last call had failed, GaveUp or that CallFailed is raised in its place.
         """
-        endpoint = EndpointSession(subtasks, judges, self._terms(), self._caller)
+        session = EndpointSession(subtasks, self, self._caller, Turns(self._state, self._verifier), judges)
         try:
-            async with (host or self._host)(endpoint) as endpoint.root:
+            async with (server or self._server)(session) as session.root:
                 with self._caller.elsewhere():
-                    yield endpoint
+                    yield session
         except Exception as error:
-            endpoint.explain(error)
+            session.explain(error)
             raise
-        endpoint.check()
+        session.check()
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
         """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
         it is strong enough to build on. Leaves a verdict for each part; returns the first rejection, with the reply."""
-        values = {name: part.value for name, part in proposal.parts.items()}
-        verdicts = self._judge(proposal.subtasks, values)
-        if sufficiency:
-            verdicts = {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()}
-        for name, verdict in verdicts.items():
-            self._leave_verdict(name, proposal.call, verdict, proposal.receipts)
-        rejected = _first_rejected(verdicts)
-        return replace(rejected, reply=proposal.text) if rejected else None
+        rejected = self._verifier.verify(proposal, sufficiency)
+        if rejected is None:
+            self._accepted.add(proposal)
+        return rejected
 
     def reject(self, proposal: Proposal, detail: str) -> None:
         """Leave the verdict of a framework that rejected a proposal by a judgment of its own."""
         for subtask in proposal.subtasks:
-            self._leave_verdict(subtask.name, proposal.call, Rejected(subtask.name, "check", detail), proposal.receipts)
+            rejected = Rejected(subtask.name, "check", detail)
+            self._verifier.leave(subtask.name, proposal.calls, rejected, proposal.receipts)
 
     def commit(self, proposal: Proposal) -> None:
-        """Write a verified proposal to the state."""
+        """Write a verified proposal to the state. Raises RuntimeError where it was not verified, or was rejected."""
+        if proposal not in self._accepted:
+            names = " + ".join(proposal.names)
+            raise RuntimeError(f"commit of '{names}', which was not verified or was rejected; verify it, or commit_unverified")
         self._write(proposal, verified=True)
 
     def commit_unverified(self, proposal: Proposal) -> None:
         """Write a proposal to the state as it came: later subtasks read it unverified."""
         self._write(proposal, verified=False)
-        self._failed -= {subtask.name for subtask in proposal.subtasks}
 
     def checkpoint(self, stage: Sequence[Subtask]) -> Rejected | None:
         """Verify what the state holds for these subtasks; where nothing is rejected, it is all committed."""
-        versions = {subtask.name: self._version(subtask.name) for subtask in stage}
-        verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
-        for name, verdict in verdicts.items():
-            self._leave_verdict(name, versions[name].call, verdict, self._carried.get(name, ()))
-        rejected = _first_rejected(verdicts)
+        rejected = self._verifier.verify_stage(stage)
         if rejected is None:
-            for version in versions.values():
-                self._log_commit(version, verified=True)
+            for subtask in stage:
+                self._log_commit(self._verifier.version(subtask.name), verified=True)
         return rejected
 
     def skip(self, subtask: Subtask) -> bool:
         """Commit, without a model, the output of a subtask that the outputs so far make needless; whether it was so."""
-        outputs = self._outputs(subtask.reads)
-        read = [name for name in subtask.reads if name not in self._task.documents]
+        outputs = self._verifier.outputs([name for name in subtask.reads if name not in self._state.documents])
+        read = [name for name in subtask.reads if name not in self._state.documents]
         needless = subtask.skip(outputs) if subtask.skip and len(outputs) == len(read) else None
         if needless is None:
             return False
         value = needless.model_dump(mode="json")
-        self._log_commit(self._state.put(subtask.name, dump(value), value, None, self._sources([subtask])), verified=True)
+        version = self._state.put(subtask.name, Part(dump(value), value), (), self._state.sources([subtask]))
+        self._log_commit(version, verified=True)
         return True
 
     def finding(self, subtask: Subtask) -> Rejected | None:
         """What this subtask's committed output says against an earlier subtask's."""
-        output = self._outputs([subtask.name]).get(subtask.name)
-        found = boundary.finding(subtask, output) if output else None
-        return replace(found, reply=self._version(found.subtask).text) if found else None
+        output = self._verifier.outputs([subtask.name]).get(subtask.name)
+        rejected = verification.finding(subtask, output) if output else None
+        return replace(rejected, reply=self._verifier.version(rejected.subtask).text) if rejected else None
 
-    def invalidate(self, found: Rejected) -> None:
+    def invalidate(self, rejected: Rejected) -> None:
         """Take back an output that was found wrong, and all that was made from it."""
-        version = self._version(found.subtask)
-        self._leave_verdict(found.subtask, version.call, found, self._carried.get(found.subtask, ()))
-        self._state.withdraw(found.subtask)
+        version, receipts = self._verifier.version(rejected.subtask), self._verifier.carried.get(rejected.subtask, ())
+        self._verifier.leave(rejected.subtask, version.calls, rejected, receipts)
+        self._state.withdraw(rejected.subtask)
 
     def answer(self) -> Answer | None:
         """The final answer; None where an output in the state does not fit its schema. Raises RuntimeError where one lacks."""
-        names = [subtask.name for subtask in self._task.subtasks]
-        versions = [self._version(name) for name in names]
-        self._emit(Answered(tuple((version.subtask, version.number) for version in versions)))
-        outputs = self._outputs(names)
+        names = self._state.task.answer_names
+        versions = [self._verifier.version(name) for name in names]
+        self._log.emit(Answered(tuple((version.subtask, version.number) for version in versions)))
+        outputs = self._verifier.outputs(names)
         return outputs if len(outputs) == len(names) else None
 
-    def close(self, answered: bool) -> None:
+    def close(self, schedule: FaultSchedule, answered: bool) -> None:
         """Say how each delivered fault ended."""
-        calls = self._state.lineage() if answered else set()
-        self._schedule.close(answered, lambda receipt: receipt.call in calls)
+        self.settle()
+        calls = Lineage(self._log.events).of_answer if answered else frozenset()
+        schedule.close(answered, lambda receipt: receipt.call in calls)
 
-    def _terms(self) -> Terms:
-        return Terms(
-            ask=lambda names, again: self._next_attempt(names, lent=True, again=again),
-            judge=lambda names: self._ask(names, max(self._attempts_at(names), 1), "judge"),
-            prompt=self._prompt,
-            corrupt=self._injection.corrupt,
-            propose=self._proposal,
-        )
+    # What a session at the endpoint needs of its trial (`bench.runtime.endpoint_session.Host`).
 
-    def _prompt(self, subtasks: Sequence[Subtask]) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
-        names = [subtask.name for subtask in subtasks]
-        inputs = {source.name: self._text_of(source) for source in self._sources(subtasks)}
-        inputs, receipts = self._injection.read(subtasks, inputs, self._attempts_at(names) + 1)
-        return render(self._task, subtasks, inputs, None, "none"), receipts
+    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...]) -> Ask:
+        return self._causes.next(_names(subtasks), messages, inferred=True, bounded=False)
 
-    def _proposal(self, text: str, subtasks: Sequence[Subtask], attempt: int, received: Received) -> Proposal:
-        parts = parts_of(text, received.finish, subtasks)
-        sources = self._sources(subtasks)
-        return Proposal(tuple(subtasks), attempt, received.call, text, parts, sources, received.receipts)
+    def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
+        return self._causes.judge(_names(subtasks))
 
-    def _next_attempt(self, names: Sequence[str], *, lent: bool = False, again: bool = False) -> Ask:
-        """Where the calls are a framework's (`lent`) it bounds its attempts itself; an attempt made `again` on the same
-        endpoint follows one that did not do."""
-        attempt = self._attempts_at(names) + 1
-        if attempt > self.max_attempts and not lent:
-            raise GaveUp(names, f"no accepted output in {self.max_attempts} attempts")
-        failed = again or bool(self._failed & set(names))
-        cause: Cause = "first" if attempt == 1 else "retry" if failed else "rerun"
-        self._attempts.update(dict.fromkeys(names, attempt))
-        return self._ask(names, attempt, cause)
+    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
+        sources = self._state.sources(subtasks)
+        if documents_alone:
+            sources = tuple(source for source in sources if not source.version)
+        else:
+            self._refuse_early(subtasks)
+        inputs = {source.name: self._state.text_of(source) for source in sources}
+        inputs, receipts = self._injection.read(subtasks, inputs, self._causes.attempts(_names(subtasks)) + 1)
+        return render(self._state.task, subtasks, inputs, None, "none"), receipts
 
-    def _attempts_at(self, names: Sequence[str]) -> int:
-        return max(self._attempts.get(name, 0) for name in names)
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
+        return self._injection.corrupt(reply, subtasks, ask.context, call)
 
-    def _ask(self, names: Sequence[str], attempt: int, cause: Cause) -> Ask:
-        place = self._place
-        seed = seed_of(place.seed, place.scenario, place.repetition, attempt) % 2**31
-        context = RequestContext(place.scenario, tuple(names), place.repetition, attempt, place.arm, judging=cause == "judge")
-        return Ask(context, cause, seed)
+    def lost(self, ask: Ask, event: int) -> None:
+        self._causes.failed(ask.context.subtasks, event)
 
-    def _sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
-        """What these subtasks read from outside the call, each once, in the order in which it is read."""
-        together = {subtask.name for subtask in subtasks}
-        names = dict.fromkeys(name for subtask in subtasks for name in subtask.reads if name not in together)
-        return tuple(source for name in names if (source := self._state.source(name)))
+    def recovered(self, event: int) -> None:
+        self._causes.recovered(event)
 
-    def _text_of(self, source: Source) -> str:
-        return self._version(source.name).text if source.version else self._task.documents[source.name]
+    def settle(self, subtasks: Sequence[Subtask] | None = None) -> None:
+        self._injection.settle(subtasks)
 
-    def _version(self, name: str) -> Version:
-        version = self._state.current(name)
-        if version is None:
-            raise RuntimeError(f"the architecture left '{name}' without an output")
-        return version
+    def _begin(self, subtasks: Sequence[Subtask], repair: Rejected | None) -> Ask:
+        self._refuse_early(subtasks)
+        question = (self._state.sources(subtasks), repair.detail if repair else None)
+        return replace(self._causes.next(_names(subtasks), question), schema=answer_schema(subtasks))
 
-    def _outputs(self, names: Sequence[str]) -> dict[str, Output]:
-        """Those of these outputs in the state that fit their schemas."""
-        found = {}
-        for name in names:
-            version = self._state.current(name)
-            output = boundary.validate(self._task.subtask(name), version.value) if version else None
-            if isinstance(output, Output):
-                found[name] = output
-        return found
-
-    def _judge(self, subtasks: Sequence[Subtask], values: Mapping[str, Json | Unreadable]) -> dict[str, Verdict]:
-        outside = [name for subtask in subtasks for name in subtask.reads if name not in values]
-        return boundary.judge(subtasks, values, self._task.documents, self._outputs(outside))
-
-    def _sufficient(self, name: str, verdict: Verdict) -> Verdict:
-        if isinstance(verdict, Rejected):
-            return verdict
-        return boundary.insufficient(self._task.subtask(name), verdict) or verdict
-
-    def _leave_verdict(self, name: str, call: int | None, verdict: Verdict, receipts: Sequence[Receipt]) -> None:
-        if not isinstance(verdict, Rejected):
-            self._failed.discard(name)
-            self._emit(Judged(call, name, accepted=True))
-            return
-        self._failed.add(name)
-        self._emit(Judged(call, name, accepted=False, reason=verdict.reason, detail=verdict.detail))
+    async def _propose(self, subtasks: tuple[Subtask, ...], ask: Ask, repair: Rejected | None, by: Agent) -> Proposal:
+        sources = self._state.sources(subtasks)
+        inputs = {source.name: self._state.text_of(source) for source in sources}
+        inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
+        messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair)
+        turns = Turns(self._state, self._verifier)
+        text = await by(messages, self._line(subtasks, ask, turns))
+        self._injection.settle(subtasks)
+        proposal = turns.proposal(text, subtasks)
         for receipt in receipts:
-            if receipt.due.subtask == name or verdict.reason in UNREADABLE:
-                receipt.saw()
+            receipt.call = proposal.calls[-1]
+        return replace(proposal, made_from=sources, receipts=(*receipts, *proposal.receipts))
+
+    def _line(self, subtasks: tuple[Subtask, ...], first: Ask, turns: Turns) -> Line:
+        """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
+        asks = [first]
+
+        async def line(messages: Sequence[Message]) -> Reply:
+            ask = asks.pop() if asks else self._further_turn(subtasks, tuple(messages), turns)
+            self._causes.asked(_names(subtasks), tuple(messages))
+            received = await self._caller.call(messages, ask, lambda reply, call: self.corrupt(reply, subtasks, ask, call))
+            turns.add(subtasks, ask, received)
+            return Reply(received.text, received.finish)
+
+        return line
+
+    def _further_turn(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], turns: Turns) -> Ask:
+        turns.judge_last(subtasks)
+        return replace(self._causes.next(_names(subtasks), messages, inferred=True), schema=answer_schema(subtasks))
+
+    def _refuse_early(self, subtasks: Sequence[Subtask]) -> None:
+        """A prompt that lacks an input would be another one than the pack's, and nobody would notice."""
+        joint = set(_names(subtasks))
+        for subtask in subtasks:
+            if missing := [name for name in self._state.lacks(subtask) if name not in joint]:
+                raise RuntimeError(f"'{subtask.name}' is asked for before '{missing[0]}', which it reads, has an output")
 
     def _write(self, proposal: Proposal, verified: bool) -> None:
         for subtask in proposal.subtasks:
-            part = proposal.parts.get(subtask.name, Part("", Unreadable("empty", "the reply says nothing of it")))
-            text, receipts = self._injection.write(subtask, part, proposal.attempt, proposal.call)
+            name = subtask.name
+            part = proposal.parts.get(name, Part("", Unreadable("empty", "the reply says nothing of it")))
+            call = proposal.calls[-1] if proposal.calls else None
+            text, receipts = self._injection.write(subtask, part, proposal.attempt, call)
             written = reread(text) if text != part.text else part
-            version = self._state.put(subtask.name, written.text, written.value, proposal.call, proposal.made_from)
-            self._carried[subtask.name] = (*proposal.receipts, *receipts)
+            undamaged = proposal.undamaged.get(name)
+            version = self._state.put(name, written, proposal.calls, proposal.made_from, undamaged)
+            self._verifier.carried[name] = (*proposal.receipts, *receipts)
             self._log_commit(version, verified)
 
     def _log_commit(self, version: Version, verified: bool) -> None:
         made_from = tuple((source.name, source.version, source.digest) for source in version.made_from)
-        self._keep(version.text)
-        self._emit(Committed(version.subtask, version.number, version.call, verified, version.digest, made_from))
+        self._log.store_text(version.text)
+        self._log.emit(Committed(version.subtask, version.number, version.calls, verified, version.digest, made_from))
 
 
-def _first_rejected(verdicts: Mapping[str, Verdict]) -> Rejected | None:
-    return next((verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)), None)
+def _names(subtasks: Sequence[Subtask]) -> tuple[str, ...]:
+    return tuple(subtask.name for subtask in subtasks)

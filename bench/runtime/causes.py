@@ -1,0 +1,152 @@
+"""Why a call is made, and what made it necessary: worked out from what the trial has seen so far.
+
+A call is a retry or a rerun only if a rejection or the loss of a paid reply came after these subtasks were last asked for; the
+call then names that event. Asked for again without one, the same question is a further sample, another question a further step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.errors import GaveUp
+from bench.models.base import RequestContext
+from bench.runtime.events import Cause, Judged
+from bench.runtime.key import TrialKey
+from bench.runtime.log import TrialLog
+from bench.seeding import seed_of
+
+MOST_CALLS_OF_AN_ATTEMPT = 100
+"""Steps and samples together. An agent that asks on and on without any output would never end."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a call is for: which attempt at which subtasks, why it is made, and the JSON schema of what it asks for."""
+
+    context: RequestContext
+    cause: Cause
+    seed: int
+    caused_by: int | None = None
+    inferred: bool = False
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass
+class _Attempt:
+    """The last attempt at some subtasks. `since`: the number of the first event after it was asked for."""
+
+    number: int
+    cause: Cause
+    caused_by: int | None
+    since: int
+    sample: int = 1
+    samples: int = 1
+    calls: int = 1
+    questions: set[Hashable] = field(default_factory=set)
+
+
+class Causes:
+    """Keeps account of the attempts of one trial."""
+
+    def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int):
+        self._key, self._log, self._max_attempts = key, log, max_attempts
+        self._last: dict[str, _Attempt] = {}
+        self._failures: list[tuple[int, frozenset[str]]] = []
+
+    def failed(self, names: Sequence[str], event: int) -> None:
+        """An output of these subtasks was rejected, or a paid reply to them was lost, by this event."""
+        self._failures.append((event, frozenset(names)))
+
+    def recovered(self, event: int) -> None:
+        """The reply whose loss this event was has come after all: nothing more is owed to it."""
+        self._failures = [failure for failure in self._failures if failure[0] != event]
+
+    def attempts(self, names: Sequence[str]) -> int:
+        """How many attempts there were at these subtasks, or at the one among them that had the most."""
+        return max((self._last[name].number for name in names if name in self._last), default=0)
+
+    def next(self, names: Sequence[str], question: Hashable, *, inferred: bool = False, bounded: bool = True) -> Ask:
+        """The next call for outputs of these subtasks; `question` tells what is asked from what was asked before.
+
+        Raises GaveUp where their attempts are used up; a framework that bounds its attempts itself is not `bounded`.
+        """
+        attempt = self._next(names, question)
+        if bounded and attempt.number > self._max_attempts:
+            raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
+        if attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
+            raise GaveUp(names, f"no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt")
+        attempt.since = self._log.next_number
+        attempt.questions.add(question)
+        self._last.update(dict.fromkeys(names, attempt))
+        return self._ask(names, attempt, self._cause_of_call(attempt), attempt.caused_by, inferred)
+
+    def further_samples(self, names: Sequence[str], ask: Ask, count: int) -> list[Ask]:
+        """So many more samples of the attempt that this call began."""
+        attempt = self._last[names[0]]
+        asks = []
+        for _ in range(count):
+            attempt.samples += 1
+            attempt.sample = attempt.samples
+            cause: Cause = ask.cause if ask.caused_by is not None else "sample"
+            asks.append(self._ask(names, attempt, cause, ask.caused_by, ask.inferred))
+        return asks
+
+    def asked(self, names: Sequence[str], question: Hashable) -> None:
+        """The last call for these subtasks put it in these words."""
+        for name in names:
+            self._last[name].questions.add(question)
+
+    def judge(self, names: Sequence[str]) -> Ask:
+        """A judge call about these subtasks, within their latest attempt. After a rejection of theirs it is that one's doing."""
+        attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
+        return self._ask(names, attempt, "judge", attempt.caused_by, inferred=False)
+
+    def _next(self, names: Sequence[str], question: Hashable) -> _Attempt:
+        asked = [self._last[name] for name in names if name in self._last]
+        if not asked:
+            return _Attempt(1, "first", None, 0)
+        last, number = max(asked, key=lambda attempt: attempt.since), self.attempts(names) + 1
+        own = self._own_failure(names, last.since)
+        if own is not None:
+            return _Attempt(number, "retry", own, 0)
+        if self._failures and self._failures[-1][0] >= last.since:
+            return _Attempt(number, "rerun", self._failures[-1][0], 0)
+        last.calls += 1
+        if question in last.questions:
+            last.samples += 1
+            last.sample = last.samples
+        return last
+
+    def _own_failure(self, names: Sequence[str], since: int) -> int | None:
+        """The latest failure of one of these subtasks from this event on."""
+        return next((event for event, failed in reversed(self._failures) if event >= since and failed & set(names)), None)
+
+    @staticmethod
+    def _cause_of_call(attempt: _Attempt) -> Cause:
+        """The first call of an attempt has the attempt's cause; so have all calls of one that a failure caused."""
+        if attempt.calls == 1 or attempt.caused_by is not None:
+            return attempt.cause
+        return "sample" if attempt.sample > 1 else "step"
+
+    def _ask(self, names: Sequence[str], attempt: _Attempt, cause: Cause, caused_by: int | None, inferred: bool) -> Ask:
+        key = self._key
+        sampled = ("sample", attempt.sample) if attempt.sample > 1 else ()
+        seed = seed_of(*key.drawn_from, attempt.number, *sampled) % 2**31
+        context = RequestContext(
+            scenario=key.scenario,
+            subtasks=tuple(names),
+            repetition=key.repetition,
+            attempt=attempt.number,
+            arm=key.arm,
+            judging=cause == "judge",
+            instance=key.instance,
+            sample=attempt.sample,
+        )
+        return Ask(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
+
+    def _is_inferred(self, cause: Cause, caused_by: int | None) -> bool:
+        """A first call needs no inference; nor does what a verdict caused that the proposer was told, or a lost call."""
+        event = None if caused_by is None else self._log.events[caused_by]
+        return event.view == "shadow" if isinstance(event, Judged) else cause in ("step", "sample")

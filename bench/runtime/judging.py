@@ -1,0 +1,147 @@
+"""Verdicts: what is proposed, or stands in the state, is held against schemas and checks, and each verdict leaves an event."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from bench.runtime import verification
+from bench.runtime.causes import Causes
+from bench.runtime.events import Judged, View
+from bench.runtime.faults import Receipt
+from bench.runtime.log import TrialLog
+from bench.runtime.proposal import Proposal
+from bench.runtime.reply import Part
+from bench.runtime.state import State, Version
+from bench.runtime.verification import Rejected, Unreadable, Verdict
+from bench.scenario import Json, Output, Subtask
+
+UNREADABLE = ("empty", "refusal", "not_json", "cut_off")
+"""Reasons that concern a whole reply: whatever fault it carried is detected."""
+
+
+class Verifier:
+    """Judges the outputs of one trial. `carried` are the faults that each output in the state carries."""
+
+    def __init__(self, state: State, causes: Causes, log: TrialLog):
+        self._state, self._causes, self._log = state, causes, log
+        self._judged: set[int] = set()
+        self._rejected: set[int] = set()
+        self._judged_undamaged: set[int] = set()
+        self.carried: dict[str, tuple[Receipt, ...]] = {}
+
+    def has_judged(self, call: int) -> bool:
+        """Whether an output that this call made has had its verdict."""
+        return call in self._judged
+
+    def has_rejected(self, call: int) -> bool:
+        return call in self._rejected
+
+    def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told") -> Rejected | None:
+        """Leave a verdict for each part of a proposal; the first rejection, with the reply, or None."""
+        self._judge_undamaged(proposal, sufficiency)
+        verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
+        for name, verdict in verdicts.items():
+            self.leave(name, proposal.calls, verdict, proposal.receipts, view)
+        rejected = _first_rejected(verdicts)
+        return replace(rejected, reply=proposal.text) if rejected else None
+
+    def verify_stage(self, stage: Sequence[Subtask]) -> Rejected | None:
+        """Leave a verdict for each of these outputs in the state; the first rejection or None."""
+        versions = {subtask.name: self.version(subtask.name) for subtask in stage}
+        self._judge_stage_undamaged(stage, versions)
+        verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
+        for name, verdict in verdicts.items():
+            self.leave(name, versions[name].calls, verdict, self.carried.get(name, ()))
+        return _first_rejected(verdicts)
+
+    def leave(
+        self, name: str, calls: tuple[int, ...], verdict: Verdict, receipts: Sequence[Receipt], view: View = "told"
+    ) -> None:
+        """Leave one verdict. A rejection detects the faults that its output carries."""
+        self._judged.update(calls)
+        if not isinstance(verdict, Rejected):
+            self._log.emit(Judged(calls, name, accepted=True, view=view))
+            return
+        self._rejected.update(calls)
+        number = self._log.emit(Judged(calls, name, False, verdict.reason, verdict.detail, view))
+        self._causes.failed([name], number)
+        for receipt in receipts:
+            if receipt.due.subtask == name or verdict.reason in UNREADABLE:
+                receipt.detect()
+
+    def outputs(self, names: Collection[str]) -> dict[str, Output]:
+        """Those of these outputs in the state that fit their schemas."""
+        outputs = {}
+        for name in names:
+            version = self._state.current(name)
+            output = verification.validate(self._state.subtask(name), version.value) if version else None
+            if isinstance(output, Output):
+                outputs[name] = output
+        return outputs
+
+    def version(self, name: str) -> Version:
+        """The output of this subtask in the state. Raises RuntimeError where there is none."""
+        version = self._state.current(name)
+        if version is None:
+            raise RuntimeError(f"the architecture left '{name}' without an output")
+        return version
+
+    def _of_reply(self, proposal: Proposal, parts: Mapping[str, Part], sufficiency: bool) -> dict[str, Verdict]:
+        verdicts = self._judge(proposal.subtasks, {name: part.value for name, part in parts.items()})
+        return {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()} if sufficiency else verdicts
+
+    def _judge_undamaged(self, proposal: Proposal, sufficiency: bool) -> None:
+        """Judge what a struck reply had said: was it to be rejected anyway?"""
+        struck = self._struck(proposal.receipts)
+        if struck and proposal.undamaged:
+            verdicts = self._of_reply(proposal, proposal.undamaged, sufficiency)
+            self._leave_undamaged(struck, verdicts, proposal.calls)
+
+    def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
+        """The same at a checkpoint. What a later subtask found in a damaged output says nothing of the undamaged one."""
+        struck = [
+            receipt for name in versions for receipt in self._struck(self.carried.get(name, ())) if versions[name].undamaged
+        ]
+        if not struck:
+            return
+        names = {receipt.due.subtask for receipt in struck}
+        values = {
+            name: version.undamaged.value if name in names and version.undamaged else version.value
+            for name, version in versions.items()
+        }
+        misled = {name for name, version in versions.items() if version.is_made_from(names)}
+        verdicts = self._judge(stage, values, misled)
+        for receipt in struck:
+            self._leave_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls)
+
+    def _struck(self, receipts: Sequence[Receipt]) -> list[Receipt]:
+        """The output faults among these that were delivered, and whose undamaged reply has had no verdict."""
+        at_output = (receipt for receipt in receipts if receipt.due.fault.point == "output" and receipt.is_delivered)
+        return [receipt for receipt in at_output if receipt.number not in self._judged_undamaged]
+
+    def _leave_undamaged(self, struck: Sequence[Receipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...]) -> None:
+        for receipt in struck:
+            name = receipt.due.subtask
+            if name in verdicts:
+                self._judged_undamaged.add(receipt.number)
+                verdict = verdicts[name]
+                reason, detail = (verdict.reason, verdict.detail) if isinstance(verdict, Rejected) else ("", "")
+                self._log.emit(Judged(calls, name, not reason, reason, detail, "undamaged", receipt.number))
+
+    def _judge(
+        self, subtasks: Sequence[Subtask], values: Mapping[str, Json | Unreadable], misled: Collection[str] = ()
+    ) -> dict[str, Verdict]:
+        outside = [
+            name for subtask in subtasks for name in subtask.reads if name not in values and name not in self._state.documents
+        ]
+        return verification.judge(subtasks, values, self._state.documents, self.outputs(outside), misled)
+
+    def _sufficient(self, name: str, verdict: Verdict) -> Verdict:
+        if isinstance(verdict, Rejected):
+            return verdict
+        return verification.insufficient(self._state.subtask(name), verdict) or verdict
+
+
+def _first_rejected(verdicts: Mapping[str, Verdict]) -> Rejected | None:
+    return next((verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)), None)

@@ -1,0 +1,59 @@
+"""Where outputs come from: which calls made a version, and which versions it was made from, however far back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bench.runtime.events import Answered, Committed, Event
+
+Output = tuple[str, int]
+"""A version in the state: (subtask, version)."""
+
+
+class Lineage:
+    """The lineage of a trial's outputs, read from its events."""
+
+    def __init__(self, events: Iterable[Event]):
+        self._commits: dict[Output, Committed] = {}
+        self._answer: tuple[Output, ...] = ()
+        for event in events:
+            if isinstance(event, Committed):
+                self._commits[event.subtask, event.version] = event
+            elif isinstance(event, Answered):
+                self._answer = event.versions
+
+    @property
+    def of_answer(self) -> frozenset[int]:
+        """The calls that the final answer stands on; none where there is no answer."""
+        return self.calls_behind(self._answer)
+
+    def calls_behind(self, outputs: Iterable[Output]) -> frozenset[int]:
+        """The calls that made these outputs, and what they were made from, and so on."""
+        return frozenset(
+            call for output in self.ancestry(outputs) if output in self._commits for call in self._commits[output].calls
+        )
+
+    def ancestry(self, outputs: Iterable[Output]) -> frozenset[Output]:
+        """These outputs and all that they were made from."""
+        reached: set[Output] = set()
+        unvisited = list(outputs)
+        while unvisited:
+            output = unvisited.pop()
+            if output not in reached:
+                reached.add(output)
+                unvisited += self._sources(output)
+        return frozenset(reached)
+
+    def calls_made_from(self, calls: Iterable[int]) -> frozenset[int]:
+        """These calls, and the calls of every output that was made from an output of theirs."""
+        touched = set(calls)
+        outputs: set[Output] = set()
+        for output, commit in self._commits.items():  # a version is written after what it was made from
+            if touched & set(commit.calls) or outputs & set(self._sources(output)):
+                outputs.add(output)
+        return frozenset(touched.union(*(self._commits[output].calls for output in outputs)))
+
+    def _sources(self, output: Output) -> Sequence[Output]:
+        """What a version was made from, without the documents, whose version is 0."""
+        commit = self._commits.get(output)
+        return [(name, version) for name, version, _ in commit.made_from if version] if commit else []

@@ -1,0 +1,37 @@
+"""What a trial leaves while it runs: its events, the texts that they name by digest, and the responses of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bench.models.base import Response
+from bench.runtime.events import Event, digest_of
+
+
+class TrialLog:
+    """Events and texts in the order in which they came. `on_response` is told of each response as it arrives."""
+
+    def __init__(self, on_response: Callable[[Response], object] | None = None):
+        self.events: list[Event] = []
+        self.texts: dict[str, str] = {}
+        self._on_response = on_response
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next event will have."""
+        return len(self.events)
+
+    def emit(self, event: Event) -> int:
+        """Append an event; its number."""
+        self.events.append(event)
+        return len(self.events) - 1
+
+    def store_text(self, text: str) -> str:
+        """Keep a text; its digest."""
+        digest = digest_of(text)
+        self.texts[digest] = text
+        return digest
+
+    def respond(self, response: Response) -> None:
+        if self._on_response:
+            self._on_response(response)

@@ -1,0 +1,102 @@
+"""The turns in which one proposer makes its outputs: an agent may plan, answer, look again and answer anew.
+
+Nobody tells how many turns an output will take, nor which of them it is made of. Both are worked out here from the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bench.runtime.caller import Received
+from bench.runtime.causes import Ask
+from bench.runtime.judging import Verifier
+from bench.runtime.proposal import Proposal
+from bench.runtime.reply import parts_of, reads_as
+from bench.runtime.state import State
+from bench.scenario import Subtask
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One call and its reply. `gives_output`: it reads as an output of one of the subtasks, before or after its faults."""
+
+    subtasks: tuple[Subtask, ...]
+    ask: Ask
+    received: Received
+    gives_output: bool
+
+
+class Turns:
+    """The calls that one proposer made so far, by subtask."""
+
+    def __init__(self, state: State, verifier: Verifier):
+        self._state, self._verifier = state, verifier
+        self._of: dict[str, list[Turn]] = {}
+
+    def add(self, subtasks: Sequence[Subtask], ask: Ask, received: Received) -> None:
+        texts = (received.text, received.undamaged if received.undamaged is not None else received.text)
+        gives_output = any(reads_as(text, received.finish, one, subtasks) for text in texts for one in subtasks)
+        turn = Turn(tuple(subtasks), ask, received, gives_output)
+        for subtask in subtasks:
+            self._of.setdefault(subtask.name, []).append(turn)
+
+    def answered(self, name: str) -> bool:
+        """Whether a reply came that this subtask's output can have been made of."""
+        return name in self._of
+
+    def judge_last(self, subtasks: Sequence[Subtask]) -> None:
+        """Verify in shadow the last reply for these subtasks, where it gives an output that nobody has judged yet."""
+        last = self._last(subtasks)
+        if last and last.gives_output and not self._verifier.has_judged(last.received.call):
+            self._verifier.verify(self._proposal(last, last.received.text, last.subtasks), sufficiency=False, view="shadow")
+
+    def proposal(self, text: str, subtasks: Sequence[Subtask]) -> Proposal:
+        """What the proposer made of its turns: `text` holds the outputs of these subtasks. Raises RuntimeError without a reply."""
+        missing = [subtask.name for subtask in subtasks if not self.answered(subtask.name)]
+        if missing:
+            raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
+        return self._proposal(self._taken(text, subtasks), text, tuple(subtasks))
+
+    def _last(self, subtasks: Sequence[Subtask]) -> Turn | None:
+        turns = [self._of[subtask.name][-1] for subtask in subtasks if subtask.name in self._of]
+        return max(turns, key=lambda turn: turn.received.call, default=None)
+
+    def _taken(self, text: str, subtasks: Sequence[Subtask]) -> Turn:
+        """The turn whose reply this text is; else the last one."""
+        last = self._last(subtasks)
+        assert last  # its caller has asked
+        if last.received.text == text:
+            return last
+        turns = {turn.received.call: turn for subtask in subtasks for turn in self._of[subtask.name]}
+        return next((turn for turn in reversed(list(turns.values())) if turn.received.text == text), last)
+
+    def _proposal(self, taken: Turn, text: str, subtasks: tuple[Subtask, ...]) -> Proposal:
+        received = taken.received
+        if text != received.text:  # then how that reply finished says nothing about this text
+            received = replace(received, finish="stop")
+        whole = self._making(taken)
+        undamaged = {} if received.undamaged is None else parts_of(received.undamaged, taken.received.finish, subtasks)
+        return Proposal(
+            subtasks=subtasks,
+            attempt=taken.ask.context.attempt,
+            calls=tuple(turn.received.call for turn in whole),
+            text=text,
+            parts=parts_of(text, received.finish, subtasks),
+            made_from=self._state.sources(subtasks),
+            receipts=tuple(receipt for turn in whole for receipt in turn.received.receipts),
+            undamaged=undamaged,
+        )
+
+    def _making(self, taken: Turn) -> list[Turn]:
+        """The turns that made the output which this one gave: those of its attempt, less other samples and what was rejected; and
+        all that gave no output of their own, such as a plan."""
+        turns = {turn.received.call: turn for subtask in taken.subtasks for turn in self._of[subtask.name]}
+        return [turn for _, turn in sorted(turns.items()) if turn is taken or self._contributes(turn, taken)]
+
+    def _contributes(self, turn: Turn, taken: Turn) -> bool:
+        if not turn.gives_output:
+            return True
+        own, other = taken.ask.context, turn.ask.context
+        same = (own.attempt, own.sample) == (other.attempt, other.sample)
+        return same and not self._verifier.has_rejected(turn.received.call)
