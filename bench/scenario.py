@@ -1,16 +1,18 @@
 """What a scenario is: a task that models can see, and a grader that alone knows the truth.
 
-A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(folder) -> Scenario`. See `bench.packs`
-for how it is found, loaded and refused. Example of the smallest subtask:
+A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(folder) -> Scenario`, or for many tasks of one
+kind `instances(folder)` and `scenario(folder, instance)`. See `bench.packs` for how it is found, loaded and refused. Example of
+the smallest subtask:
 
     Subtask(name="triage", instructions="List the error lines of `app.log`.", reads=("app.log",), output=Triage)
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -25,12 +27,37 @@ class Output(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class NotRead(KeyError):
+    """A pack's code asked for a document or an output that it does not get. Its text is one line."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Inputs(dict[str, Any]):
+    """Documents or outputs by name, as a pack's code gets them. A name that is not among them is refused in words.
+
+    `owner` says whose inputs they are, `kind` what they are, in the plural.
+    """
+
+    def __init__(self, values: Mapping[str, Any], owner: str, kind: str):
+        super().__init__(values)
+        self._owner, self._kind = owner, kind
+
+    def __missing__(self, name: object) -> Any:
+        raise NotRead(f"{self._owner} has no {name!r} among its {self._kind}: {', '.join(self) or 'there are none'}")
+
+
 @dataclass(frozen=True)
 class Context:
     """What a check may look at beside the output it judges: all documents, and the outputs that the subtask reads."""
 
     documents: Mapping[str, str]
     outputs: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "documents", Inputs(self.documents, "the scenario", "documents"))
+        object.__setattr__(self, "outputs", Inputs(self.outputs, "the subtask", "reads"))
 
 
 @dataclass(frozen=True)
@@ -73,12 +100,20 @@ class Task:
     """All that an architecture, and through it a model, may see of a scenario.
 
     `role` opens every prompt as the system message. The subtasks stand in an order in which each reads earlier ones.
+    `answer` names the outputs that are graded; () stands for all. An output that is not among them is scratch.
     """
 
     name: str
     role: str
     documents: Mapping[str, str]
     subtasks: tuple[Subtask, ...]
+    answer: tuple[str, ...] = ()
+
+    @property
+    def answer_names(self) -> tuple[str, ...]:
+        """The subtasks whose outputs are the answer, in the order of the subtasks."""
+        names = tuple(subtask.name for subtask in self.subtasks)
+        return tuple(name for name in names if name in self.answer) if self.answer else names
 
     def subtask(self, name: str) -> Subtask:
         return next(subtask for subtask in self.subtasks if subtask.name == name)
@@ -101,6 +136,7 @@ class Grade:
     """What the grader says of an answer.
 
     `score` is in [0, 1]; `parts` holds the partial scores it is made of, each in [0, 1]; `note` is one line that says why.
+    Raises ValueError for a score outside [0, 1]. A correct answer may score less than 1.
     """
 
     correct: bool
@@ -108,13 +144,21 @@ class Grade:
     parts: Mapping[str, float]
     note: str = ""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.correct, bool):
+            raise ValueError(f"a grade's `correct` is {self.correct!r}; it must be True or False")
+        for name, score in {"score": self.score, **self.parts}.items():
+            if not isinstance(score, int | float) or not 0 <= score <= 1:
+                raise ValueError(f"a grade's `{name}` is {score!r}; it must be a number from 0 to 1")
+
 
 Answer = Mapping[str, Any]
-"""The graded answer, of one type for all architectures: a valid output for every subtask, keyed by its name."""
+"""The graded answer, of one type for all architectures: a valid output for each of `Task.answer_names`, keyed by its name."""
 
 
-Grader = Callable[[Answer, Path], Grade]
-"""(answer, the pack's truth folder) -> its grade: the only code that reads the truth."""
+Grader = Callable[[Answer, Any], Grade]
+"""(answer, truth) -> its grade: the only code that reads the truth. The truth is the pack's truth folder, a Path, unless the pack
+gives a JSON value in its place."""
 
 Baseline = Callable[[Mapping[str, str]], Mapping[str, Json]]
 """Documents -> subtask -> JSON: an answer made by keyword rules alone, without a model."""
@@ -131,12 +175,16 @@ class WrongAnswer:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A pack, loaded in one variant; `name` is the pack's, followed by `:variant` where that is not its first.
+    """One instance of a pack, loaded in one variant.
 
+    name        the pack's, followed by `:variant` where that is not its first; all instances share it
+    instance    which of the pack's instances; "" where it is the sole one
+    truth       what only the grader reads: the Path of a folder, or a JSON value
     reference   subtask -> the JSON of an output that solves it
     wrong       answers that a careless grader would let pass
     secrets     texts that would give the answer away and so may stand in no document and no instruction
-    digest      of every file of the pack
+    asked       digest of all that is asked: texts, schemas, and the pack's code but for what only grades
+    graded_by   digest of what grades: the truth, and the code that only the grader and the baseline reach
     graded      whether there is an answer to grade; else calls are only counted
     """
 
@@ -144,18 +192,42 @@ class Scenario:
     variant: str
     task: Task
     grade: Grader
-    truth: Path
+    truth: Any
     reference: Mapping[str, Json]
     wrong: tuple[WrongAnswer, ...]
     baseline: Baseline
     secrets: tuple[str, ...] = ()
-    digest: str = ""
+    instance: str = ""
+    asked: str = ""
+    graded_by: str = ""
     graded: bool = True
+
+    @property
+    def digest(self) -> str:
+        """The same as `asked`: the name under which runs still know it."""
+        return self.asked
+
+    @property
+    def reference_digest(self) -> str:
+        """Of the reference and the wrong outputs: a simulated model answers with them, and `wrong_value` draws from them."""
+        text = json.dumps([self.reference, [wrong.outputs for wrong in self.wrong]])
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def grade_answer(self, answer: Answer) -> Grade:
+        """Grade an answer. The grader gets the outputs named by `Task.answer_names` and no others.
+
+        Raises KeyError where one is missing, TypeError where the grader returns no Grade, and whatever the grader raises.
+        """
+        outputs = {name: answer[name] for name in self.task.answer_names}
+        grade = self.grade(Inputs(outputs, "the answer", "outputs"), self.truth)
+        if not isinstance(grade, Grade):
+            raise TypeError(f"the grader returned {type(grade).__name__}; it must return a bench.scenario.Grade")
+        return grade
 
     def grade_outputs(self, outputs: Mapping[str, Json]) -> Grade:
         """Grade an answer that is given as JSON by subtask. Raises ValidationError or KeyError where it is no answer."""
-        answer = {one.name: one.output.model_validate(outputs[one.name]) for one in self.task.subtasks}
-        return self.grade(answer, self.truth)
+        names = self.task.answer_names
+        return self.grade_answer({name: self.task.subtask(name).output.model_validate(outputs[name]) for name in names})
 
     @property
     def wrong_outputs(self) -> Mapping[str, tuple[Json, ...]]:

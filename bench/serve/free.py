@@ -30,7 +30,7 @@ def free_scenario() -> Scenario:
         wrong=(),
         baseline=lambda _: {subtask.name: REPLY},
         graded=False,
-        digest=hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:20],
+        asked=hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:20],
     )
 
 

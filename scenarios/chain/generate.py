@@ -14,7 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 
-from .scenario import ITEMS, OPENING, VARIANTS, sheet_name, subtask_names
+from .scenario import VARIANTS
+from .sheets import ITEMS, OPENING, sheet_name, subtask_names
 
 SEED = 20260312
 

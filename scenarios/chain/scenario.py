@@ -5,20 +5,16 @@ Every subtask has the same instructions, reads a sheet of the same size and the 
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import re
-from collections.abc import Mapping
-from pathlib import Path
-
 from pydantic import Field
 
 from bench.packs import PackFolder
-from bench.scenario import Answer, Context, Grade, Json, Output, Scenario, Subtask
+from bench.scenario import Context, Output, Scenario, Subtask
+
+from .baseline import baseline
+from .grader import grade
+from .sheets import OPENING, sheet_name, subtask_names
 
 VARIANTS = ("4", "8", "12", "16")  # how many subtasks
-ITEMS = ("bolts", "nuts", "washers")
-OPENING, LAST = "opening.json", "closing"
 
 
 class Stock(Output):
@@ -28,38 +24,9 @@ class Stock(Output):
     pieces: int = Field(ge=0, description="the sum of the three")
 
 
-def subtask_names(length: int) -> list[str]:
-    """The first and the last have the same names in every size, so that one fault plan strikes them in all."""
-    return [*(f"step_{number}" for number in range(1, length)), LAST]
-
-
-def sheet_name(number: int) -> str:
-    return f"sheet_{number:02}.txt"
-
-
 def pieces_are_the_sum(output: Stock, _: Context) -> str | None:
     total = output.bolts + output.nuts + output.washers
     return None if output.pieces == total else f"pieces is {output.pieces}, but bolts, nuts and washers add up to {total}"
-
-
-def grade(answer: Answer, truth: Path) -> Grade:
-    """Correct where the closing stock is: an error made on the way stands in it. The only code that reads the truth."""
-    right: Mapping[str, int] = json.loads((truth / "stock.json").read_text(encoding="utf-8"))
-    parts = {item: float(getattr(answer[LAST], item) == right[item]) for item in ITEMS}
-    wrong = [item for item in ITEMS if not parts[item]]
-    return Grade(not wrong, sum(parts.values()) / len(parts), parts, f"wrong: {', '.join(wrong)}" if wrong else "")
-
-
-def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
-    """The first figure of each line goes out where the line begins with "Issued", else in: what was ordered as well."""
-    stock = {item: json.loads(documents[OPENING])[item] for item in ITEMS}
-    sheets = sorted(documents.keys() - {OPENING})
-    outputs = {}
-    for name, sheet in zip(subtask_names(len(sheets)), sheets, strict=True):
-        for verb, figure, item in re.findall(r"^(\w+): (\d+) (\w+)", documents[sheet], re.MULTILINE):
-            stock[item] += -int(figure) if verb == "Issued" else int(figure)
-        outputs[name] = {**stock, "pieces": sum(stock.values())}
-    return outputs
 
 
 def scenario(folder: PackFolder) -> Scenario:
@@ -76,7 +43,6 @@ def scenario(folder: PackFolder) -> Scenario:
         )
         for number, (before, name) in enumerate(zip((OPENING, *names), names, strict=False), 1)
     ]
-    whole = folder.scenario(subtasks, grade=grade, baseline=baseline, secrets=())
     # A shorter pipeline ends earlier: its sheets are the first ones of the longest, which lie there once.
-    read = {name: text for name, text in whole.task.documents.items() if any(name in subtask.reads for subtask in subtasks)}
-    return dataclasses.replace(whole, task=dataclasses.replace(whole.task, documents=read))
+    read = {name: text for name, text in folder.documents().items() if any(name in subtask.reads for subtask in subtasks)}
+    return folder.scenario(subtasks, grade=grade, baseline=baseline, documents=read)

@@ -1,0 +1,132 @@
+"""Which of a pack's files determine what is asked, and which only grade: found in the imports that its files state.
+
+The files that `scenario.py` reaches by imports are *asked*, the grader's and the baseline's left out; those that only these
+reach are *grading*. A grader's file is left out only where its grader alone is imported from it: `from .grader import grade`.
+Whatever else is imported from there (a constant, a helper) could serve a check, and makes the file part of what is asked.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.scenario import Scenario
+
+ENTRY = "scenario.py"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Files of a pack. `grading` may hold a file from elsewhere: that of a grader which the pack imports."""
+
+    asked: tuple[Path, ...]
+    grading: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a file of the pack; `names` are what is taken from it, empty where it is the module itself."""
+
+    file: Path
+    names: frozenset[str] = frozenset()
+
+
+def code_of(folder: Path, scenario: Scenario) -> Code:
+    """Part the pack's files in those that are asked and those that only grade."""
+    homes: dict[Path, set[str]] = {}
+    for function in (scenario.grade, scenario.baseline):
+        if home := _home(function):
+            homes.setdefault(home, set()).add(getattr(plain(function), "__name__", ""))
+
+    root = folder.resolve()
+    asked = _reached([root / ENTRY], root, homes)
+    grading = _reached(homes, root, {}) - asked
+    return Code(tuple(sorted(asked)), tuple(sorted(grading)))
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that a partial or a decorator stands around."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.unwrap(function)
+
+
+def _home(function: Callable[..., Any]) -> Path | None:
+    """The file that defines a function; None for what is written in no Python."""
+    inner = plain(function)
+    try:
+        return Path(inspect.getfile(inner if inspect.isroutine(inner) else type(inner))).resolve()
+    except TypeError:
+        return None
+
+
+def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]]) -> set[Path]:
+    """The files that these reach, themselves among them. No way leads over an import of nothing but what `homes` names."""
+    reached, queue = set[Path](), list(start)
+    while queue:
+        path = queue.pop()
+        if path in reached:
+            continue
+        reached.add(path)
+        if path.is_relative_to(root):
+            queue += [
+                one.file for one in _imports(path, root) if not (one.names and one.names <= homes.get(one.file, frozenset()))
+            ]
+    return reached
+
+
+def _imports(path: Path, root: Path) -> Iterator[Import]:
+    """What a file imports from the pack's folder, wherever in it the import stands."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return  # it is never imported, or the pack would not load
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _absolute(alias.name, (), root)
+        elif isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+            if node.level == 0:
+                yield from _absolute(node.module or "", names, root)
+            else:
+                base = path.parents[node.level - 1]
+                yield from _modules(base, (node.module or "").split("."), names, root)
+
+
+def _absolute(module: str, names: Iterable[str], root: Path) -> Iterator[Import]:
+    """An import of a pack by its own name, as in `from scenarios.my_pack.rules import RULES`."""
+    parts = module.split(".")
+    if root.name in parts:
+        yield from _modules(root, parts[parts.index(root.name) + 1 :], names, root)
+
+
+def _modules(base: Path, parts: Iterable[str], names: Iterable[str], root: Path) -> Iterator[Import]:
+    """Each package on the way, the module itself, and each name that is a module in its turn."""
+    at, taken = base, set(names)
+    for part in filter(None, parts):
+        yield from _file(at, frozenset(), root, packages_only=True)
+        at /= part
+    submodules = {name for name in taken if _exists(at / name)}
+    yield from _file(at, frozenset(taken - submodules), root)
+    for name in sorted(submodules):
+        yield from _file(at / name, frozenset(), root)
+
+
+def _exists(module: Path) -> bool:
+    return module.with_name(f"{module.name}.py").is_file() or (module / "__init__.py").is_file()
+
+
+def _file(module: Path, names: frozenset[str], root: Path, packages_only: bool = False) -> Iterator[Import]:
+    """The file of a module. The pack itself is a package whose file is `scenario.py`."""
+    if module == root:
+        yield Import(root / ENTRY, names)
+    elif (module / "__init__.py").is_file():
+        yield Import(module / "__init__.py", names)
+    elif not packages_only and module.is_relative_to(root) and (file := module.with_name(f"{module.name}.py")).is_file():
+        yield Import(file, names)

@@ -1,0 +1,119 @@
+"""What a scenario's trials are determined by, and what only their grades are, each in one digest.
+
+asked       all that is asked: texts, schemas, what is read, and the code that verifies
+graded_by   what grades: the truth, and the code that only the grader and the baseline reach
+
+A pack's README, its generator, its reference and its wrong answers are in neither.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from bench.errors import PackError
+from bench.packs.code import Code, plain
+from bench.scenario import Json, Scenario, Subtask
+
+
+def asked(scenario: Scenario, folder: Path, code: Code) -> str:
+    """The scenario must have its final name, variant and instance."""
+    task = scenario.task
+    return _digest(
+        {
+            "scenario": [scenario.name, scenario.variant, scenario.instance],
+            "role": task.role,
+            "documents": list(task.documents.items()),
+            "subtasks": [_subtask(subtask) for subtask in task.subtasks],
+            "answer": task.answer_names,
+            "code": _files(code.asked, folder),
+        }
+    )
+
+
+def graded_by(scenario: Scenario, folder: Path, code: Code) -> str:
+    """Raises PackError where the truth is neither a folder nor a JSON value."""
+    return _digest(
+        {
+            "truth": _truth(scenario.truth, folder),
+            "functions": [_function(scenario.grade), _function(scenario.baseline)],
+            "code": _files(code.grading, folder),
+        }
+    )
+
+
+def _subtask(subtask: Subtask) -> Json:
+    signals = (subtask.sufficient, subtask.skip, subtask.finds)
+    return {
+        "name": subtask.name,
+        "instructions": subtask.instructions,
+        "reads": subtask.reads,
+        "output": subtask.output.model_json_schema(),
+        "checks": [_function(check) for check in subtask.checks],
+        "signals": [signal and _function(signal) for signal in signals],
+        "checkpoint": subtask.checkpoint,
+    }
+
+
+def _function(function: Callable[..., Any]) -> Json:
+    """A function's name, and the values that were bound to it where it was made: they can differ by instance."""
+    bound: list[Any] = []
+    while isinstance(function, functools.partial):
+        bound += [function.args, function.keywords]
+        function = function.func
+    inner = plain(function)
+    bound += [getattr(inner, "__defaults__", None), getattr(inner, "__kwdefaults__", None)]
+    for cell in getattr(inner, "__closure__", None) or ():
+        try:
+            bound.append(cell.cell_contents)
+        except ValueError:  # a name that was never given a value
+            continue
+    return [getattr(inner, "__qualname__", type(inner).__qualname__), [_value(value) for value in bound]]
+
+
+def _value(value: Any) -> Json:
+    """A bound value as JSON; of what JSON cannot hold, its type's name: never an address, which differs each time."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, Mapping):
+        return [[_value(key), _value(item)] for key, item in value.items()]
+    if isinstance(value, list | tuple):
+        return [_value(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(json.dumps(_value(item)) for item in value)
+    if isinstance(value, BaseModel):
+        return _value(value.model_dump())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [_value(getattr(value, field.name)) for field in dataclasses.fields(value)]
+    return type(value).__qualname__
+
+
+def _truth(truth: Any, folder: Path) -> Json:
+    if isinstance(truth, Path):
+        return _files((path for path in sorted(truth.rglob("*")) if path.is_file() and "__pycache__" not in path.parts), folder)
+    try:
+        json.dumps(truth, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise PackError(f"{folder / 'scenario.py'}: truth must be a folder's Path or a JSON value: {error}") from error
+    return truth
+
+
+def _files(paths: Iterable[Path], folder: Path) -> Json:
+    """Each file's path in the folder, or its name where it lies elsewhere, and a digest of its bytes with LF line ends."""
+    return [[_relative(path, folder), hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()] for path in paths]
+
+
+def _relative(path: Path, folder: Path) -> str:
+    root, file = folder.resolve(), path.resolve()
+    return file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name
+
+
+def _digest(content: Json) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:20]

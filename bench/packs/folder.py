@@ -1,0 +1,144 @@
+"""A pack's folder: what lies in it, read in one variant and for one instance."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bench.errors import PackError
+from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, WrongAnswer
+
+LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+"""Files that an operating system leaves in a folder."""
+
+
+@dataclass(frozen=True)
+class PackFolder:
+    """A pack's folder, read in one variant and for one instance. Raises PackError, naming the file, for what it cannot read.
+
+    others   the names of the pack's other variants and instances: their files are not this one's
+    """
+
+    path: Path
+    variant: str
+    instance: str = ""
+    others: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def part(self, name: str) -> Path:
+        """The deepest folder there is: `<name>/<variant>/<instance>`, `<name>/<instance>`, `<name>/<variant>` or `<name>`."""
+        whole = self.path / name
+        own = [whole / self.variant / self.instance, whole / self.instance] if self.instance else []
+        chosen = next((folder for folder in (*own, whole / self.variant) if folder.is_dir()), whole)
+        foreign = sorted(other for other in self.others if (chosen / other).is_dir())
+        if foreign:
+            mine = self.instance or self.variant
+            raise PackError(f"{chosen}: has a folder for '{foreign[0]}' and none for '{mine}'; add {chosen / mine}")
+        return chosen
+
+    def documents(self) -> dict[str, str]:
+        """Name -> text, in the order of the names. A document in a subfolder is named with a slash."""
+        root = self.part("documents")
+        files = sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        return {path.relative_to(root).as_posix(): _text(path) for path in files}
+
+    def prompt(self, name: str) -> str:
+        path = self.path / "prompts" / f"{name}.md"
+        text = _text(path).strip()
+        if not text:
+            raise PackError(f"{path}: is empty; write there what is asked")
+        return text
+
+    def reference(self) -> dict[str, Json]:
+        path = self.part("reference") / "answer.json"
+        answer = _json(path)
+        if not isinstance(answer, dict):
+            raise PackError(f"{path}: must be an object with one output per subtask")
+        return answer
+
+    def wrong(self) -> tuple[WrongAnswer, ...]:
+        return tuple(_wrong(path) for path in sorted((self.part("reference") / "wrong").glob("*.json")))
+
+    @property
+    def truth(self) -> Path:
+        return self.part("reference") / "truth"
+
+    def scenario(
+        self,
+        subtasks: Sequence[Subtask],
+        *,
+        grade: Grader,
+        baseline: Baseline,
+        secrets: Sequence[str] = (),
+        answer: Sequence[str] = (),
+        documents: Mapping[str, str] | None = None,
+        reference: Mapping[str, Json] | None = None,
+        wrong: Sequence[WrongAnswer] | None = None,
+        truth: Any = None,
+    ) -> Scenario:
+        """The pack as a whole: what `scenario.py` defines in code, and beside it all that lies in the folder.
+
+        answer     the subtasks whose outputs are graded; () stands for all
+        documents, reference, wrong, truth   take the place of the files, where a pack makes them in code
+        """
+        for field, names in (("secrets", secrets), ("answer", answer)):
+            if isinstance(names, str):
+                raise PackError(f'{self.path / "scenario.py"}: {field} is a text; write {field}=("{names}",), with a comma')
+        texts = self.documents() if documents is None else documents
+        return Scenario(
+            name=self.name,
+            variant=self.variant,
+            task=Task(self.name, self.prompt("role"), dict(texts), tuple(subtasks), tuple(answer)),
+            grade=grade,
+            truth=self.truth if truth is None else truth,
+            reference=self.reference() if reference is None else reference,
+            wrong=self.wrong() if wrong is None else tuple(wrong),
+            baseline=baseline,
+            secrets=tuple(secrets),
+            instance=self.instance,
+        )
+
+
+def _text(path: Path) -> str:
+    """The text of a file in UTF-8; a byte order mark at its beginning is no part of it."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise PackError(f"{path}: cannot be read: {error}") from error
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text or path.name in LITTER:
+        raise PackError(f"{path}: is no text in UTF-8, which is all that a model can read; save it as UTF-8, or remove it")
+    return text
+
+
+def _json(path: Path) -> Json:
+    try:
+        value = json.loads(_text(path), parse_constant=_no_number, parse_float=_finite)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent to a model
+    except (ValueError, RecursionError) as error:
+        raise PackError(f"{path}: is no JSON: {' '.join(str(error).split())}") from error
+    return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON; write a number, or null")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _wrong(path: Path) -> WrongAnswer:
+    value = _json(path)
+    if not (isinstance(value, dict) and isinstance(value.get("why"), str) and isinstance(value.get("outputs"), dict)):
+        raise PackError(f'{path}: must be an object with "why" (a text) and "outputs" (an object)')
+    return WrongAnswer(path.stem, value["why"], value["outputs"])

@@ -1,0 +1,171 @@
+"""Finds packs and loads them: a pack's code once, and from it each scenario, refused where it cannot be used."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bench.errors import PackError, nearest
+from bench.packs.code import code_of
+from bench.packs.digests import asked, graded_by
+from bench.packs.folder import PackFolder
+from bench.packs.names import refuse_names
+from bench.packs.place import one_line, place_of
+from bench.packs.refusals import refuse, takes
+from bench.scenario import Scenario
+
+DEFAULT_VARIANTS = ("paper",)
+SOLE = ("",)
+"""The instances of a pack that has one task."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A pack's code, loaded. `variants`: those it comes in, the default first."""
+
+    path: Path
+    module: ModuleType
+    variants: tuple[str, ...]
+
+    @property
+    def entry(self) -> Path:
+        return self.path / "scenario.py"
+
+    def instances(self, variant: str) -> tuple[str, ...]:
+        """The names of the pack's instances; SOLE where it defines none. Raises PackError for names that cannot be used."""
+        name = getattr(self.module, "instances", None)
+        if name is None:
+            return SOLE
+        found = self._call("instances(folder)", name, self._folder(variant))
+        if found is None or isinstance(found, str | bytes):
+            raise PackError(f"{self.entry}: instances(folder) returns {found!r}; return the names of the instances")
+        names = self._call("instances(folder)", tuple, found)
+        refuse_names(names, "instance", str(self.entry))
+        return tuple(names)
+
+    def scenario(self, variant: str, instance: str, instances: tuple[str, ...]) -> Scenario:
+        """Build one scenario, and refuse it where it cannot be used."""
+        build = getattr(self.module, "scenario", None)
+        signature, words = ("folder, instance", (instance,)) if instance else ("folder", ())
+        what = f"scenario({signature})"
+        if build is None:
+            raise PackError(f"{self.entry}: defines no function {what}")
+        folder = self._folder(variant, instance, instances)
+        if not takes(build, len(words) + 1):
+            also = "" if instance else "; a pack of several tasks defines instances(folder) as well"
+            raise PackError(f"{self.entry}: `scenario` must take ({signature}){also}")
+        loaded = self._call(what, build, folder, *words)
+        if not isinstance(loaded, Scenario):
+            raise PackError(f"{self.entry}: {what} must return a bench.scenario.Scenario")
+        name = self.path.name if variant == self.variants[0] else f"{self.path.name}:{variant}"
+        loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
+        refuse(loaded)
+        code = code_of(self.path, loaded)
+        digests = {"asked": asked(loaded, self.path, code), "graded_by": graded_by(loaded, self.path, code)}
+        return dataclasses.replace(loaded, **digests)
+
+    def _folder(self, variant: str, instance: str = "", instances: tuple[str, ...] = ()) -> PackFolder:
+        return PackFolder(self.path, variant, instance, frozenset({*self.variants, *instances} - {variant, instance, ""}))
+
+    def _call(self, what: str, function: Callable[..., Any], *values: object) -> Any:
+        try:
+            return function(*values)
+        except PackError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PackError(f"{_place(error, self.path)}: {what} fails: {one_line(error)}") from error
+
+
+def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
+    """Name -> folder of every pack under the roots. Raises PackError where a name stands twice."""
+    found: dict[str, Path] = {}
+    for root in roots:
+        for path in sorted(root.glob("*/scenario.py")):
+            folder = path.parent
+            if folder.name in found and found[folder.name].resolve() != folder.resolve():
+                raise PackError(f"two packs are named '{folder.name}': {found[folder.name]} and {folder}; rename one")
+            found[folder.name] = folder
+    return found
+
+
+def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
+    """Load one instance of the pack `name`, or `name:variant`; its sole or first one where none is named.
+
+    Raises PackError: unknown pack, variant or instance, a module that does not load, or any fault that `refuse` names.
+    """
+    pack, variant = _find(name, roots)
+    instances = pack.instances(variant)
+    if instance and instances == SOLE:
+        raise PackError(f"scenario '{name}' has one task and so no instance '{instance}'; leave the instance out")
+    if instance and instance not in instances:
+        raise PackError(f"scenario '{name}' has no instance '{instance}'; {nearest(instance, instances)}")
+    return pack.scenario(variant, instance or instances[0], instances)
+
+
+def load_instances(name: str, roots: Iterable[Path]) -> tuple[Scenario, ...]:
+    """Load every instance of the pack `name`, or `name:variant`, in the pack's order. Raises as `load_pack` does."""
+    pack, variant = _find(name, roots)
+    instances = pack.instances(variant)
+    return tuple(pack.scenario(variant, instance, instances) for instance in instances)
+
+
+def instances_of(name: str, roots: Iterable[Path]) -> tuple[str, ...]:
+    """The instances of the pack `name`, or `name:variant`; ("",) where it has one task. Raises as `load_pack` does."""
+    pack, variant = _find(name, roots)
+    return pack.instances(variant)
+
+
+def variants_of(folder: Path) -> tuple[str, ...]:
+    """The variants that the pack in `folder` comes in, the default first."""
+    return _open(folder).variants
+
+
+def _find(name: str, roots: Iterable[Path]) -> tuple[Pack, str]:
+    """The pack and the variant that `name`, or `name:variant`, means."""
+    packs = find_packs(roots)
+    named, _, variant = name.partition(":")
+    if named not in packs:
+        raise PackError(f"unknown scenario '{named}'; {nearest(named, packs)}")
+    pack = _open(packs[named])
+    if variant and variant not in pack.variants:
+        raise PackError(f"scenario '{named}' has no variant '{variant}'; {nearest(variant, pack.variants)}")
+    return pack, variant or pack.variants[0]
+
+
+def _open(folder: Path) -> Pack:
+    module = _load_module(folder)
+    variants = getattr(module, "VARIANTS", DEFAULT_VARIANTS)
+    if isinstance(variants, str) or not isinstance(variants, tuple | list):
+        raise PackError(f"{folder / 'scenario.py'}: VARIANTS is {variants!r}; write a tuple of names, as in (\"paper\",)")
+    refuse_names(variants, "variant", str(folder / "scenario.py"), digit_first=True)
+    return Pack(folder, module, tuple(variants))
+
+
+def _load_module(folder: Path) -> ModuleType:
+    # A pack is a package named after its folder's full path, so that two packs of one name never share a module.
+    unique = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    name = f"bench_pack_{unique}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, folder / "scenario.py", submodule_search_locations=[str(folder)])
+    if spec is None or spec.loader is None:
+        raise PackError(f"{folder / 'scenario.py'}: is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise PackError(f"{_place(error, folder)}: does not load: {one_line(error)}") from error
+    return module
+
+
+def _place(error: BaseException, folder: Path) -> str:
+    return str(folder / (place_of(error, folder) or "scenario.py"))

@@ -1,0 +1,28 @@
+"""Where in a pack's folder an exception was raised, and its words in one line."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+LONGEST = 300
+"""Characters of an exception's own words; some hold a whole document."""
+
+
+def place_of(error: BaseException, folder: Path) -> str:
+    """`grader.py:12` for the last line of the pack that the exception passed through; "" where it passed through none."""
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        frames.append((error.filename, error.lineno))
+    root = folder.resolve()
+    for name, line in reversed(frames):
+        path = Path(name).resolve()
+        if path.is_relative_to(root):
+            return f"{path.relative_to(root).as_posix()}:{line}"
+    return ""
+
+
+def one_line(error: BaseException) -> str:
+    """`KeyError: 'apples'`, on one line and cut where it is long."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -1,0 +1,134 @@
+"""What makes a pack unusable, whatever its grader says: each fault is refused in one line that says what to do."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.errors import PackError, nearest
+from bench.packs.names import refuse_names
+from bench.packs.place import one_line
+from bench.packs.reads import refuse_prompt, refuse_reads
+from bench.scenario import Json, Output, Scenario, Subtask, Task
+
+
+def refuse(scenario: Scenario) -> None:
+    """Raise PackError for the first thing that makes a pack unusable."""
+    task = scenario.task
+    where = f"scenario '{scenario.name}'" + (f", instance '{scenario.instance}'" if scenario.instance else "")
+    for subtask in task.subtasks:
+        _refuse_subtask(subtask, where)
+    names = [subtask.name for subtask in task.subtasks]
+    refuse_names(names, "subtask", where)
+    for name in names:
+        if name in task.documents:
+            raise PackError(f"{where}: the name '{name}' stands twice among its subtasks and documents; rename one")
+    refuse_reads(task, where)
+    for subtask in task.subtasks:
+        refuse_prompt(subtask, task, where)
+    _refuse_answer_names(task, where)
+    for role, function, count in (("grade", scenario.grade, 2), ("baseline", scenario.baseline, 1)):
+        _refuse_function(function, f"{where}: {role}", count)
+    if not all(isinstance(secret, str) and secret.strip() for secret in scenario.secrets):
+        raise PackError(f"{where}: a secret must be a text that is not empty; take out what is none")
+    _refuse_outputs(scenario.reference, task, f"{where}: the reference answer")
+    if set(scenario.reference) != set(names):
+        raise PackError(f"{where}: the reference answer must hold an output for each of {', '.join(names)}")
+    for wrong in scenario.wrong:
+        _refuse_outputs(wrong.outputs, task, f"{where}: the wrong answer '{wrong.name}'")
+
+
+def _refuse_subtask(subtask: Any, where: str) -> None:
+    """Refuse what is of a wrong type: nothing else could be said of it."""
+    if not isinstance(subtask, Subtask):
+        raise PackError(f"{where}: {subtask!r} stands among the subtasks; it must be a bench.scenario.Subtask")
+    at = f"{where}: subtask '{subtask.name}'"
+    if isinstance(subtask.reads, str):
+        raise PackError(f'{at}: reads is a text; write reads=("{subtask.reads}",), with a comma')
+    if not isinstance(subtask.reads, tuple) or not all(isinstance(name, str) for name in subtask.reads):
+        raise PackError(f'{at}: reads must be a tuple of names, as in reads=("notes.txt",)')
+    if not isinstance(subtask.instructions, str) or not subtask.instructions.strip():
+        raise PackError(f"{at}: its instructions are empty; write what is asked")
+    if not (isinstance(subtask.output, type) and issubclass(subtask.output, Output)):
+        raise PackError(f"{at}: output must be a class derived from bench.scenario.Output")
+    if not any(field.is_required() for field in subtask.output.model_fields.values()):
+        said = f"the output of '{subtask.name}' has no required field"
+        raise PackError(f"{where}: {said}, so that no missing field could ever be noticed; require one")
+    _refuse_schema(subtask, at)
+    if not isinstance(subtask.checks, tuple):
+        raise PackError(f"{at}: checks must be a tuple of functions, as in checks=(my_check,)")
+    for check in subtask.checks:
+        _refuse_function(check, f"{at}: the check", 2)
+    for signal in ("sufficient", "skip", "finds"):
+        if (function := getattr(subtask, signal)) is not None:
+            _refuse_function(function, f"{at}: {signal}", 1)
+
+
+def _refuse_schema(subtask: Subtask, at: str) -> None:
+    """Every architecture shows the form of the output, and an endpoint may hold a model to it."""
+    try:
+        json.dumps(subtask.output.model_json_schema())
+    except Exception as error:
+        raise PackError(f"{at}: its output has no JSON schema: {one_line(error)}") from error
+
+
+PARAMETERS = {1: "one value", 2: "two values"}
+SIGNATURES = {
+    "the check": "(output, context)",
+    "sufficient": "(output)",
+    "skip": "(outputs)",
+    "finds": "(output)",
+    "grade": "(answer, truth)",
+    "baseline": "(documents)",
+}
+
+
+def _refuse_function(function: Callable[..., Any] | Any, what: str, count: int) -> None:
+    if not callable(function):
+        raise PackError(f"{what} {function!r} is no function")
+    if not takes(function, count):
+        name = getattr(function, "__name__", repr(function))
+        raise PackError(f"{what} `{name}` must take {PARAMETERS[count]}: {SIGNATURES[what.rpartition(': ')[2]]}")
+
+
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many values."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # it does not say what it takes
+        return True
+    return True
+
+
+def _refuse_answer_names(task: Task, where: str) -> None:
+    names = [subtask.name for subtask in task.subtasks]
+    for name in task.answer:
+        if name not in names:
+            raise PackError(f"{where}: answer names '{name}', which is no subtask; {nearest(str(name), names)}")
+        if task.answer.count(name) > 1:
+            raise PackError(f"{where}: answer names '{name}' twice; name each subtask at most once")
+
+
+def _refuse_outputs(answer: Mapping[str, Json], task: Task, what: str) -> None:
+    outputs = {subtask.name: subtask.output for subtask in task.subtasks}
+    if not isinstance(answer, Mapping):
+        raise PackError(f"{what} must map each subtask to its output")
+    for name, value in answer.items():
+        if name not in outputs:
+            raise PackError(f"{what} holds an output for '{name}', which is no subtask; {nearest(str(name), outputs)}")
+        try:
+            json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:
+            raise PackError(f"{what} holds what is no JSON for '{name}': {one_line(error)}") from error
+        try:
+            outputs[name].model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            path = ".".join(str(step) for step in first["loc"]) or "the whole"
+            raise PackError(f"{what} does not fit the schema of '{name}' at {path}: {first['msg']}") from error
