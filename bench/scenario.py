@@ -203,9 +203,9 @@ class Scenario:
     graded: bool = True
 
     @property
-    def digest(self) -> str:
-        """The same as `asked`: the name under which runs still know it."""
-        return self.asked
+    def key(self) -> str:
+        """What tells this instance from all others of a run."""
+        return scenario_key(self.name, self.instance)
 
     @property
     def reference_digest(self) -> str:
@@ -234,3 +234,8 @@ class Scenario:
         """Plausible wrong outputs by subtask, from the wrong answers."""
         names = {name for wrong in self.wrong for name in wrong.outputs}
         return {name: tuple(wrong.outputs[name] for wrong in self.wrong if name in wrong.outputs) for name in names}
+
+
+def scenario_key(name: str, instance: str) -> str:
+    """`pack`, or `pack/instance` where it has several."""
+    return f"{name}/{instance}" if instance else name

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, TRIALS, WAITS, Row, TrialRows, rows_of
+from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, PLACE, TRIALS, WAITS, Column, Row, TrialRows, rows_of
 from bench.errors import ResultsError
 from bench.experiment.cost import Tariff
 from bench.experiment.record import SessionRecord
@@ -24,13 +24,14 @@ from bench.experiment.store import read_manifest, read_records
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run, read. Column `fault` is the name of the fault plan; tokens are by our ruler; seconds are seconds.
+    """A run, read. Column `fault` is the name of the fault plan; tokens are by our tokenizer; seconds are seconds.
 
     trials    `correct` and `score` are missing for errors; for a trial that gave up they are False
               and 0, as it has no answer; `cost` is in dollars, and missing where a price is unknown
     calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered,
               `reused` that it had answered the same request before, in another trial
-    faults    one row a planned fault: which stages it went through, and how it `ended`
+    faults    one row a planned fault: which stages it went through, its `impact` (effective, masked, undetermined), and how it
+              `ended`
     outputs   one row an output that was judged: was it `exposed` to a fault, `malformed`, `objected` to for another reason
     waits     one row a wait
     errors_rerun   records of errors that a later record of the same trial took the place of
@@ -82,15 +83,15 @@ def load_run(path: str | Path) -> Run:
     if not latest:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     ranks = [_rank(manifest, column) for column in ("scenario", "model", "fault", "architecture")]
-    rows = sorted(latest.values(), key=lambda one: _position(one.trial, ranks))
+    rows = sorted(latest.values(), key=lambda one: _position(one.place, ranks))
     return Run(
         manifest=manifest,
         sessions=tuple(sessions),
         trials=_frame([one.trial for one in rows], TRIALS),
-        calls=_frame(itertools.chain.from_iterable(one.calls for one in rows), CALLS),
-        faults=_frame(itertools.chain.from_iterable(one.faults for one in rows), FAULTS),
-        outputs=_frame(itertools.chain.from_iterable(one.outputs for one in rows), OUTPUTS),
-        waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), WAITS),
+        calls=_frame(itertools.chain.from_iterable(one.calls for one in rows), (*PLACE, *CALLS)),
+        faults=_frame(itertools.chain.from_iterable(one.faults for one in rows), (*PLACE, *FAULTS)),
+        outputs=_frame(itertools.chain.from_iterable(one.outputs for one in rows), (*PLACE, *OUTPUTS)),
+        waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), (*PLACE, *WAITS)),
         errors_rerun=records - len(latest),
         folder=folder,
         rerun=frozenset(rerun),
@@ -103,15 +104,15 @@ def _rank(manifest: Mapping[str, Any], column: str) -> dict[str, int]:
     return {name: place for place, name in enumerate(manifest.get("config", {}).get(key, ()))}
 
 
-def _position(trial: Row, ranks: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
-    _, scenario, architecture, model, fault, repetition, *_ = trial
+def _position(place: Row, ranks: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
+    _, scenario, instance, architecture, model, fault, repetition = place
     names = (scenario, model, fault, architecture)
     placed = [(rank.get(name, len(rank)), name) for name, rank in zip(names, ranks, strict=True)]
-    return (*placed[:3], repetition, placed[3])
+    return (*placed[:3], instance, repetition, placed[3])
 
 
-def _frame(rows: Iterable[Row], columns: Mapping[str, str]) -> pd.DataFrame:
+def _frame(rows: Iterable[Row], columns: Sequence[Column[Any]]) -> pd.DataFrame:
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pd.DataFrame(
-        {name: pd.Series(list(column), dtype=kind) for (name, kind), column in zip(columns.items(), values, strict=True)}
+        {column.name: pd.Series(list(value), dtype=column.kind) for column, value in zip(columns, values, strict=True)}
     )

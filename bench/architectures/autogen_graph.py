@@ -25,29 +25,29 @@ Prompts = Mapping[str, Sequence[Message]]
 
 async def autogen_graph(task: Task, workbench: Workbench) -> None:
     outputs: dict[str, str] = {}
-    async with workbench.endpoint(*task.subtasks) as endpoint:
-        prompts = {subtask.name: endpoint.messages(subtask) for subtask in task.subtasks}
+    async with workbench.endpoint(*task.subtasks) as session:
+        prompts = {subtask.name: session.messages(subtask, documents_alone=True) for subtask in task.subtasks}
         for stage in task.stages:
             names = [subtask.name for subtask in stage]
             rest = stage
             while rest:
                 for subtask in rest:
                     workbench.attempts_left(subtask)
-                outputs |= await _flow(rest, outputs, prompts, endpoint)
+                outputs |= await _flow(rest, outputs, prompts, session)
                 for subtask in rest:
-                    workbench.commit_unverified(endpoint.proposal(outputs[subtask.name], subtask))
+                    workbench.commit_unverified(session.proposal(outputs[subtask.name], subtask))
                 rejected = workbench.checkpoint(stage)
                 rest = stage[names.index(rejected.subtask) :] if rejected else ()
 
 
 async def _flow(
-    rest: Sequence[Subtask], outputs: Mapping[str, str], prompts: Prompts, endpoint: EndpointSession
+    rest: Sequence[Subtask], outputs: Mapping[str, str], prompts: Prompts, session: EndpointSession
 ) -> dict[str, str]:
     """What the agents say in one flow, by subtask. What was said in earlier flows is told again at the beginning."""
     here = {subtask.name for subtask in rest}
     told = [TextMessage(source=name, content=text) for name, text in outputs.items() if name not in here]
     async with AsyncHttpxClient() as http:
-        agents = [_agent(subtask, prompts[subtask.name], endpoint, http) for subtask in rest]
+        agents = [_agent(subtask, prompts[subtask.name], session, http) for subtask in rest]
         graph = DiGraphBuilder()
         for agent in agents:
             graph.add_node(agent)
@@ -59,11 +59,11 @@ async def _flow(
 
 
 def _agent(
-    subtask: Subtask, prompt: Sequence[Message], endpoint: EndpointSession, http: AsyncHttpxClient
+    subtask: Subtask, prompt: Sequence[Message], session: EndpointSession, http: AsyncHttpxClient
 ) -> MessageFilterAgent:
     """An agent that knows its prompt, and of the others hears only those whose outputs its subtask reads."""
     system, user = prompt
-    address = endpoint.base_url(subtask)
+    address = session.base_url(subtask)
     client = OpenAIChatCompletionClient(model="bench", base_url=address, api_key="none", model_info=PLAIN, http_client=http)
     agent = AssistantAgent(subtask.name, client, system_message=f"{system.content}\n\n{user.content}")
     heard = [PerSourceFilter(source=name, position="last", count=1) for name in (USER, *subtask.reads)]

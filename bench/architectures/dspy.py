@@ -47,15 +47,15 @@ def signature_of(task: Task, subtask: Subtask) -> type[framework.Signature]:
 
 
 async def dspy(task: Task, workbench: Workbench) -> None:
-    async with workbench.endpoint(*task.subtasks, judges=advises) as endpoint:
-        await asyncio.to_thread(_refine, task, workbench, endpoint)
+    async with workbench.endpoint(*task.subtasks, judges=advises) as session:
+        await asyncio.to_thread(_refine, task, workbench, session)
 
 
-def _refine(task: Task, workbench: Workbench, endpoint: EndpointSession) -> None:
+def _refine(task: Task, workbench: Workbench, session: EndpointSession) -> None:
     verdicts: list[Rejected | None] = []
 
     def take(name: str, predictor: framework.Predict) -> None:
-        _take(task.subtask(name), predictor, workbench, endpoint)
+        _take(task.subtask(name), predictor, workbench, session)
 
     def reward(_: object, __: framework.Prediction) -> float:
         """1 where a verifier accepts the outputs of all steps, else 0."""
@@ -64,7 +64,7 @@ def _refine(task: Task, workbench: Workbench, endpoint: EndpointSession) -> None
 
     vars(refine)["print"] = logging.getLogger(__name__).debug  # it prints what failed, into our progress
     framework.disable_logging()  # and so do its warnings
-    model = framework.LM("openai/bench", api_base=endpoint.base_url(), api_key="none", cache=False)
+    model = framework.LM("openai/bench", api_base=session.base_url(), api_key="none", cache=False)
     attempts = workbench.attempts_left(*task.subtasks)
     with framework.context(lm=model, adapter=framework.JSONAdapter()):
         try:
@@ -75,14 +75,14 @@ def _refine(task: Task, workbench: Workbench, endpoint: EndpointSession) -> None
         raise GaveUp([one.name for one in task.subtasks], f"no accepted output in {attempts} attempts")
 
 
-def _take(subtask: Subtask, predictor: framework.Predict, workbench: Workbench, endpoint: EndpointSession) -> None:
-    _, user = endpoint.messages(subtask)
+def _take(subtask: Subtask, predictor: framework.Predict, workbench: Workbench, session: EndpointSession) -> None:
+    _, user = session.messages(subtask)
     try:
-        said = predictor(task=user.content, config={"api_base": endpoint.base_url(subtask)})
+        said = predictor(task=user.content, config={"api_base": session.base_url(subtask)})
     except AdapterParseError as error:
-        workbench.verify(endpoint.proposal(error.lm_response, subtask))
+        workbench.verify(session.proposal(error.lm_response, subtask))
         raise
-    workbench.commit_unverified(endpoint.proposal(to_json(dict(said)).decode(), subtask))
+    workbench.commit_unverified(session.proposal(to_json(dict(said)).decode(), subtask))
 
 
 def advises(messages: Sequence[Message]) -> bool:

@@ -36,23 +36,23 @@ NONE = Rejection(rejection="")
 
 @dataclass(frozen=True)
 class Line:
-    """A endpoint, and the HTTP clients for it. LangChain keeps its own by address for ever, and ours is soon another's."""
+    """A session, and the HTTP clients for it. LangChain keeps its own by address for ever, and ours is soon another's."""
 
-    endpoint: EndpointSession
+    session: EndpointSession
     http: AsyncHttpxClient
     sync: HttpxClient
 
     def chat(self, subtask: Subtask) -> ChatOpenAI:
-        address = self.endpoint.base_url(subtask)
+        address = self.session.base_url(subtask)
         clients = {"http_async_client": self.http, "http_client": self.sync}
         return ChatOpenAI(model="bench", base_url=address, api_key=SecretStr("none"), **clients)
 
 
 @asynccontextmanager
 async def _line(task: Task, workbench: Workbench) -> AsyncIterator[Line]:
-    async with workbench.endpoint(*task.subtasks) as endpoint, AsyncHttpxClient() as http:
+    async with workbench.endpoint(*task.subtasks) as session, AsyncHttpxClient() as http:
         with HttpxClient() as sync:
-            yield Line(endpoint, http, sync)
+            yield Line(session, http, sync)
 
 
 async def langgraph(task: Task, workbench: Workbench) -> None:
@@ -107,8 +107,8 @@ def _rejected(state: Rejection) -> bool:
 
 async def _ask(subtask: Subtask, workbench: Workbench, line: Line, rejection: str = "") -> Proposal:
     workbench.attempts_left(subtask)
-    said = [(message.role, message.content) for message in line.endpoint.messages(subtask)]
+    said = [(message.role, message.content) for message in line.session.messages(subtask)]
     if rejection:
         said.append(("user", f"Your last answer was rejected: {rejection}"))
     reply = await line.chat(subtask).ainvoke(said)
-    return line.endpoint.proposal(reply.text, subtask)
+    return line.session.proposal(reply.text, subtask)

@@ -36,7 +36,7 @@ Found = Rejected | None
 
 @dataclass(frozen=True)
 class Line:
-    """A endpoint, and the session that makes its calls."""
+    """Our session at the endpoint, and Mellea's own, which makes the calls."""
 
     workbench: Workbench
     endpoint: EndpointSession

@@ -23,10 +23,10 @@ LESSONS = "# What you learned from your earlier attempts"
 
 async def reflexion(task: Task, workbench: Workbench) -> None:
     lessons: list[str] = []
-    async with workbench.endpoint(*task.subtasks, judges=reflects) as endpoint, _client(endpoint.base_url()) as client:
+    async with workbench.endpoint(*task.subtasks, judges=reflects) as session, _client(session.base_url()) as client:
         while True:
-            asked = endpoint.messages()
-            proposal = endpoint.proposal(await _say(client, _with_lessons(asked, lessons[-REMEMBERED:])))
+            asked = session.messages()
+            proposal = session.proposal(await _say(client, _with_lessons(asked, lessons[-REMEMBERED:])))
             rejected = workbench.verify(proposal)
             if rejected is None:
                 break

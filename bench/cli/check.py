@@ -19,7 +19,7 @@ from bench.packs import find_packs, load_pack, variants_of
 from bench.runtime.caller import unbounded
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
-from bench.runtime.proposal import parts_of
+from bench.runtime.reply import parts_of
 from bench.runtime.verification import Rejected, judge
 from bench.scenario import Json, Scenario, Subtask
 from bench.seeding import draw_for

@@ -19,7 +19,7 @@ from bench.cli.progress import RunProgress, SoFar
 from bench.cli.results import compare, trace
 from bench.cli.scaffold import new_scenario
 from bench.cli.serve import command as serve
-from bench.cli.setup import asked_in, chosen_models, open_run, run_name, whose_replies
+from bench.cli.setup import cache_from, chosen_models, open_run, run_name, whose_replies
 from bench.errors import BenchError
 from bench.experiment.config import load_config
 from bench.experiment.matrix import Matrix, build_matrix
@@ -86,9 +86,9 @@ def run(
     scenario: Annotated[list[str] | None, typer.Option(help="Run this scenario; may be given more than once.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1)] = None,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
-    asked: Annotated[
+    cached: Annotated[
         list[str] | None,
-        typer.Option("--asked-in", help="Ask for nothing again that this run was answered; its seconds count."),
+        typer.Option("--cache-from", help="Ask for nothing again that this run was answered; its seconds count."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
@@ -98,7 +98,7 @@ def run(
     """Run what is missing of an experiment, and say where the results are."""
     models, recorded = chosen_models(model or ())
     settings = load_config(config, {"models": models, "scenarios": scenario, "repetitions": repetitions}, recorded)
-    settings = asked_in(settings, asked or ())
+    settings = cache_from(settings, cached or ())
     matrix = build_matrix(settings, scenarios, code_digest())
     if dry_run:
         _show_preview(matrix)

@@ -34,19 +34,19 @@ def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
     return names or None, entries
 
 
-def asked_in(config: Config, runs: Sequence[str]) -> Config:
-    """The config, whose models that ask once take over what was answered in these runs.
+def cache_from(config: Config, runs: Sequence[str]) -> Config:
+    """The config, whose caching models take over what was answered in these runs.
 
-    Raises ConfigError where none asks once.
+    Raises ConfigError where none caches.
     """
-    remembering = {
-        name: entry.model_copy(update={"asked_in": (*entry.asked_in, *map(folder_of, runs))})
+    caching = {
+        name: entry.model_copy(update={"cache_from": (*entry.cache_from, *map(folder_of, runs))})
         for name, entry in config.model.items()
-        if runs and isinstance(entry, OpenAIEntry) and entry.ask_once
+        if runs and isinstance(entry, OpenAIEntry) and entry.cache
     }
-    if runs and not remembering:
-        raise ConfigError("--asked-in: no model of the config has ask_once = true, so none would take a reply over")
-    return config.model_copy(update={"model": {**config.model, **remembering}})
+    if runs and not caching:
+        raise ConfigError("--cache-from: no model of the config has cache = true, so none would take a reply over")
+    return config.model_copy(update={"model": {**config.model, **caching}})
 
 
 def run_name(config: Config, *between: str) -> str:
@@ -82,7 +82,7 @@ def _whose_replies(matrix: Matrix) -> Iterator[str]:
     for name, model in matrix.models.items():
         for one in answerers(model):
             entry = matrix.config.model.get(one.name)
-            if isinstance(one, CachedModel) and isinstance(entry, OpenAIEntry) and entry.asked_in:
+            if isinstance(one, CachedModel) and isinstance(entry, OpenAIEntry) and entry.cache_from:
                 taken = ", ".join(run["name"] for run in one.runs)
                 said = f"was answered in {taken}, with its seconds" if taken else "nothing: no model there was asked as it is"
                 yield f"'{one.name}' takes over {'what ' if taken else ''}{said}."

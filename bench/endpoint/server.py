@@ -1,6 +1,6 @@
-"""The measuring endpoint: a endpoint served on loopback as an OpenAI-compatible API. What goes wrong on purpose is real HTTP.
+"""The measuring endpoint: a session served on loopback as an OpenAI-compatible API. What goes wrong on purpose is real HTTP.
 
-    /v1/chat/completions           asks for all of the endpoint's subtasks
+    /v1/chat/completions           asks for all of the session's subtasks
     /NAME+NAME/v1/chat/completions asks for these
     /v1/models                     one model: the experiment's, whatever name the client sends
 
@@ -33,7 +33,7 @@ from bench.scenario import Subtask
 LOOPBACK = "127.0.0.1"
 LARGEST_BODY = 64 * 2**20
 LEAVE_AT_ONCE = 0.001
-"""Seconds that requests in flight are given when the endpoint ends; aiohttp takes 0 for no bound."""
+"""Seconds that requests in flight are given when the session ends; aiohttp takes 0 for no bound."""
 
 SHOULD_RETRY = "x-should-retry"
 """OpenAI's clients repeat no request whose answer says `false` here: what no repetition can mend."""
@@ -42,10 +42,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def host(endpoint: EndpointSession) -> AsyncIterator[str]:
-    """Serve a endpoint at a port of its own while the context lasts; a request still in flight at its end is cut short."""
+async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
+    """Serve a session at a port of its own while the context lasts; a request still in flight at its end is cut short."""
     app = web.Application(middlewares=[in_openai_style], client_max_size=LARGEST_BODY)
-    app.add_routes(routes(lambda: endpoint))
+    app.add_routes(routes(lambda: session))
     async with serving(app, 0) as root:
         yield root
 
@@ -72,16 +72,16 @@ async def _listen(runner: web.AppRunner, port: int) -> None:
 
 
 def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
-    """The API of the current endpoint."""
+    """The API of the current session."""
 
     async def chat(request: web.Request) -> web.StreamResponse:
-        endpoint = current()
-        subtasks = endpoint.named(request.match_info.get("names", ""))
+        session = current()
+        subtasks = session.named(request.match_info.get("names", ""))
         if subtasks is None:
             raise _nothing_at(request)
         asked = wire.chat_of(await request.read())
-        endpoint.received += 1
-        return await _answered(request, endpoint, subtasks, asked)
+        session.received += 1
+        return await _answered(request, session, subtasks, asked)
 
     return [
         web.post("/v1/chat/completions", chat),
@@ -102,7 +102,7 @@ async def in_openai_style(request: web.Request, handler: Handler) -> web.StreamR
         return _refusal(_nothing_at(request))
     except web.HTTPException as refused:
         return _refusal(Problem(refused.status, f"{request.method} {request.path}: {refused.reason}"))
-    except Exception as bug:  # the endpoint keeps it, and the trial ends in it
+    except Exception as bug:  # the session keeps it, and the trial ends in it
         return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
 
 
@@ -121,11 +121,11 @@ def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:
 
 
 async def _answered(
-    request: web.Request, endpoint: EndpointSession, subtasks: tuple[Subtask, ...], asked: Chat
+    request: web.Request, session: EndpointSession, subtasks: tuple[Subtask, ...], asked: Chat
 ) -> web.StreamResponse:
-    number = endpoint.received
+    number = session.received
     try:
-        reply = await endpoint.answer(subtasks, asked.messages)
+        reply = await session.answer(subtasks, asked.messages)
     except CallFailed as failure:
         return await _failed(request, failure, asked, number)
     if asked.stream:

@@ -104,6 +104,7 @@ class Config(_Strict):
     models: tuple[str, ...] = Field(min_length=1)
     plans: tuple[str, ...] = ("none",)
     repetitions: int = Field(ge=1)
+    instances: int | None = Field(None, ge=1, description="how many of each pack's instances, the first ones; by default all")
     seed: int
     max_attempts: int = Field(3, ge=1)
     repair: Repair = "reason"

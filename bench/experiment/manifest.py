@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.architectures.registry import extras_of
@@ -9,13 +11,12 @@ from bench.experiment.matrix import Matrix
 from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
 from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
-from bench.studies.mutants import mutants_of
 from bench.tokens import TOKENIZER, count_tokens
 
 
-def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
-    """The manifest of a run that begins now. It holds no key, no path and no host name of this machine."""
-    asks_for_mutants = matrix.config.experiment == "validators"
+def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The manifest of a run that begins now. It holds no key, no path and no host name of this machine; `extra` is what the
+    run's study wants kept."""
     return {
         "format": FORMAT,
         "name": name,
@@ -23,24 +24,43 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
         "config": matrix.config.model_dump(mode="json", exclude={"model"}),
         "models": {name: model.parameters for name, model in matrix.models.items()},
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
-        "scenarios": {scenario.name: _scenario(scenario) for scenario in matrix.scenarios.values()},
-        "ruler": TOKENIZER,
+        "architectures": dict(matrix.digests),
+        "scenarios": {name: _pack(instances) for name, instances in matrix.packs.items()},
+        "tokenizer": TOKENIZER,
         "code": code_version(),
         "packages": {**package_versions(), **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures)))},
         "machine": machine(),
-        **({"mutants": mutants_of(matrix.scenarios.values(), matrix.config.seed)} if asks_for_mutants else {}),
+        **(extra or {}),
     }
 
 
-def _scenario(scenario: Scenario) -> dict[str, Any]:
-    """`baseline`: the grade of keyword rules without any model, the floor under every score in the run; None where nothing is
-    graded."""
-    baseline = scenario.grade_outputs(scenario.baseline(scenario.task.documents)) if scenario.graded else None
+def _pack(instances: Sequence[Scenario]) -> dict[str, Any]:
+    """What is kept of a pack. `asked` and `graded_by` are digests over all its instances in this run. `baseline` are the grades
+    of keyword rules without any model, the floor under every score in the run; None where nothing is graded."""
+    first = instances[0]
     return {
-        "variant": scenario.variant,
-        "digest": scenario.digest,
-        "subtasks": [subtask.name for subtask in scenario.task.subtasks],
-        "document_tokens": sum(map(count_tokens, scenario.task.documents.values())),
-        "stages": [[subtask.name for subtask in stage] for stage in scenario.task.stages],
-        "baseline": {"correct": baseline.correct, "score": baseline.score} if baseline else None,
+        "variant": first.variant,
+        "instances": [scenario.instance for scenario in instances],
+        "asked": joint_digest([scenario.asked for scenario in instances]),
+        "graded_by": joint_digest([scenario.graded_by for scenario in instances]),
+        "subtasks": [subtask.name for subtask in first.task.subtasks],
+        "document_tokens": round(sum(map(_document_tokens, instances)) / len(instances)),
+        "stages": [[subtask.name for subtask in stage] for stage in first.task.stages],
+        "baseline": _baseline(instances) if first.graded else None,
     }
+
+
+def joint_digest(digests: Sequence[str]) -> str:
+    """The digest of the sole instance; of several, one over all."""
+    return digests[0] if len(digests) == 1 else hashlib.sha256("\0".join(digests).encode()).hexdigest()[:20]
+
+
+def _document_tokens(scenario: Scenario) -> int:
+    return sum(map(count_tokens, scenario.task.documents.values()))
+
+
+def _baseline(instances: Sequence[Scenario]) -> dict[str, float]:
+    """How many instances keyword rules solve, of how many, and their mean score."""
+    grades = [scenario.grade_outputs(scenario.baseline(scenario.task.documents)) for scenario in instances]
+    solved = sum(grade.correct for grade in grades)
+    return {"solved": solved, "of": len(grades), "score": sum(grade.score for grade in grades) / len(grades)}

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS, Architecture, extras_of, load_architecture
 from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
-from bench.experiment.provenance import extra_versions
+from bench.experiment.provenance import architecture_digest, extra_versions
 from bench.experiment.record import arm_of
-from bench.experiment.recording import asked_before, load_recording
+from bench.experiment.recording import load_recording, responses_before
 from bench.models.base import Model
 from bench.models.cached import CachedModel
 from bench.models.recorded import RecordedModel
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
-from bench.packs import find_packs, load_pack
+from bench.packs import find_packs, instances_of, load_pack
 from bench.runtime.caller import BackOff
-from bench.runtime.endpoint_session import Host, no_server
+from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.faults import FaultPlan
 from bench.runtime.workbench import Settings
-from bench.scenario import Scenario
+from bench.scenario import Scenario, scenario_key
 from bench.seeding import draw_for
 
 
@@ -38,92 +38,124 @@ class TrialSpec:
     model: str
     plan: FaultPlan
     repetition: int
+    instance: str = ""
 
     @property
     def arm(self) -> str:
         return arm_of(self.architecture, self.plan.name)
 
-
-@dataclass(frozen=True)
-class Guests:
-    """Architectures and scenarios, by name, that this process brings along: nothing installed has these names."""
-
-    architectures: Mapping[str, Architecture] = field(default_factory=dict)
-    scenarios: Mapping[str, Scenario] = field(default_factory=dict)
+    @property
+    def scenario_key(self) -> str:
+        return scenario_key(self.scenario, self.instance)
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """An experiment, resolved: everything that its trials need, and the trials in the order in which they run. `settings`:
-    those of each architecture; `host`: where a system finds its endpoint."""
+    """An experiment, resolved: everything that its trials need, and the trials in the order in which they run.
+
+    scenarios   by `Scenario.key`: each instance of each pack
+    settings    those of each architecture
+    digests     of each architecture's own code
+    server      where a system finds its endpoint
+    """
 
     config: Config
     scenarios: Mapping[str, Scenario]
     architectures: Mapping[str, Architecture]
     models: Mapping[str, Model]
     settings: Mapping[str, Settings]
+    digests: Mapping[str, str]
     back_off: BackOff
-    host: Host
+    server: Server
     specs: tuple[TrialSpec, ...]
 
+    @property
+    def packs(self) -> Mapping[str, tuple[Scenario, ...]]:
+        """The instances of each pack, by the scenario's name."""
+        packs: dict[str, list[Scenario]] = {}
+        for scenario in self.scenarios.values():
+            packs.setdefault(scenario.name, []).append(scenario)
+        return {name: tuple(scenarios) for name, scenarios in packs.items()}
 
-def build_matrix(config: Config, packs: Sequence[Path], code_digest: str, guests: Guests | None = None) -> Matrix:
+
+def build_matrix(
+    config: Config,
+    packs: Sequence[Path],
+    code_digest: str,
+    *,
+    architectures: Mapping[str, Architecture] | None = None,
+    scenarios: Mapping[str, Scenario] | None = None,
+) -> Matrix:
     """Load what the config names and lay out its trials.
 
     Trials are interleaved: all arms of a repetition run, in an order drawn anew for each, before the next repetition begins,
     so that whatever drifts with time hits all arms alike. Raises PackError or ConfigError for what cannot be loaded.
     """
-    guests = guests or Guests()
-    loaded = [guests.scenarios.get(name) or load_pack(name, packs) for name in config.scenarios]
-    scenarios = {scenario.name: scenario for scenario in loaded}
-    if len(scenarios) < len(loaded):
-        raise ConfigError(
-            f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once"
-        )
+    loaded = [scenario for name in config.scenarios for scenario in _instances(name, config, packs, scenarios or {})]
+    known = {scenario.key: scenario for scenario in loaded}
+    if len(known) < len(loaded):
+        raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once")
     _refuse_borrowed_names(config)
-    architectures = {
-        name: guests.architectures.get(name) or load_architecture(config.base(name)) for name in config.architectures
-    }
-    _refuse_unknown_routes(config, scenarios, packs)
-    models = _models(config, scenarios)
-    settings = {name: _settings(config, name) for name in config.architectures}
-    back_off = BackOff(config.back_off.tries, config.back_off.base, config.back_off.most)
-    plans = {(name, plan): resolve_plan(config, plan, scenarios[name]) for name in scenarios for plan in config.plans}
-    specs = []
+    own = architectures or {}
+    chosen = {name: own.get(name) or load_architecture(config.base(name)) for name in config.architectures}
+    _refuse_unknown_routes(config, known, packs)
+    matrix = Matrix(
+        config=config,
+        scenarios=known,
+        architectures=chosen,
+        models=_models(config, known),
+        settings={name: _settings(config, name) for name in config.architectures},
+        digests={name: architecture_digest(architecture) for name, architecture in chosen.items()},
+        back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
+        server=_server(config),
+        specs=(),
+    )
+    return replace(matrix, specs=tuple(_specs(matrix, code_digest)))
+
+
+def _instances(name: str, config: Config, packs: Sequence[Path], own: Mapping[str, Scenario]) -> Sequence[Scenario]:
+    """The instances that the config asks for: the one that is named, as `pack/instance`; else as many as it says."""
+    if name in own:
+        return [own[name]]
+    pack, _, instance = name.partition("/")
+    if instance:
+        return [load_pack(pack, packs, instance)]
+    return [load_pack(pack, packs, one) for one in instances_of(pack, packs)[: config.instances]]
+
+
+def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
+    config, scenarios = matrix.config, matrix.scenarios
+    plans = {(key, plan): resolve_plan(config, plan, scenarios[key]) for key in scenarios for plan in config.plans}
     for repetition in range(1, config.repetitions + 1):
         arms = [
-            TrialSpec("", scenario, architecture, model, plans[scenario, plan], repetition)
-            for scenario in scenarios
+            TrialSpec("", scenario.name, architecture, model, plans[key, plan], repetition, scenario.instance)
+            for key, scenario in scenarios.items()
             for plan in config.plans
             for model in config.models
             for architecture in config.architectures
         ]
         draw_for(config.seed, "order", repetition).shuffle(arms)
-        specs += [_identified(arm, config, scenarios, models, settings, back_off, code_digest) for arm in arms]
-    return Matrix(config, scenarios, architectures, models, settings, back_off, _host(config), tuple(specs))
+        yield from (_identified(arm, matrix, code_digest) for arm in arms)
 
 
-def _identified(
-    spec: TrialSpec,
-    config: Config,
-    scenarios: Mapping[str, Scenario],
-    models: Mapping[str, Model],
-    settings: Mapping[str, Settings],
-    back_off: BackOff,
-    code_digest: str,
-) -> TrialSpec:
-    determined_by = {
+def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
+    """The trial with its id: the digest of all that determines it. What grades does not: grades can be made anew."""
+    config, scenario, model = matrix.config, matrix.scenarios[spec.scenario_key], matrix.models[spec.model]
+    base = config.base(spec.architecture)
+    determined_by: dict[str, object] = {
         "code": code_digest,
-        "pack": scenarios[spec.scenario].digest,
-        "scenario": spec.scenario,
-        "architecture": [spec.architecture, config.base(spec.architecture)],
-        "model": [spec.model, models[spec.model].parameters],
+        "asked": scenario.asked,
+        "scenario": [spec.scenario, spec.instance],
+        "architecture": [spec.architecture, base, matrix.digests[spec.architecture]],
+        "model": [spec.model, model.parameters],
         "plan": asdict(spec.plan),
         "repetition": spec.repetition,
         "seed": config.seed,
-        "settings": [asdict(settings[spec.architecture]), asdict(back_off)],
+        "settings": [asdict(matrix.settings[spec.architecture]), asdict(matrix.back_off)],
     }
-    if extras := extras_of([config.base(spec.architecture)]):
+    if model.timing == "simulated" or any(fault.effect == "wrong_value" for fault in spec.plan.faults):
+        determined_by["reference"] = scenario.reference_digest  # what answers, or what takes an output's place
+    if extras := extras_of([base]):
         determined_by["packages"] = extra_versions(extras)
     text = json.dumps(determined_by, sort_keys=True, default=str)
     return replace(spec, id=hashlib.sha256(text.encode()).hexdigest()[:20])
@@ -172,24 +204,24 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
         from bench.models.openai import OpenAIModel  # noqa: PLC0415  openai is slow to import, and most commands ask no endpoint
 
         model = OpenAIModel(name, entry)
-        return CachedModel(model, *asked_before(entry.asked_in, model.parameters)) if entry.ask_once else model
+        return CachedModel(model, entry.cache, *responses_before(entry.cache_from, model.parameters))
     if isinstance(entry, RecordedEntry):
-        return _recorded(name, entry, config, scenarios)
+        return _recorded(name, entry, config)
     if isinstance(entry, RoutedEntry):
         raise ConfigError(f"model '{name}' passes requests on and cannot be passed any")
     return SimulatedModel(name, entry, scenarios)
 
 
-def _host(config: Config) -> Host:
+def _server(config: Config) -> Server:
     """Ours call at the workbench's own line; any other may ask it for an endpoint."""
     if all(config.base(name) in ARCHITECTURES for name in config.architectures):
         return no_server
-    from bench.endpoint.server import host  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
+    from bench.endpoint.server import serve_session  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
 
-    return host
+    return serve_session
 
 
-def _recorded(name: str, entry: RecordedEntry, config: Config, scenarios: Mapping[str, Scenario]) -> RecordedModel:
-    recording, parameters = load_recording(entry.run, entry.model or name, scenarios, config.seed, config.repetitions)
+def _recorded(name: str, entry: RecordedEntry, config: Config) -> RecordedModel:
+    recording, parameters = load_recording(entry.run, entry.model or name, config.seed, config.repetitions)
     prices = entry.model_dump(include={"price_in", "price_out"}, exclude_none=True)
     return RecordedModel(name, recording, {**parameters, **prices})

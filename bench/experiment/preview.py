@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from bench.experiment.config import RoutedEntry
 from bench.experiment.cost import Tariff
@@ -36,8 +37,8 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
     """One row an arm. No model is asked."""
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
     tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
-    for record in asyncio.run(_first_repetition(rehearsal)):
-        yield _arm(record, matrix.config.repetitions, tariff)
+    for arm, records in groupby(asyncio.run(_first_repetition(rehearsal)), key=_arm):
+        yield _preview(arm, list(records), matrix.config.repetitions, tariff)
 
 
 def _stand_in(name: str, matrix: Matrix) -> Model:
@@ -52,11 +53,19 @@ async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
     graders = Graders()
     specs = [spec for spec in matrix.specs if spec.repetition == 1]
     records = [(await run_trial(spec, matrix, unbounded, graders)).record for spec in specs]
-    return sorted(records, key=lambda record: (record.scenario, record.plan, record.model, record.architecture))
+    return sorted(records, key=_arm)
 
 
-def _arm(record: TrialRecord, trials: int, tariff: Tariff) -> ArmPreview:
-    calls = sum(isinstance(event, Called) for event in record.events)
-    cost = tariff.cost(record)
-    arm = (record.scenario, record.architecture, record.model, record.plan)
-    return ArmPreview(*arm, trials, calls * trials, record.tokens * trials, None if cost is None else cost * trials)
+def _arm(record: TrialRecord) -> tuple[str, str, str, str]:
+    return record.scenario, record.plan, record.model, record.architecture
+
+
+def _preview(arm: tuple[str, str, str, str], records: Sequence[TrialRecord], repetitions: int, tariff: Tariff) -> ArmPreview:
+    """All repetitions of an arm: each takes what the first one's instances take."""
+    scenario, plan, model, architecture = arm
+    calls = sum(isinstance(event, Called) for record in records for event in record.events)
+    tokens = sum(record.tokens for record in records)
+    costs = [tariff.cost(record) for record in records]
+    cost = None if None in costs else sum(cost or 0.0 for cost in costs) * repetitions
+    named = (scenario, architecture, model, plan)
+    return ArmPreview(*named, len(records) * repetitions, calls * repetitions, tokens * repetitions, cost)

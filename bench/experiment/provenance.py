@@ -2,54 +2,80 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import inspect
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 DISTRIBUTION = "recovery-bench"
 PACKAGE = Path(__file__).resolve().parent.parent
-DETERMINES_NO_TRIAL = frozenset(
-    {
-        "__init__.py",
-        "__main__.py",
-        "analysis",
-        "cli",
-        "experiment/cost.py",
-        "experiment/preview.py",
-        "paths.py",
-        "render",
-        "report",
-        "serve/free.py",
-        "studies",
-        "templates",
-    }
-)
-"""Files and whole folders that look ahead, read results, talk to people or make what a trial's id names itself."""
+DETERMINING = ("endpoint", "errors.py", "models", "runtime", "scenario.py", "seeding.py", "tokens.py")
+"""The code that determines every trial. An architecture's own is in the digest of its trials alone; what is asked and what
+grades have digests of their own (`bench.packs`); all else runs trials, keeps them, or shows them."""
 
 
 def code_digest(package: Path = PACKAGE) -> str:
-    """Of the code that determines a trial, and of the versions of the packages it stands on."""
-    digest = hashlib.sha256()
-    for path in determining(package):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(package).as_posix()}\0{len(content)}\0".encode() + content)
-    digest.update(repr(package_versions()).encode())
-    return digest.hexdigest()[:20]
+    """Of the code that determines every trial, and of the versions of the packages it stands on."""
+    return _digest_of(determining(package), package, repr(package_versions()))
 
 
 def determining(package: Path = PACKAGE) -> list[Path]:
-    """The files of the code that determines a trial, in order."""
-    return sorted(path for path in package.rglob("*.py") if not _left_out(path.relative_to(package)))
+    """The files of the code that determines every trial, in order."""
+    folders = [package / name for name in DETERMINING]
+    return sorted(path for folder in folders for path in (folder.rglob("*.py") if folder.is_dir() else [folder]))
 
 
-def _left_out(path: Path) -> bool:
-    return any(part.as_posix() in DETERMINES_NO_TRIAL for part in (path, *path.parents))
+def architecture_digest(function: Callable[..., Any]) -> str:
+    """Of the module that defines an architecture, and of what it imports from beside it, wherever it lies."""
+    try:
+        start = Path(inspect.getfile(inspect.unwrap(function))).resolve()
+    except TypeError:
+        return ""
+    return _digest_of(sorted(_beside(start)), start.parent)
+
+
+def _beside(start: Path) -> set[Path]:
+    """A module and all modules that it reaches by imports from its own folder and the folders in it."""
+    root, reached, queue = start.parent, set[Path](), [start]
+    while queue:
+        path = queue.pop()
+        if path not in reached:
+            reached.add(path)
+            queue += [file for file in _imported(path, root) if file.is_file()]
+    return reached
+
+
+def _imported(path: Path, root: Path) -> Iterator[Path]:
+    """The files that a module's imports may mean, if they lie in this folder."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [".".join(filter(None, (node.module, alias.name))) for alias in node.names] + [node.module or ""]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            for start in range(len(parts)):  # an absolute import names the packages above the folder, too
+                module = root.joinpath(*parts[start:])
+                yield from (module.with_suffix(".py"), module / "__init__.py")
+
+
+def _digest_of(files: Iterable[Path], root: Path, more: str = "") -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode() + content)
+    digest.update(more.encode())
+    return digest.hexdigest()[:20]
 
 
 def package_versions() -> dict[str, str]:

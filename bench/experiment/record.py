@@ -1,4 +1,4 @@
-"""What is kept of a trial."""
+"""What is kept of a trial, of a session, of a response and of a grade made anew."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from bench.models.base import Timing
-from bench.runtime.events import Event
+from bench.runtime.events import Event, StoredMessage
 from bench.scenario import Grade
 
 Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
@@ -19,9 +19,11 @@ Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
 class TrialRecord:
     """One trial, whole. `id` is the digest of all that determines it.
 
-    tokens    the caller's own count, kept apart from the events: the ledger's accounts must add up to it
-    timing    whose the seconds of calls and waits are; framework seconds are always this machine's
-    reason    why a trial gave up or ended in an error, in one line
+    instance   "" for the sole instance of a pack
+    tokens     the caller's own count, kept apart from the events: the ledger's accounts must add up to it
+    timing     whose the seconds of calls and waits are; framework seconds are always this machine's
+    reason     why a trial gave up or ended in an error, in one line
+    traceback  digest of the traceback of a trial that ended in a bug; None where it did not
     """
 
     id: str
@@ -39,6 +41,8 @@ class TrialRecord:
     framework_seconds: float
     timing: Timing
     events: tuple[Event, ...]
+    instance: str = ""
+    traceback: str | None = None
     kind: Literal["trial"] = "trial"
 
     @property
@@ -61,6 +65,65 @@ class SessionRecord:
     kind: Literal["session"] = "session"
 
 
+@dataclass(frozen=True)
+class ResponseRecord:
+    """What a model did on one request, written when it came.
+
+    settings    digest of the settings that decide what the model may reply (`bench.experiment.recording.settings_digest`)
+    seed, occurrence, answers   of the request: which seed, which time this trial sent it, how many replies it had had to it
+    reply       digest of the reply's text; None where the call failed
+    failure     the kind of the CallFailed that it ended in; "" where a reply came; `partial` is the digest of what did arrive
+    """
+
+    model: str
+    settings: str
+    messages: tuple[StoredMessage, ...]
+    seed: int
+    occurrence: int
+    answers: int
+    scenario: str
+    instance: str
+    repetition: int
+    arm: str
+    seconds: float
+    reply: str | None = None
+    finish: str = "stop"
+    usage_in: int | None = None
+    usage_out: int | None = None
+    by: str = ""
+    reused: bool = False
+    failure: str = ""
+    detail: str = ""
+    retry_after: float | None = None
+    partial: str | None = None
+
+
+RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)
+
+
+@dataclass(frozen=True)
+class Regrade:
+    """The answers of one scenario were graded anew: when (UTC, ISO 8601), by the grader of which digest, and what changed."""
+
+    at: str
+    scenario: str
+    graded_by: str
+    answers: int
+    changed: int
+    kind: Literal["regrade"] = "regrade"
+
+
+@dataclass(frozen=True)
+class NewGrade:
+    """A trial's grade in place of the one in its record."""
+
+    trial: str
+    outcome: Outcome
+    grade: Grade
+    kind: Literal["grade"] = "grade"
+
+
+GRADE: TypeAdapter[Regrade | NewGrade] = TypeAdapter(Annotated[Regrade | NewGrade, Field(discriminator="kind")])
 RECORD: TypeAdapter[TrialRecord | SessionRecord] = TypeAdapter(
     Annotated[TrialRecord | SessionRecord, Field(discriminator="kind")]
 )

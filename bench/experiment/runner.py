@@ -11,7 +11,7 @@ from bench.errors import BadAnswer, EndpointError, Unreachable
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord, TrialRecord
-from bench.experiment.recording import answered_by
+from bench.experiment.responses import ResponseKeeper, answers_of
 from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
@@ -56,8 +56,8 @@ async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRe
 def _remember(models: Iterable[Model], writer: RunWriter) -> None:
     """A run that goes on knows what was answered before."""
     for model in itertools.chain.from_iterable(map(answerers, models)):
-        if writer.recorded and isinstance(model, CachedModel):
-            model.know(answered_by(model.name, writer.folder))
+        if isinstance(model, CachedModel):
+            model.know(answers_of(model, writer.folder))
 
 
 async def _run_all(
@@ -72,13 +72,15 @@ async def _run_all(
     health = {name: _Health(model) for name, model in models.items()}
     graders = Graders()
 
+    keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
+
     def slot_at(model: Model) -> Slot:
         return lambda request: slots[answering(model, request).endpoint]
 
     async def work(queue: deque[TrialSpec]) -> None:
         while queue:
             spec = queue.popleft()
-            result = await run_trial(spec, matrix, slot_at(models[spec.model]), graders)
+            result = await run_trial(spec, matrix, slot_at(models[spec.model]), graders, keepers[spec.model])
             writer.add(result.record, result.texts)
             watch(result.record)
             health[spec.model].saw(result)

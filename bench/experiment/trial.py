@@ -4,17 +4,25 @@ turns exceptions into outcomes."""
 from __future__ import annotations
 
 import asyncio
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bench.architectures.registry import Architecture
 from bench.errors import CallFailed, GaveUp, Ungraded, whole_text
 from bench.experiment.matrix import Matrix, TrialSpec
+from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord
+from bench.models.base import Response
 from bench.runtime.caller import Caller, Slot
 from bench.runtime.clock import TrialClock
-from bench.runtime.events import Event, digest_of
+from bench.runtime.events import Called, digest_of
 from bench.runtime.faults import FaultSchedule
-from bench.runtime.workbench import Place, Workbench
+from bench.runtime.injection import Injection
+from bench.runtime.key import TrialKey
+from bench.runtime.log import TrialLog
+from bench.runtime.state import State
+from bench.runtime.workbench import Workbench
 from bench.scenario import Answer, Grade, Scenario
 
 
@@ -28,7 +36,7 @@ class TrialResult:
 
 
 UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
-"""The grade of an answer that something corrupted after it had been verified."""
+"""The grade of an answer that something spoiled after it had been verified."""
 
 
 @dataclass
@@ -38,47 +46,45 @@ class Graders:
     _known: dict[tuple[str, str, str], Grade] = field(default_factory=dict)
 
     async def grade(self, scenario: Scenario, answer: Answer) -> Grade:
-        said = "\0".join(f"{name}\0{output.model_dump_json()}" for name, output in answer.items())
-        key = (scenario.name, scenario.digest, digest_of(said))
+        text = "\0".join(f"{name}\0{output.model_dump_json()}" for name, output in answer.items())
+        key = (scenario.key, scenario.graded_by, digest_of(text))
         if key not in self._known:
-            self._known[key] = await asyncio.to_thread(scenario.grade, answer, scenario.truth)
+            self._known[key] = await asyncio.to_thread(scenario.grade_answer, answer)
         return self._known[key]
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a trial ended. `failure` is the endpoint's, where it was that."""
+    """How a trial ended. `failure` is the endpoint's, where it was that; `traceback` is that of a bug, a text."""
 
     outcome: Outcome
     reason: str = ""
     grade: Grade | None = None
     failure: CallFailed | None = None
+    traceback: str = ""
 
 
-@dataclass
-class Log:
-    """The events of a trial, and the texts that they name by digest."""
+async def run_trial(
+    spec: TrialSpec,
+    matrix: Matrix,
+    slot: Slot,
+    graders: Graders,
+    on_response: Callable[[Response], object] | None = None,
+) -> TrialResult:
+    """Run one trial to its end. Raises nothing but cancellation: whatever goes wrong is an outcome.
 
-    events: list[Event] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
-
-    def keep(self, text: str) -> str:
-        digest = digest_of(text)
-        self.texts[digest] = text
-        return digest
-
-
-async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Graders) -> TrialResult:
-    """Run one trial to its end. Raises nothing but cancellation: whatever goes wrong is an outcome."""
-    scenario, model = matrix.scenarios[spec.scenario], matrix.models[spec.model]
-    log, clock = Log(), TrialClock(model.timing != "live")
-    place = Place(matrix.config.seed, spec.scenario, spec.repetition, spec.arm)
-    schedule = FaultSchedule(spec.plan, place.seed, place.scenario, place.repetition, log.events.append)
-    caller = Caller(model, clock, schedule, slot, matrix.back_off, log.events.append, log.keep)
-    settings, emit, keep = matrix.settings[spec.architecture], log.events.append, log.keep
-    workbench = Workbench(scenario.task, place, settings, caller, schedule, scenario.wrong_outputs, emit, keep, matrix.host)
-    ending = await _ending(matrix.architectures[spec.architecture], scenario, clock, workbench, graders)
-    workbench.close(answered=ending.grade is not None)
+    `on_response` is told of each response of the model as it arrives.
+    """
+    scenario, model = matrix.scenarios[spec.scenario_key], matrix.models[spec.model]
+    log, clock = TrialLog(on_response), TrialClock(model.timing != "live")
+    key = TrialKey(matrix.config.seed, spec.scenario, spec.repetition, spec.arm, spec.instance)
+    schedule = FaultSchedule(spec.plan, key, log.emit)
+    caller = Caller(model, clock, schedule, slot, matrix.back_off, log)
+    state = State(scenario.task)
+    injection = Injection(state, schedule, scenario.wrong_outputs)
+    workbench = Workbench(state, key, matrix.settings[spec.architecture], caller, injection, log, matrix.server)
+    ending = await _ending(matrix.architectures[spec.architecture], scenario, clock, workbench, graders, log)
+    workbench.close(schedule, answered=ending.grade is not None)
     record = TrialRecord(
         id=spec.id,
         scenario=spec.scenario,
@@ -95,12 +101,19 @@ async def run_trial(spec: TrialSpec, matrix: Matrix, slot: Slot, graders: Grader
         framework_seconds=clock.framework_seconds,
         timing=model.timing,
         events=tuple(log.events),
+        instance=spec.instance,
+        traceback=log.store_text(ending.traceback) if ending.traceback else None,
     )
     return TrialResult(record, log.texts, ending.failure)
 
 
 async def _ending(
-    architecture: Architecture, scenario: Scenario, clock: TrialClock, workbench: Workbench, graders: Graders
+    architecture: Architecture,
+    scenario: Scenario,
+    clock: TrialClock,
+    workbench: Workbench,
+    graders: Graders,
+    log: TrialLog,
 ) -> Ending:
     """Let the architecture work, have its answer graded, and turn whatever was raised into an outcome."""
     try:
@@ -114,5 +127,13 @@ async def _ending(
     except CallFailed as failure:
         return Ending("error", f"{failure.kind}: {failure.detail}", failure=failure)
     except Exception as bug:
-        return Ending("error", f"{type(bug).__name__}: {bug}")
+        return _bug(bug, log)
     return Ending("solved" if grade.correct else "wrong", grade=grade)
+
+
+def _bug(bug: Exception, log: TrialLog) -> Ending:
+    """A bug, with its place: the file and line where it was raised, and what the model had been asked for last."""
+    asked = next((event.subtasks for event in reversed(log.events) if isinstance(event, Called)), ())
+    where = ", ".join(filter(None, (place_of(bug), f"after a call for {' + '.join(asked)}" if asked else "before any call")))
+    whole = "".join(traceback.format_exception(bug))
+    return Ending("error", f"{type(bug).__name__}: {bug} ({where})", traceback=whole)

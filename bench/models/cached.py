@@ -1,8 +1,10 @@
-"""The same request is sent once, in a run or in several; all arms that make it are given the same reply, usage and seconds.
+"""A response cache: a request that was answered before is not sent again; its reply, usage and seconds are given once more.
 
-So arms of one repetition differ by what their structure and their faults do, not by a server's chance or its load at the time:
-common random numbers, exactly (Law, Simulation Modeling and Analysis, 5th ed., section 11.2). Each arm's tokens count in full,
-as each would have paid for them alone.
+Two things are made of it. A run that was killed goes on with what was answered already, so that nothing is paid twice. And with
+`cache = true` the same request is sent once in a run, or in several (`cache_from`), and all arms that make it are given the
+same reply: so arms of one repetition differ by what their structure and their faults do, not by a server's chance or its load
+at the time: common random numbers, exactly (Law, Simulation Modeling and Analysis, 5th ed., section 11.2). Each arm's tokens
+count in full, as each would have paid for them alone.
 """
 
 from __future__ import annotations
@@ -11,45 +13,50 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 
-from bench.models.base import Message, Model, Reply, Request, Sleep, Timing
-from bench.models.recorded import Exchange
+from bench.models.base import Message, Model, Reply, Request, Response, Sleep, Timing
 
-Sent = tuple[tuple[Message, ...], int, int]
-"""Messages, seed, and how many replies the trial had to them before."""
+Key = tuple[str, tuple[Message, ...], int, int]
+"""Arm ("" where all arms share their replies), messages, seed, and how many replies the trial had to them before."""
 
 
 class CachedModel:
     """Implements `bench.models.base.Model` on another model. Failed calls are made again whenever they are asked for.
 
-    `runs`: name and digest of the earlier runs that `before` was answered in; they are among its parameters.
+    shared   the arms are given each other's replies; else each finds its own alone
+    runs     name and digest of the earlier runs that `before` was answered in; they are among its parameters
     """
 
-    def __init__(self, model: Model, before: Iterable[Exchange] = (), runs: Sequence[Mapping[str, str]] = ()):
-        self._model, self.runs = model, list(runs)
-        self._known: dict[Sent, Reply] = {}
+    def __init__(self, model: Model, shared: bool, before: Iterable[Response] = (), runs: Sequence[Mapping[str, str]] = ()):
+        self._model, self.shared, self.runs = model, shared, list(runs)
+        self._known: dict[Key, Reply] = {}
         self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency
         self.timing: Timing = model.timing
         self.know(before)
 
     @property
     def parameters(self) -> dict[str, object]:
-        return {**self._model.parameters, **({"asked_in": self.runs} if self.runs else {})}
+        return {**self._model.parameters, **({"cache_from": self.runs} if self.runs else {})}
 
-    def know(self, exchanges: Iterable[Exchange]) -> None:
-        """Take over what was answered before, when a run goes on or follows others; the first reply to a request stays."""
-        for one in exchanges:
-            if isinstance(one.outcome, Reply):
-                reply = replace(one.outcome, took=one.seconds, reused=True, by="")
-                self._known.setdefault((one.messages, one.seed, one.answers), reply)
+    def know(self, responses: Iterable[Response]) -> None:
+        """Take over what was answered before; the first reply to a request stays."""
+        for response in responses:
+            if isinstance(response.outcome, Reply):
+                reply = replace(response.outcome, took=response.seconds, reused=True, by="")
+                self._known.setdefault(self._key(response.request), reply)
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        sent = (request.messages, request.seed, request.answers)
-        if known := self._known.get(sent):
+        key = self._key(request)
+        if known := self._known.get(key):
             return known
         began = perf_counter()
         reply = await self._model.reply(request, sleep)
-        self._known.setdefault(sent, replace(reply, took=perf_counter() - began, reused=True))
+        if self.shared:
+            self._known.setdefault(key, replace(reply, took=perf_counter() - began, reused=True))
         return reply
+
+    def _key(self, request: Request) -> Key:
+        arm = "" if self.shared else request.context.arm
+        return arm, request.messages, request.seed, request.answers
 
     async def prepare(self) -> None:
         await self._model.prepare()

@@ -67,7 +67,7 @@ class OpenAIModel:
     @property
     def parameters(self) -> dict[str, object]:
         """Every setting that can change a reply, whether one comes, or what it costs."""
-        unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "asked_in"}
+        unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
         return {**self.settings.model_dump(exclude=unrelated), "model": self._model}
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:

@@ -55,8 +55,8 @@ class OpenAISettings(BaseModel):
     usage             whether an endpoint that counts no tokens is refused before a run
     weights           which weights answer: the digest of their file, where you serve them yourself; it is written down, not
                       checked, since no endpoint tells
-    ask_once          the same request (messages, seed) is sent once in a run and its reply given to every arm that makes it
-    asked_in          runs whose replies need not be asked for again: what a model of the same settings answered there is given
+    cache             the same request (messages, seed) is sent once in a run and its reply given to every arm that makes it
+    cache_from        runs whose replies need not be asked for again: what a model of the same settings answered there is given
                       again, with its seconds, which are those of the machine that made that run
     extra_body        further fields of the request, as the provider names them
     """
@@ -77,16 +77,16 @@ class OpenAISettings(BaseModel):
     price_in: float | None = Field(default=None, ge=0)
     price_out: float | None = Field(default=None, ge=0)
     weights: str | None = None
-    ask_once: bool = False
-    asked_in: tuple[Path, ...] = ()
+    cache: bool = False
+    cache_from: tuple[Path, ...] = ()
     extra_body: Annotated[dict[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
 
     @model_validator(mode="after")
     def _remembers(self) -> OpenAISettings:
-        if self.asked_in and not self.ask_once:
-            raise ValueError("asked_in needs ask_once = true: otherwise every request is sent")
-        if self.ask_once and self.concurrency > 1:
-            raise ValueError("ask_once needs concurrency = 1: of two at the same time neither could be given the other's reply")
+        if self.cache_from and not self.cache:
+            raise ValueError("cache_from needs cache = true: otherwise every request is sent")
+        if self.cache and self.concurrency > 1:
+            raise ValueError("cache needs concurrency = 1: of two at the same time neither could be given the other's reply")
         return self
 
 

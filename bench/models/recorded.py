@@ -12,47 +12,37 @@ recorded the first one's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from bench.errors import CallFailed, NotRecorded
-from bench.models.base import Message, Reply, Request, Sleep, Timing
+from bench.models.base import Message, Reply, Request, Response, Sleep, Timing
 
 Sent = tuple[tuple[Message, ...], int, int]
 """Messages, seed, occurrence."""
 
 
-@dataclass(frozen=True)
-class Exchange:
-    """One recorded request and what came of it after so many seconds."""
-
-    arm: str
-    messages: tuple[Message, ...]
-    seed: int
-    occurrence: int
-    answers: int
-    outcome: Reply | CallFailed
-    seconds: float
-
-
 class Recording:
-    """What one model said in one run, in the order in which it was recorded; `name` and `date` are the run's, `concurrency` is
+    """What one model did in one run, in the order in which it was recorded; `name` and `date` are the run's, `concurrency` is
     how many calls at a time it took there."""
 
-    def __init__(self, name: str, date: str, exchanges: Iterable[Exchange], concurrency: int = 1):
+    def __init__(self, name: str, date: str, responses: Iterable[Response], concurrency: int = 1):
         self.name, self.date, self.concurrency = name, date, concurrency
-        self._of_arm: dict[tuple[str, Sent], Exchange] = {}
-        self._of_any: dict[Sent, Exchange] = {}
-        for one in exchanges:
-            sent = (one.messages, one.seed, one.occurrence)
-            self._of_arm[one.arm, sent] = one
-            self._of_any.setdefault(sent, one)
+        self._of_arm: dict[tuple[str, Sent], Response] = {}
+        self._of_any: dict[Sent, Response] = {}
+        for response in responses:
+            sent = _sent(response.request)
+            self._of_arm[response.request.context.arm, sent] = response
+            self._of_any.setdefault(sent, response)
 
     def __len__(self) -> int:
         return len(self._of_arm)
 
-    def find(self, request: Request) -> Exchange | None:
-        sent = (request.messages, request.seed, request.occurrence)
+    def find(self, request: Request) -> Response | None:
+        sent = _sent(request)
         return self._of_arm.get((request.context.arm, sent)) or self._of_any.get(sent)
+
+
+def _sent(request: Request) -> Sent:
+    return request.messages, request.seed, request.occurrence
 
 
 class RecordedModel:

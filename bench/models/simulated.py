@@ -15,7 +15,8 @@ from random import Random
 from pydantic import BaseModel, ConfigDict, Field
 
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
-from bench.scenario import Json, Output, Scenario
+from bench.models.smallest import smallest
+from bench.scenario import Json, Output, Scenario, scenario_key
 from bench.seeding import draw_for
 from bench.tokens import count_tokens
 
@@ -39,7 +40,10 @@ class SimulatedSettings(BaseModel):
 
 
 class SimulatedModel:
-    """Answers each request with the reference outputs of the subtasks that it is for."""
+    """Answers each request with the reference outputs of the subtasks that it is for; `scenarios` by their keys.
+
+    A subtask that was made at run time has no reference: its output is the smallest that fits the request's schema.
+    """
 
     timing: Timing = "simulated"
     concurrency = 1_000
@@ -65,21 +69,27 @@ class SimulatedModel:
         return Reply(text, usage=Usage(tokens_in, tokens_out))
 
     def _text(self, request: Request, draw: Random) -> str:
-        scenario = self._scenarios[request.context.scenario]
-        outputs = {name: self._output(scenario, name, draw) for name in request.context.subtasks}
+        scenario = self._scenario(request)
+        outputs = {name: self._output(scenario, name, request, draw) for name in request.context.subtasks}
         value = outputs if len(outputs) > 1 else next(iter(outputs.values()))
         return _wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)
 
     def _judgment(self, request: Request) -> str:
         """Yes, where the request shows an output that fits its schema; with the advice that a judge without insight gives."""
-        task = self._scenarios[request.context.scenario].task
+        task = self._scenario(request).task
         shown = request.messages[-1].content
-        schemas = [task.subtask(name).output for name in request.context.subtasks]
+        schemas = [subtask.output for subtask in task.subtasks if subtask.name in request.context.subtasks]
         verdict = "yes" if any(_fits(schema, shown) for schema in schemas) else "no"
         advice = dict.fromkeys(request.context.subtasks, ADVICE)
         return json.dumps({"verdict": verdict, "discussion": ADVICE, "advice": advice})
 
-    def _output(self, scenario: Scenario, name: str, draw: Random) -> Json:
+    def _scenario(self, request: Request) -> Scenario:
+        return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
+
+    def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json:
+        if name not in scenario.reference:
+            whole = smallest(request.schema or {})
+            return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole
         value = scenario.reference[name]
         if draw.random() >= self._settings.failure_rate:
             return value

@@ -99,7 +99,7 @@ class Causes:
             self._last[name].questions.add(question)
 
     def judge(self, names: Sequence[str]) -> Ask:
-        """A judge call about these subtasks, within their latest attempt. After a rejection of theirs it is that one's doing."""
+        """A judge call about these subtasks, within their latest attempt. A rejection of theirs before it caused it."""
         attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
         return self._ask(names, attempt, "judge", attempt.caused_by, inferred=False)
 

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bench.errors import CallFailed, GaveUp, NotRecorded
+from bench.errors import GaveUp, NotRecorded
 from bench.models.base import Message, Reply
 from bench.runtime.caller import Caller, Lost, Received, after
 from bench.runtime.causes import Ask

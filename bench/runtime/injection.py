@@ -78,7 +78,7 @@ class Injection:
         return Corrupted(pieces.text, tuple(receipts))
 
     def settle(self, subtasks: Iterable[Subtask] | None = None) -> None:
-        """The attempts at these subtasks, or at all, have ended: a fault due for a reply that never came had nothing to strike."""
+        """The attempts at these subtasks, or at all, have ended: a fault that waited for a reply had nothing to strike."""
         names = None if subtasks is None else set(_names(subtasks))
         for place, (due, call) in list(self._unstruck.items()):
             if names is None or place[0] in names:

@@ -112,7 +112,7 @@ class State:
         return Source(name, version.number, version.digest) if version else None
 
     def sources(self, subtasks: Iterable[Subtask]) -> tuple[Source, ...]:
-        """What these subtasks read from outside a call that asks for all of them, each once, in the order in which it is read."""
+        """What these subtasks read from outside a joint call for them, each once, in the order in which it is read."""
         subtasks = tuple(subtasks)
         joint = {subtask.name for subtask in subtasks}
         names = dict.fromkeys(name for subtask in subtasks for name in subtask.reads if name not in joint)

@@ -52,7 +52,7 @@ class Turns:
             self._verifier.verify(self._proposal(last, last.received.text, last.subtasks), sufficiency=False, view="shadow")
 
     def proposal(self, text: str, subtasks: Sequence[Subtask]) -> Proposal:
-        """What the proposer made of its turns: `text` holds the outputs of these subtasks. Raises RuntimeError without a reply."""
+        """What the proposer made of its turns: `text` holds the outputs. Raises RuntimeError where no reply ever came."""
         missing = [subtask.name for subtask in subtasks if not self.answered(subtask.name)]
         if missing:
             raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
@@ -89,8 +89,8 @@ class Turns:
         )
 
     def _making(self, taken: Turn) -> list[Turn]:
-        """The turns that made the output which this one gave: those of its attempt, less other samples and what was rejected; and
-        all that gave no output of their own, such as a plan."""
+        """The turns that made the output which this one gave: those of its attempt, less other samples and what was rejected;
+        and all that gave no output of their own, such as a plan."""
         turns = {turn.received.call: turn for subtask in taken.subtasks for turn in self._of[subtask.name]}
         return [turn for _, turn in sorted(turns.items()) if turn is taken or self._contributes(turn, taken)]
 

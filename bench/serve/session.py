@@ -16,7 +16,7 @@ from bench.architectures.registry import ARCHITECTURES
 from bench.endpoint.server import LARGEST_BODY, in_openai_style, serving
 from bench.errors import ConfigError
 from bench.experiment.config import Config, RecordedEntry, load_config
-from bench.experiment.matrix import Guests, Matrix, build_matrix
+from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter, read_trials
@@ -77,7 +77,7 @@ def _counted(folder: Path) -> int:
 def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> Matrix:
     """The trials of an outside system. Raises ConfigError where a plan's faults could not strike it."""
     architectures = dict.fromkeys(config.architectures, _nobody)
-    matrix = build_matrix(config, packs, code_digest, Guests(architectures, {free.NAME: free.free_scenario()}))
+    matrix = build_matrix(config, packs, code_digest, architectures=architectures, scenarios={free.NAME: free.free_scenario()})
     _refuse_plans_out_of_reach(matrix)
     return matrix
 

@@ -27,7 +27,8 @@ from bench.experiment.record import TrialRecord
 from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.prompt import render
-from bench.runtime.workbench import Place, Workbench
+from bench.runtime.key import TrialKey
+from bench.runtime.workbench import Workbench
 from bench.scenario import Json, Subtask, Task
 
 Handed = Mapping[str, str]
@@ -43,7 +44,7 @@ class _Open:
     """The trial at the trial_server. `handed` is what it comes to; `record` what was kept of it."""
 
     task: Task
-    place: Place
+    key: TrialKey
     endpoint: EndpointSession
     handed: asyncio.Future[Handed]
     record: asyncio.Future[TrialRecord]
@@ -95,10 +96,10 @@ class TrialServer:
             loop = asyncio.get_running_loop()
             handed: asyncio.Future[Handed] = loop.create_future()
 
-            def host(endpoint: EndpointSession) -> Any:
-                return self._hosting(_Open(task, workbench.place, endpoint, handed, loop.create_future()))
+            def server(endpoint: EndpointSession) -> Any:
+                return self._hosting(_Open(task, workbench.key, endpoint, handed, loop.create_future()))
 
-            async with workbench.endpoint(*task.subtasks, host=host) as endpoint:
+            async with workbench.endpoint(*task.subtasks, server=server) as endpoint:
                 await asyncio.wait([handed])
                 if isinstance(gave_up := handed.exception(), GaveUp):
                     raise gave_up  # in here, where it is known whether the model had failed
@@ -200,8 +201,8 @@ def account_of(record: TrialRecord) -> dict[str, Any]:
 def _shown(trial: _Open) -> dict[str, Any]:
     task = trial.task
     return {
-        "scenario": trial.place.scenario,
-        "repetition": trial.place.repetition,
+        "scenario": trial.key.scenario,
+        "repetition": trial.key.repetition,
         "base_url": trial.endpoint.base_url(),
         "role": task.role,
         "documents": dict(task.documents),

@@ -1,0 +1,36 @@
+"""Lines chained by digest: each names all that stand before it, so that one that is damaged, lost or moved is found.
+
+It finds accidents. Whoever wants to forge a file can chain it anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+DIGEST = 20
+"""Hex digits of a link."""
+SUFFIX = len(',"chain":""}') + DIGEST
+
+
+class Broken(ValueError):
+    """A line does not follow the one before it."""
+
+
+def sealed(line: bytes, before: str) -> tuple[bytes, str]:
+    """A line of JSON, an object without its end of line, with its link; and the link, which the next line follows."""
+    link = _digest(line, before)
+    return line[:-1] + b',"chain":"' + link.encode() + b'"}\n', link
+
+
+def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
+    """What was sealed, and its link. Raises Broken where the line is another, or follows another."""
+    whole = line.rstrip(b"\n")
+    content, suffix = whole[:-SUFFIX] + b"}", whole[-SUFFIX:]
+    expected, link = sealed(content, before)
+    if not expected.endswith(suffix + b"\n"):
+        raise Broken("does not follow the line before it")
+    return content, link
+
+
+def _digest(line: bytes, before: str) -> str:
+    return hashlib.blake2b(before.encode() + line, digest_size=DIGEST // 2).hexdigest()
