@@ -157,8 +157,8 @@ Answer = Mapping[str, Any]
 
 
 Grader = Callable[[Answer, Any], Grade]
-"""(answer, truth) -> its grade: the only code that reads the truth. The truth is the pack's truth folder, a Path, unless the pack
-gives a JSON value in its place."""
+"""(answer, truth) -> its grade: the only code that reads the truth. The truth is the Path of the pack's truth folder, unless
+the pack gives a JSON value in its place."""
 
 Baseline = Callable[[Mapping[str, str]], Mapping[str, Json]]
 """Documents -> subtask -> JSON: an answer made by keyword rules alone, without a model."""
