@@ -11,7 +11,7 @@ from typing import Any
 from bench.packs import place_of
 from bench.packs.code import plain
 from bench.packs.place import one_line
-from bench.scenario import Answer, Check, Context, Finding, Grade, Inputs, Json, NotRead, Output, Scenario, Subtask
+from bench.scenario import Answer, Check, Context, Finding, Grade, Json, Output, Scenario, Subtask, documents_of
 
 
 class HookFailed(Exception):
@@ -65,13 +65,15 @@ class Hooks:
 
     def grade(self, outputs: Mapping[str, Json]) -> Grade:
         """Grade an answer that fits the schemas."""
-        grade: Grade = self.call("the grader", self.scenario.grade_outputs, outputs)
+        grader = self.scenario.grade
+        grade = self.call("the grader", grader, self.scenario.answer_of(outputs), self.scenario.truth)
+        if not isinstance(grade, Grade):
+            raise self._wrong(grader, "the grader", grade, "a bench.scenario.Grade")
         return grade
 
     def baseline(self) -> Mapping[str, Json]:
         function = self.scenario.baseline
-        documents = Inputs(self.scenario.task.documents, "the scenario", "documents")
-        answer = self.call("the baseline", function, documents)
+        answer = self.call("the baseline", function, documents_of(self.scenario.task.documents))
         if not isinstance(answer, Mapping):
             raise self._wrong(function, "the baseline", answer, "an output for each subtask, by its name")
         return answer
@@ -82,8 +84,7 @@ class Hooks:
             return function(*values)
         except (Exception, SystemExit) as error:
             place = place_of(error, self.folder)
-            hint = "; name it among the reads, or take it out" if isinstance(error, NotRead) else ""
-            raise HookFailed(f"{f'{place}: ' if place else ''}{what} raises {one_line(error)}{hint}") from error
+            raise HookFailed(f"{f'{place}: ' if place else ''}{what} raises {one_line(error)}") from error
 
     def _check(self, check: Check, subtask: Subtask, output: Output, context: Context) -> str | None:
         what = f"the check `{getattr(check, '__name__', check)}` of '{subtask.name}'"
