@@ -3,11 +3,11 @@ nothing that a model can see gives the answer away, keyword rules do not solve i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.cli.hooks import Hooks
+from bench.cli.hooks import HookFailed, Hooks
 from bench.cli.soundness import CHECKS, Soundness, notes_on
 from bench.errors import PackError
 from bench.packs import find_packs, instances_of, load_pack, variants_of
@@ -69,9 +69,18 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
         yield label, _summary(LOADS, refused, len(instances))
     if loaded:
         for what, check in CHECKS.items():
-            yield label, _summary(what, {instance: check(hooks) for instance, hooks in loaded.items()}, len(loaded))
+            yield label, _summary(what, {instance: _safely(check, hooks) for instance, hooks in loaded.items()}, len(loaded))
     for note in dict.fromkeys(note for hooks in loaded.values() for note in notes_on(hooks)):
         yield label, CheckResult(note, is_note=True)
+
+
+def _safely(check: Callable[[Hooks], Soundness], hooks: Hooks) -> Soundness:
+    """The last net: code of a pack can fail where no check expects it."""
+    try:
+        soundness: Soundness = hooks.call("the pack", check, hooks)
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    return soundness
 
 
 def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResult:

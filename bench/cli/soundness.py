@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from pydantic import ValidationError
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.hooks import HookFailed, Hooks
@@ -20,8 +18,8 @@ from bench.runtime.caller import unbounded
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
 from bench.runtime.proposal import parts_of
-from bench.runtime.verification import Rejected, judge
-from bench.scenario import Json, Output, Scenario, Subtask
+from bench.runtime.verification import Rejected, judge, validate
+from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
 from bench.seeding import draw_for
 
 STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
@@ -44,7 +42,7 @@ def reference_is_accepted(hooks: Hooks) -> Soundness:
     return Soundness(tuple(_objections(hooks, _outputs(hooks.scenario, {}), objections_count=True)))
 
 
-def _outputs(scenario: Scenario, wrong: dict[str, Json]) -> dict[str, Output]:
+def _outputs(scenario: Scenario, wrong: Mapping[str, Json]) -> dict[str, Output]:
     """The reference with some outputs exchanged, as types."""
     values = {**scenario.reference, **wrong}
     return {subtask.name: subtask.output.model_validate(values[subtask.name]) for subtask in scenario.task.subtasks}
@@ -82,19 +80,22 @@ def wrong_are_wrong(hooks: Hooks) -> Soundness:
     scenario = hooks.scenario
     if not scenario.wrong:
         return Soundness(("there is none in reference/wrong; a grader is only known to be careful by what it refuses",))
-    problems = dict.fromkeys(
-        line for wrong in scenario.wrong for line in _problems_of(hooks, wrong.name, wrong.why, wrong.outputs)
-    )
-    return Soundness(tuple(problems), f"{len(scenario.wrong)} of them")
+    problems: dict[str, list[str]] = {}
+    for wrong in scenario.wrong:
+        for problem in _problems_of(hooks, wrong):
+            problems.setdefault(problem, []).append(f"'{wrong.name}'")
+    lines = tuple(f"{', '.join(names)} {problem}" for problem, names in problems.items())
+    return Soundness(lines, f"{len(scenario.wrong)} of them")
 
 
-def _problems_of(hooks: Hooks, name: str, why: str, outputs: Any) -> Iterator[str]:
-    yield from _objections(hooks, _outputs(hooks.scenario, outputs), objections_count=False)
+def _problems_of(hooks: Hooks, wrong: WrongAnswer) -> Iterator[str]:
+    for failure in _objections(hooks, _outputs(hooks.scenario, wrong.outputs), objections_count=False):
+        yield f"cannot be verified: {failure}"
     try:
-        if hooks.grade({**hooks.scenario.reference, **outputs}).correct:
-            yield f"'{name}' is graded correct, though {why}"
+        if hooks.grade({**hooks.scenario.reference, **wrong.outputs}).correct:
+            yield f"is graded correct, though {wrong.why}"
     except HookFailed as failure:
-        yield f"'{name}': {failure}"
+        yield f"cannot be graded: {failure}"
 
 
 def faults_are_caught(hooks: Hooks) -> Soundness:
@@ -154,10 +155,10 @@ def baseline_fails(hooks: Hooks) -> Soundness:
         if lacking:
             return Soundness((f"the baseline's answer has no output for '{lacking[0]}'",))
         for name in hooks.scenario.task.answer_names:
-            hooks.scenario.task.subtask(name).output.model_validate(answer[name])
+            verdict = hooks.call("an output type", validate, hooks.scenario.task.subtask(name), answer[name])
+            if isinstance(verdict, Rejected):
+                return Soundness((f"the baseline's answer does not fit the schema of '{name}': {verdict.detail}",))
         grade = hooks.grade(answer)
-    except ValidationError as error:
-        return Soundness((f"the baseline's answer does not fit the schemas: {' '.join(str(error).split())}",))
     except HookFailed as failure:
         return Soundness((str(failure),))
     if grade.correct:

@@ -66,7 +66,7 @@ class Pack:
             raise PackError(f"{self.entry}: {what} must return a bench.scenario.Scenario")
         name = self.path.name if variant == self.variants[0] else f"{self.path.name}:{variant}"
         loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
-        refuse(loaded)
+        self._call("an output type", refuse, loaded)
         code = code_of(self.path, loaded)
         return dataclasses.replace(loaded, asked=asked(loaded, self.path, code), graded_by=graded_by(loaded, self.path, code))
 
