@@ -37,15 +37,21 @@ class NotRead(KeyError):
 class Inputs(dict[str, Any]):
     """Documents or outputs by name, as a pack's code gets them. A name that is not among them is refused in words.
 
-    `owner` says whose inputs they are, `kind` what they are, in the plural.
+    lacks   what is said before the name that is missing
+    has     what is said before the names that are there
     """
 
-    def __init__(self, values: Mapping[str, Any], owner: str, kind: str):
+    def __init__(self, values: Mapping[str, Any], lacks: str, has: str):
         super().__init__(values)
-        self._owner, self._kind = owner, kind
+        self._lacks, self._has = lacks, has
 
     def __missing__(self, name: object) -> Any:
-        raise NotRead(f"{self._owner} has no {name!r} among its {self._kind}: {', '.join(self) or 'there are none'}")
+        raise NotRead(f"{self._lacks} {name!r}; {self._has}: {', '.join(self) or 'none'}")
+
+
+def documents_of(documents: Mapping[str, str]) -> Mapping[str, str]:
+    """The documents, as a pack's code gets them."""
+    return Inputs(documents, "there is no document", "the documents are")
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,9 @@ class Context:
     outputs: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "documents", Inputs(self.documents, "the scenario", "documents"))
-        object.__setattr__(self, "outputs", Inputs(self.outputs, "the subtask", "reads"))
+        object.__setattr__(self, "documents", documents_of(self.documents))
+        outputs = Inputs(self.outputs, "the subtask does not read the output", "add it to its reads, which now have")
+        object.__setattr__(self, "outputs", outputs)
 
 
 @dataclass(frozen=True)
@@ -157,8 +164,8 @@ Answer = Mapping[str, Any]
 
 
 Grader = Callable[[Answer, Any], Grade]
-"""(answer, truth) -> its grade: the only code that reads the truth. The truth is the pack's truth folder, a Path, unless the pack
-gives a JSON value in its place."""
+"""(answer, truth) -> its grade: the only code that reads the truth. The truth is the Path of the pack's truth folder, unless
+the pack gives a JSON value in its place."""
 
 Baseline = Callable[[Mapping[str, str]], Mapping[str, Json]]
 """Documents -> subtask -> JSON: an answer made by keyword rules alone, without a model."""
@@ -218,16 +225,22 @@ class Scenario:
 
         Raises KeyError where one is missing, TypeError where the grader returns no Grade, and whatever the grader raises.
         """
-        outputs = {name: answer[name] for name in self.task.answer_names}
-        grade = self.grade(Inputs(outputs, "the answer", "outputs"), self.truth)
+        grade = self.grade(self._answer({name: answer[name] for name in self.task.answer_names}), self.truth)
         if not isinstance(grade, Grade):
             raise TypeError(f"the grader returned {type(grade).__name__}; it must return a bench.scenario.Grade")
         return grade
 
     def grade_outputs(self, outputs: Mapping[str, Json]) -> Grade:
         """Grade an answer that is given as JSON by subtask. Raises ValidationError or KeyError where it is no answer."""
+        return self.grade_answer(self.answer_of(outputs))
+
+    def answer_of(self, outputs: Mapping[str, Json]) -> Answer:
+        """The answer that JSON by subtask means. Raises ValidationError or KeyError where it is none."""
         names = self.task.answer_names
-        return self.grade_answer({name: self.task.subtask(name).output.model_validate(outputs[name]) for name in names})
+        return self._answer({name: self.task.subtask(name).output.model_validate(outputs[name]) for name in names})
+
+    def _answer(self, outputs: Mapping[str, Any]) -> Answer:
+        return Inputs(outputs, "the answer has no output", "it has")
 
     @property
     def wrong_outputs(self) -> Mapping[str, tuple[Json, ...]]:

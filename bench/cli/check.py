@@ -1,166 +1,106 @@
-"""Is a pack sound? Its reference answer is right and its wrong answers are wrong, its verifier catches faults, nothing that a
-model can see gives the answer away, keyword rules do not solve it, and every architecture can."""
+"""`bench check`: is a pack sound? Its reference answer is right and its wrong answers are wrong, its verifier catches faults,
+nothing that a model can see gives the answer away, keyword rules do not solve it, and every architecture can."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from bench.cli.hooks import HookFailed, Hooks
+from bench.cli.soundness import CHECKS, Soundness, notes_on
+from bench.errors import PackError
+from bench.packs import find_packs, instances_of, load_pack, variants_of
 
-from bench.architectures.registry import ARCHITECTURES
-from bench.experiment.config import Config, SimulatedEntry
-from bench.experiment.matrix import build_matrix
-from bench.experiment.record import TrialRecord
-from bench.experiment.trial import Graders, run_trial
-from bench.packs import find_packs, load_pack, variants_of
-from bench.runtime.caller import unbounded
-from bench.runtime.effects import EFFECTS, Target, dump
-from bench.runtime.events import Called
-from bench.runtime.reply import parts_of
-from bench.runtime.verification import Rejected, judge
-from bench.scenario import Json, Scenario, Subtask
-from bench.seeding import draw_for
-
-STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
-"""Effects on a reply that every verifier must catch, whatever the pack."""
-
-DRAWS = 20
-SHORTEST_LEAK = 16
-"""Characters. Shorter texts of a reference answer, such as a service's name, may well stand in a prompt."""
+LOADS = "it can be loaded"
+MOST_LINES, MOST_NAMES = 10, 3
+"""How many problems of a check are shown, and how many instances are named that have the same one."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One thing that was checked: `problem` is one line, None where it holds."""
+class CheckResult:
+    """One thing that was checked: `problems` hold one line each, and there is none where it holds. A note cannot fail."""
 
     what: str
-    problem: str | None = None
+    problems: tuple[str, ...] = ()
+    is_note: bool = False
+
+    @property
+    def status(self) -> str:
+        return "FAILED" if self.problems else "note" if self.is_note else "ok"
 
 
-def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, Verdict]]:
-    """Check a pack in each of its variants (or in the one that is named): (scenario, verdict) as they come.
+def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
+    """Check a pack in each of its variants, or in the one that is named: (scenario, result) as they come.
 
-    Raises PackError where it cannot even be loaded.
+    A pack of many instances has one result for all of them. Raises PackError where there is no such pack or variant.
     """
     pack, _, variant = name.partition(":")
-    found = find_packs(packs)
-    variants = [variant] if variant or pack not in found else variants_of(found[pack])
-    for one in variants:
-        scenario = load_pack(f"{pack}:{one}" if one else pack, packs)
-        for check in CHECKS:
-            yield scenario.name, check(scenario)
-        yield scenario.name, _every_architecture_solves_it(scenario, packs)
-
-
-def _reference_is_accepted(scenario: Scenario) -> Verdict:
-    what = "the reference answer passes every schema and check"
-    verdicts = judge(scenario.task.subtasks, scenario.reference, scenario.task.documents, {})
-    rejected = [verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)]
-    return Verdict(what, f"{rejected[0].subtask}: {rejected[0].detail}" if rejected else None)
-
-
-def _reference_is_right(scenario: Scenario) -> Verdict:
-    grade = scenario.grade_outputs(scenario.reference)
-    return Verdict("the reference answer is graded correct", None if grade.correct else grade.note or "it is not")
-
-
-def _wrong_are_wrong(scenario: Scenario) -> Verdict:
-    what = f"{len(scenario.wrong)} wrong answers are graded wrong"
-    if not scenario.wrong:
-        return Verdict(what, "there is none in reference/wrong; a grader is only known to be careful by what it refuses")
-    for wrong in scenario.wrong:
-        if scenario.grade_outputs({**scenario.reference, **wrong.outputs}).correct:
-            return Verdict(what, f"'{wrong.name}' is graded correct, though {wrong.why}")
-    return Verdict(what)
-
-
-def _faults_are_caught(scenario: Scenario) -> Verdict:
-    what = f"{', '.join(STRUCTURAL)}: each is caught in every subtask's reply"
-    for subtask in scenario.task.subtasks:
-        for effect in STRUCTURAL:
-            if any(_slips_through(scenario, subtask, effect, number) for number in range(DRAWS)):
-                return Verdict(what, f"{effect} in the reply to '{subtask.name}' passed as a valid output")
-    return Verdict(what)
-
-
-def _slips_through(scenario: Scenario, subtask: Subtask, effect: str, number: int) -> bool:
-    strike, value = EFFECTS[effect].strike, scenario.reference[subtask.name]
-    draw = draw_for("check", scenario.name, subtask.name, effect, number)
-    text = strike(Target(dump(value), value, subtask.output), draw) if strike else None
-    if text is None:
-        return True
-    values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
-    return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
-
-
-def _nothing_leaks(scenario: Scenario) -> Verdict:
-    what = "no prompt gives the answer away"
-    prompts = {f"the prompt of '{one.name}'": one.instructions for one in scenario.task.subtasks}
-    documents = {f"the document '{name}'": text for name, text in scenario.task.documents.items()}
-    for secret in scenario.secrets:
-        for where, text in {**prompts, **documents}.items():
-            if secret.lower() in text.lower():
-                return Verdict(what, f"{where} says '{secret}'")
-    for leaf in _texts_in(list(scenario.reference.values())):
-        for where, text in prompts.items():
-            if len(leaf) >= SHORTEST_LEAK and leaf.lower() in text.lower():
-                return Verdict(what, f"{where} says '{leaf}', which stands in the reference answer")
-    return Verdict(what)
-
-
-def _texts_in(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts_in(item)
-
-
-def _baseline_fails(scenario: Scenario) -> Verdict:
-    what = "keyword rules alone do not solve it"
+    folder = find_packs(packs).get(pack)
+    if folder is None:
+        load_pack(name, packs)  # says what there is instead
+        return
     try:
-        grade = scenario.grade_outputs(scenario.baseline(scenario.task.documents))
-    except (ValidationError, KeyError) as error:
-        return Verdict(what, f"the baseline's answer does not fit the schemas: {str(error).splitlines()[0]}")
-    if grade.correct:
-        return Verdict(what, "the baseline is graded correct: the pack is too easy to tell anything")
-    return Verdict(f"{what} (they score {grade.score:.2f})")
+        variants = variants_of(folder)
+    except PackError as error:
+        yield name, CheckResult(LOADS, (str(error),))
+        return
+    if variant and variant not in variants:
+        load_pack(name, packs)
+    for each in [variant] if variant else variants:
+        yield from _check_variant(pack if each == variants[0] else f"{pack}:{each}", folder, packs)
 
 
-def _every_architecture_solves_it(scenario: Scenario, packs: Sequence[Path]) -> Verdict:
-    what = "with a model that knows the reference, every architecture solves it, without a retry"
-    for record in asyncio.run(_with_reference(scenario, packs)):
-        if record.outcome != "solved":
-            return Verdict(what, f"{record.architecture}: {record.outcome} {record.reason}".rstrip())
-        if any(isinstance(event, Called) and event.cause != "first" for event in record.events):
-            return Verdict(
-                what, f"{record.architecture} asked again: a check, `sufficient` or `finds` objects to the reference"
-            )
-    return Verdict(what)
+def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
+    try:
+        instances = instances_of(name, packs)
+    except PackError as error:
+        yield name, CheckResult(LOADS, (str(error),))
+        return
+    loaded: dict[str, Hooks] = {}
+    refused: dict[str, Soundness] = {}
+    for instance in instances:
+        try:
+            loaded[instance] = Hooks(load_pack(name, packs, instance), folder)
+        except PackError as error:
+            refused[instance] = Soundness((str(error),))
+    label = name if instances == ("",) else f"{name} ({len(instances)} instances)"
+    if refused:
+        yield label, _summary(LOADS, refused, len(instances))
+    if loaded:
+        for what, check in CHECKS.items():
+            yield label, _summary(what, {instance: _safely(check, hooks) for instance, hooks in loaded.items()}, len(loaded))
+    for note in dict.fromkeys(note for hooks in loaded.values() for note in notes_on(hooks)):
+        yield label, CheckResult(note, is_note=True)
 
 
-async def _with_reference(scenario: Scenario, packs: Sequence[Path]) -> list[TrialRecord]:
-    config = Config(
-        name="check",
-        scenarios=(scenario.name,),
-        architectures=tuple(ARCHITECTURES),
-        models=("reference",),
-        repetitions=1,
-        seed=0,
-        model={"reference": SimulatedEntry(kind="simulated", wrapping=False)},
-    )
-    matrix, graders = build_matrix(config, packs, code_digest=""), Graders()
-    return [(await run_trial(spec, matrix, unbounded, graders)).record for spec in matrix.specs]
+def _safely(check: Callable[[Hooks], Soundness], hooks: Hooks) -> Soundness:
+    """The last net: code of a pack can fail where no check expects it."""
+    try:
+        soundness: Soundness = hooks.call("the pack", check, hooks)
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    return soundness
 
 
-CHECKS: tuple[Callable[[Scenario], Verdict], ...] = (
-    _reference_is_accepted,
-    _reference_is_right,
-    _wrong_are_wrong,
-    _faults_are_caught,
-    _nothing_leaks,
-    _baseline_fails,
-)
+def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResult:
+    """One result for all instances: a problem that several have is one line that names them."""
+    having: dict[str, list[str]] = {}
+    for instance, result in results.items():
+        for problem in result.problems:
+            having.setdefault(problem, []).append(instance)
+    lines = [f"{_named(instances)}{problem}" for problem, instances in having.items()]
+    if len(lines) > MOST_LINES:
+        lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} problems more"]
+    failed = sum(bool(result.problems) for result in results.values())
+    details = {result.detail for result in results.values() if result.detail and not result.problems}
+    if failed and of > 1:
+        return CheckResult(f"{what} ({failed} of {of} instances fail)", tuple(lines))
+    return CheckResult(f"{what} ({details.pop()})" if len(details) == 1 else what, tuple(lines))
+
+
+def _named(instances: Sequence[str]) -> str:
+    if instances == [""]:
+        return ""
+    more = len(instances) - MOST_NAMES
+    return f"{', '.join(instances[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}: "

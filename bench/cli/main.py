@@ -17,7 +17,7 @@ from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.results import compare, trace
-from bench.cli.scaffold import new_scenario
+from bench.cli.scaffold import check_command, new_scenario
 from bench.cli.serve import command as serve
 from bench.cli.setup import cache_from, chosen_models, open_run, run_name, whose_replies
 from bench.errors import BenchError
@@ -71,11 +71,9 @@ def check(packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK ...]"
     """Is each pack sound? Exits with 1 where one is not."""
     failed = 0
     for pack in packs or list(find_packs(scenarios)):
-        for scenario, verdict in check_pack(pack, scenarios):
-            failed += verdict.problem is not None
-            out.print(f"{scenario}: {'ok' if verdict.problem is None else 'FAILED'}: {verdict.what}")
-            if verdict.problem:
-                out.print(f"    {verdict.problem}", markup=False)
+        for scenario, result in check_pack(pack, scenarios):
+            failed += bool(result.problems)
+            out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)), markup=False)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -178,7 +176,7 @@ def _report(folders: list[Path], target: Path) -> None:
 def scenario_(name: str, into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0]) -> None:
     """Begin a scenario pack that passes `bench check` as it is."""
     folder = new_scenario(name, into)
-    out.print(f"{folder} is a small pack that works; make it yours, and see: bench check {name}")
+    out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}", markup=False)
 
 
 app.command("serve")(serve)

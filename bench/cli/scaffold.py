@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
 from bench.errors import PackError
+from bench.paths import PACKS
 
 TEMPLATE = Path(__file__).parents[1] / "templates" / "scenario"
 
@@ -22,3 +24,9 @@ def new_scenario(name: str, into: Path) -> Path:
     readme = folder / "README.md"
     readme.write_text(readme.read_text(encoding="utf-8").replace("SCENARIO_NAME", name), encoding="utf-8")
     return folder
+
+
+def check_command(folder: Path) -> str:
+    """The command that checks the pack in this folder, from where we stand."""
+    where = "" if folder.parent in PACKS else f" --scenarios {shlex.quote(str(folder.parent))}"
+    return f"bench check {folder.name}{where}"

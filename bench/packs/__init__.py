@@ -14,8 +14,8 @@
 
 A pack of many tasks defines `instances(folder) -> Sequence[str]` and `scenario(folder, instance)`.
 What differs by variant or by instance lies one folder deeper: `documents/<variant>/`, `documents/<instance>/` or
-`documents/<variant>/<instance>/`, and likewise below `reference/`. A pack may also make any of it in code and lay down no files:
-see `PackFolder.scenario`.
+`documents/<variant>/<instance>/`, and likewise below `reference/`. A pack may also make any of it in code, without files: see
+`PackFolder.scenario`.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def code_of(folder: Path, scenario: Scenario) -> Code:
     """Part the pack's files in those that are asked and those that only grade."""
     homes: dict[Path, set[str]] = {}
     for function in (scenario.grade, scenario.baseline):
-        if home := _home(function):
+        if home := home_of(function):
             homes.setdefault(home, set()).add(getattr(plain(function), "__name__", ""))
 
     root = folder.resolve()
@@ -53,10 +53,11 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function that a partial or a decorator stands around."""
     while isinstance(function, functools.partial):
         function = function.func
-    return inspect.unwrap(function)
+    inner: Callable[..., Any] = inspect.unwrap(function)
+    return inner
 
 
-def _home(function: Callable[..., Any]) -> Path | None:
+def home_of(function: Callable[..., Any]) -> Path | None:
     """The file that defines a function; None for what is written in no Python."""
     inner = plain(function)
     try:

@@ -66,10 +66,9 @@ class Pack:
             raise PackError(f"{self.entry}: {what} must return a bench.scenario.Scenario")
         name = self.path.name if variant == self.variants[0] else f"{self.path.name}:{variant}"
         loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
-        refuse(loaded)
+        self._call("an output type", refuse, loaded)
         code = code_of(self.path, loaded)
-        digests = {"asked": asked(loaded, self.path, code), "graded_by": graded_by(loaded, self.path, code)}
-        return dataclasses.replace(loaded, **digests)
+        return dataclasses.replace(loaded, asked=asked(loaded, self.path, code), graded_by=graded_by(loaded, self.path, code))
 
     def _folder(self, variant: str, instance: str = "", instances: tuple[str, ...] = ()) -> PackFolder:
         return PackFolder(self.path, variant, instance, frozenset({*self.variants, *instances} - {variant, instance, ""}))
@@ -143,7 +142,7 @@ def _open(folder: Path) -> Pack:
     module = _load_module(folder)
     variants = getattr(module, "VARIANTS", DEFAULT_VARIANTS)
     if isinstance(variants, str) or not isinstance(variants, tuple | list):
-        raise PackError(f"{folder / 'scenario.py'}: VARIANTS is {variants!r}; write a tuple of names, as in (\"paper\",)")
+        raise PackError(f'{folder / "scenario.py"}: VARIANTS is {variants!r}; write a tuple of names, as in ("paper",)')
     refuse_names(variants, "variant", str(folder / "scenario.py"), digit_first=True)
     return Pack(folder, module, tuple(variants))
 

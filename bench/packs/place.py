@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from pathlib import Path
 
@@ -24,5 +25,6 @@ def place_of(error: BaseException, folder: Path) -> str:
 
 def one_line(error: BaseException) -> str:
     """`KeyError: 'apples'`, on one line and cut where it is long."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_pack_\w{12}\.?", "", str(error))
+    text = " ".join(f"{type(error).__name__}: {words}".split()).rstrip(":")
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -20,45 +20,62 @@ def refuse(scenario: Scenario) -> None:
     """Raise PackError for the first thing that makes a pack unusable."""
     task = scenario.task
     where = f"scenario '{scenario.name}'" + (f", instance '{scenario.instance}'" if scenario.instance else "")
+    _refuse_names(task, where)
     for subtask in task.subtasks:
-        _refuse_subtask(subtask, where)
+        _refuse_output(subtask, where)
+        _refuse_functions(subtask, f"{where}: subtask '{subtask.name}'")
+    refuse_reads(task, where)
+    for subtask in task.subtasks:
+        refuse_prompt(subtask, task, where)
+    _refuse_answer_names(task, where)
+    _refuse_function(scenario.grade, f"{where}: grade", 2)
+    _refuse_function(scenario.baseline, f"{where}: baseline", 1)
+    if not all(isinstance(secret, str) and secret.strip() for secret in scenario.secrets):
+        raise PackError(f"{where}: a secret must be a text that is not empty; take out what is none")
+    _refuse_outputs(scenario.reference, task, f"{where}: the reference answer")
+    if lacking := [subtask.name for subtask in task.subtasks if subtask.name not in scenario.reference]:
+        raise PackError(f"{where}: the reference answer must hold an output for each subtask, and has none for '{lacking[0]}'")
+    for wrong in scenario.wrong:
+        _refuse_outputs(wrong.outputs, task, f"{where}: the wrong answer '{wrong.name}'")
+
+
+def _refuse_names(task: Task, where: str) -> None:
+    """Refuse what is no document or no subtask, and what a subtask's fields cannot hold."""
+    for name, text in task.documents.items():
+        if not (isinstance(name, str) and isinstance(text, str)):
+            raise PackError(f"{where}: the document {name!r} must be a text under a name")
+    for subtask in task.subtasks:
+        if not isinstance(subtask, Subtask):
+            raise PackError(f"{where}: {subtask!r} stands among the subtasks; it must be a bench.scenario.Subtask")
+        _refuse_texts(subtask, f"{where}: subtask '{subtask.name}'")
     names = [subtask.name for subtask in task.subtasks]
     refuse_names(names, "subtask", where)
     for name in names:
         if name in task.documents:
             raise PackError(f"{where}: the name '{name}' stands twice among its subtasks and documents; rename one")
-    refuse_reads(task, where)
-    for subtask in task.subtasks:
-        refuse_prompt(subtask, task, where)
-    _refuse_answer_names(task, where)
-    for role, function, count in (("grade", scenario.grade, 2), ("baseline", scenario.baseline, 1)):
-        _refuse_function(function, f"{where}: {role}", count)
-    if not all(isinstance(secret, str) and secret.strip() for secret in scenario.secrets):
-        raise PackError(f"{where}: a secret must be a text that is not empty; take out what is none")
-    _refuse_outputs(scenario.reference, task, f"{where}: the reference answer")
-    if set(scenario.reference) != set(names):
-        raise PackError(f"{where}: the reference answer must hold an output for each of {', '.join(names)}")
-    for wrong in scenario.wrong:
-        _refuse_outputs(wrong.outputs, task, f"{where}: the wrong answer '{wrong.name}'")
 
 
-def _refuse_subtask(subtask: Any, where: str) -> None:
-    """Refuse what is of a wrong type: nothing else could be said of it."""
-    if not isinstance(subtask, Subtask):
-        raise PackError(f"{where}: {subtask!r} stands among the subtasks; it must be a bench.scenario.Subtask")
-    at = f"{where}: subtask '{subtask.name}'"
-    if isinstance(subtask.reads, str):
-        raise PackError(f'{at}: reads is a text; write reads=("{subtask.reads}",), with a comma')
-    if not isinstance(subtask.reads, tuple) or not all(isinstance(name, str) for name in subtask.reads):
+def _refuse_texts(subtask: Subtask, at: str) -> None:
+    reads: Any = subtask.reads
+    if isinstance(reads, str):
+        raise PackError(f'{at}: reads is a text; write reads=("{reads}",), with a comma')
+    if not isinstance(reads, tuple) or not all(isinstance(name, str) for name in reads):
         raise PackError(f'{at}: reads must be a tuple of names, as in reads=("notes.txt",)')
     if not isinstance(subtask.instructions, str) or not subtask.instructions.strip():
         raise PackError(f"{at}: its instructions are empty; write what is asked")
-    if not (isinstance(subtask.output, type) and issubclass(subtask.output, Output)):
-        raise PackError(f"{at}: output must be a class derived from bench.scenario.Output")
-    if not any(field.is_required() for field in subtask.output.model_fields.values()):
+
+
+def _refuse_output(subtask: Subtask, where: str) -> None:
+    output: Any = subtask.output
+    if not (isinstance(output, type) and issubclass(output, Output)):
+        raise PackError(f"{where}: subtask '{subtask.name}': output must be a class derived from bench.scenario.Output")
+    if not any(field.is_required() for field in output.model_fields.values()):
         said = f"the output of '{subtask.name}' has no required field"
         raise PackError(f"{where}: {said}, so that no missing field could ever be noticed; require one")
-    _refuse_schema(subtask, at)
+    _refuse_schema(subtask, f"{where}: subtask '{subtask.name}'")
+
+
+def _refuse_functions(subtask: Subtask, at: str) -> None:
     if not isinstance(subtask.checks, tuple):
         raise PackError(f"{at}: checks must be a tuple of functions, as in checks=(my_check,)")
     for check in subtask.checks:

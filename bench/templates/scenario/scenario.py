@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 from pydantic import Field
 
 from bench.packs import PackFolder
-from bench.scenario import Answer, Context, Grade, Json, Output, Scenario, Subtask
+from bench.scenario import Context, Output, Scenario, Subtask
 
-VARIANTS = ("paper",)
+from .baseline import baseline
+from .grader import grade
+
 CONFIDENCE = 0.6
 
 
@@ -33,43 +30,52 @@ class Decision(Output):
 
 
 def each_volume_exists(output: Readings, context: Context) -> str | None:
-    """Verifiers are code: they see all documents and never the truth."""
-    unknown = [one.volume for one in output.readings if one.volume not in context.documents["volumes.txt"]]
+    """A check is code: it sees all documents and never the truth. It returns None, or one line that a model may be shown."""
+    unknown = [reading.volume for reading in output.readings if reading.volume not in context.documents["volumes.txt"]]
     return f"volumes.txt has no volume '{unknown[0]}'" if unknown else None
 
 
 def volume_was_read(output: Decision, context: Context) -> str | None:
-    known = [one.volume for one in context.outputs["measure"].readings]
+    """`context.outputs` holds what the subtask reads."""
+    known = [reading.volume for reading in context.outputs["measure"].readings]
     return None if output.volume in known else f"'{output.volume}' is not among the readings: {', '.join(known)}"
 
 
 def unsure(output: Decision) -> str | None:
-    """Runtime-structured architectures ask again for what is too weak."""
     return f"confidence is below {CONFIDENCE}" if output.confidence < CONFIDENCE else None
 
 
-def grade(answer: Answer, truth: Path) -> Grade:
-    """The only code that reads the truth."""
-    right: Mapping[str, Any] = json.loads((truth / "truth.json").read_text(encoding="utf-8"))
-    decision = answer["decide"]
-    parts = {"volume": float(decision.volume == right["volume"]), "days_left": float(decision.days_left == right["days_left"])}
-    correct = all(parts.values())
-    return Grade(
-        correct, sum(parts.values()) / len(parts), parts, "" if correct else f"not {right['volume']} in {right['days_left']}"
-    )
-
-
-def baseline(documents: Mapping[str, str]) -> Mapping[str, Json]:
-    """What keyword rules make of it: the volume with the least space. It must not be right."""
-    rows = [line.split() for line in documents["volumes.txt"].splitlines()[1:]]
-    readings = [{"volume": row[0], "free_gb": float(row[1]) - float(row[2]), "growth_gb_per_day": 0.0} for row in rows]
-    least = min(rows, key=lambda row: float(row[1]) - float(row[2]))
-    return {"measure": {"readings": readings}, "decide": {"volume": least[0], "days_left": 1, "confidence": 1.0}}
+# Several variants, such as a short and a long form of the task: VARIANTS = ("paper", "long"), the default first. What differs
+# lies in documents/long/ and reference/long/; `folder.variant` says which one is loaded.
+#
+# Many tasks of this kind: `def instances(folder): return ("monday", "tuesday")` and `def scenario(folder, instance)`. What
+# differs lies in documents/monday/ and reference/monday/, or is made here: folder.scenario(..., documents=, reference=, ...).
 
 
 def scenario(folder: PackFolder) -> Scenario:
     subtasks = (
-        Subtask("measure", folder.prompt("measure"), ("volumes.txt",), Readings, checks=(each_volume_exists,)),
-        Subtask("decide", folder.prompt("decide"), ("measure",), Decision, checks=(volume_was_read,), sufficient=unsure),
+        Subtask(
+            name="measure",
+            instructions=folder.prompt("measure"),
+            reads=("volumes.txt",),
+            output=Readings,
+            checks=(each_volume_exists,),
+            # The architecture `static` verifies only at checkpoints and at the end. Without this one it would find a fault in
+            # this reply after the last subtask, and run both again.
+            checkpoint=True,
+        ),
+        Subtask(
+            name="decide",
+            instructions=folder.prompt("decide"),
+            reads=("measure",),
+            output=Decision,
+            checks=(volume_was_read,),
+            # `runtime_structured` asks again where this says why a valid output is too weak. It also knows
+            # skip=   (outputs) -> the output to commit without a model, or None where one is needed
+            # finds=  (output) -> bench.scenario.Finding against an earlier subtask, which is then asked again, or None
+            sufficient=unsure,
+        ),
     )
+    # secrets: texts that would give the answer away. `bench check` looks for them in every document and prompt.
+    # answer=("decide",) would grade that output alone and make the other one scratch.
     return folder.scenario(subtasks, grade=grade, baseline=baseline, secrets=("archive is full",))

@@ -1,0 +1,230 @@
+"""What makes a pack sound. Each check takes one scenario and says all that is wrong with it, a line each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench.architectures.registry import ARCHITECTURES
+from bench.cli.hooks import HookFailed, Hooks
+from bench.experiment.config import Config, SimulatedEntry
+from bench.experiment.matrix import build_matrix
+from bench.experiment.record import TrialRecord
+from bench.experiment.trial import Graders, run_trial
+from bench.packs.code import code_of, home_of
+from bench.runtime.caller import unbounded
+from bench.runtime.effects import EFFECTS, Target, dump
+from bench.runtime.events import Called
+from bench.runtime.reply import parts_of
+from bench.runtime.verification import Rejected, judge, validate
+from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
+from bench.seeding import draw_for
+
+STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
+"""Effects on a reply that every verifier must catch, whatever the pack."""
+
+DRAWS = 20
+SHORTEST_LEAK = 16
+"""Characters. Shorter texts of a reference answer, such as a service's name, may well stand in a prompt."""
+
+
+@dataclass(frozen=True)
+class Soundness:
+    """What one check says of one scenario: problems, one line each, and a word on what was measured."""
+
+    problems: tuple[str, ...] = ()
+    detail: str = ""
+
+
+def reference_is_accepted(hooks: Hooks) -> Soundness:
+    return Soundness(tuple(_objections(hooks, _outputs(hooks.scenario, {}), objections_count=True)))
+
+
+def _outputs(scenario: Scenario, wrong: Mapping[str, Json]) -> dict[str, Output]:
+    """The reference with some outputs exchanged, as types."""
+    values = {**scenario.reference, **wrong}
+    return {subtask.name: subtask.output.model_validate(values[subtask.name]) for subtask in scenario.task.subtasks}
+
+
+def _objections(hooks: Hooks, outputs: dict[str, Output], *, objections_count: bool) -> Iterator[str]:
+    """Ask every check and signal of every subtask. Where objections do not count, only functions that fail are told."""
+    for subtask in hooks.scenario.task.subtasks:
+        output = outputs[subtask.name]
+        asked: tuple[tuple[str, Callable[..., Any], tuple[object, ...]], ...] = (
+            (subtask.name, hooks.objection, (subtask, outputs)),
+            (f"{subtask.name}: too weak", hooks.weakness, (subtask, output)),
+            ("", hooks.skipped, (subtask, outputs)),
+            (f"{subtask.name} finds it wrong", hooks.finding, (subtask, output)),
+        )
+        for said, ask, values in asked:
+            try:
+                objection = ask(*values)
+            except HookFailed as failure:
+                yield str(failure)
+            else:
+                if objections_count and said and objection is not None:
+                    yield f"{said}: {objection}"
+
+
+def reference_is_right(hooks: Hooks) -> Soundness:
+    try:
+        grade = hooks.grade(hooks.scenario.reference)
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    return Soundness(() if grade.correct else (grade.note or "it is not",))
+
+
+def wrong_are_wrong(hooks: Hooks) -> Soundness:
+    scenario = hooks.scenario
+    if not scenario.wrong:
+        return Soundness(("there is none in reference/wrong; a grader is only known to be careful by what it refuses",))
+    problems: dict[str, list[str]] = {}
+    for wrong in scenario.wrong:
+        for problem in _problems_of(hooks, wrong):
+            problems.setdefault(problem, []).append(f"'{wrong.name}'")
+    lines = tuple(f"{', '.join(names)} {problem}" for problem, names in problems.items())
+    return Soundness(lines, f"{len(scenario.wrong)} of them")
+
+
+def _problems_of(hooks: Hooks, wrong: WrongAnswer) -> Iterator[str]:
+    for failure in _objections(hooks, _outputs(hooks.scenario, wrong.outputs), objections_count=False):
+        yield f"cannot be verified: {failure}"
+    try:
+        if hooks.grade({**hooks.scenario.reference, **wrong.outputs}).correct:
+            yield f"is graded correct, though {wrong.why}"
+    except HookFailed as failure:
+        yield f"cannot be graded: {failure}"
+
+
+def faults_are_caught(hooks: Hooks) -> Soundness:
+    return Soundness(tuple(problem for subtask in hooks.scenario.task.subtasks for problem in _uncaught(hooks, subtask)))
+
+
+def _uncaught(hooks: Hooks, subtask: Subtask) -> Iterator[str]:
+    try:
+        for effect in STRUCTURAL:
+            for number in range(DRAWS):
+                if hooks.call(f"a check of '{subtask.name}'", _slips_through, hooks.scenario, subtask, effect, number):
+                    yield f"{effect} in the reply to '{subtask.name}' passed as a valid output"
+                    break
+    except HookFailed as failure:
+        yield str(failure)
+
+
+def _slips_through(scenario: Scenario, subtask: Subtask, effect: str, number: int) -> bool:
+    strike, value = EFFECTS[effect].strike, scenario.reference[subtask.name]
+    draw = draw_for("check", scenario.name, subtask.name, effect, number)
+    text = strike(Target(dump(value), value, subtask.output), draw) if strike else None
+    if text is None:
+        return True
+    values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
+    return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
+
+
+def nothing_leaks(hooks: Hooks) -> Soundness:
+    return Soundness(tuple(dict.fromkeys(_leaks(hooks.scenario))))
+
+
+def _leaks(scenario: Scenario) -> Iterator[str]:
+    prompts = {f"the prompt of '{subtask.name}'": subtask.instructions for subtask in scenario.task.subtasks}
+    documents = {f"the document '{name}'": text for name, text in scenario.task.documents.items()}
+    for secret in scenario.secrets:
+        for where, text in {**prompts, **documents}.items():
+            if secret.lower() in text.lower():
+                yield f"{where} says '{secret}'"
+    for leaf in _texts_in(list(scenario.reference.values())):
+        for where, text in prompts.items():
+            if len(leaf) >= SHORTEST_LEAK and leaf.lower() in text.lower():
+                yield f"{where} says '{leaf}', which stands in the reference answer"
+
+
+def _texts_in(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(item)
+
+
+def baseline_fails(hooks: Hooks) -> Soundness:
+    try:
+        answer = hooks.baseline()
+        lacking = [name for name in hooks.scenario.task.answer_names if name not in answer]
+        if lacking:
+            return Soundness((f"the baseline's answer has no output for '{lacking[0]}'",))
+        for name in hooks.scenario.task.answer_names:
+            verdict = hooks.call("an output type", validate, hooks.scenario.task.subtask(name), answer[name])
+            if isinstance(verdict, Rejected):
+                return Soundness((f"the baseline's answer does not fit the schema of '{name}': {verdict.detail}",))
+        grade = hooks.grade(answer)
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    if grade.correct:
+        return Soundness(("the baseline is graded correct: the pack is too easy to tell anything",))
+    return Soundness(detail=f"they score {grade.score:.2f}")
+
+
+def every_architecture_solves_it(hooks: Hooks) -> Soundness:
+    try:
+        records = hooks.call("an architecture", lambda: asyncio.run(_with_reference(hooks.scenario)))
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    failures: dict[str, list[str]] = {}
+    for record in records:
+        if said := _failure(record):
+            failures.setdefault(said, []).append(record.architecture)
+    return Soundness(tuple(f"{', '.join(architectures)}: {said}" for said, architectures in failures.items()))
+
+
+def _failure(record: TrialRecord) -> str | None:
+    if record.outcome != "solved":
+        return f"{record.outcome} {record.reason}".rstrip()
+    if any(isinstance(event, Called) and event.cause != "first" for event in record.events):
+        return "asked again: a check, `sufficient` or `finds` objects to the reference"
+    return None
+
+
+async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
+    config = Config(
+        name="check",
+        scenarios=(scenario.name,),
+        architectures=tuple(ARCHITECTURES),
+        models=("reference",),
+        repetitions=1,
+        seed=0,
+        model={"reference": SimulatedEntry(kind="simulated", wrapping=False)},
+    )
+    # The scenario is brought along, lest the matrix load another instance of the pack.
+    matrix = build_matrix(config, (), code_digest="", scenarios={scenario.name: scenario})
+    graders = Graders()
+    return [(await run_trial(spec, matrix, unbounded, graders)).record for spec in matrix.specs]
+
+
+CHECKS: dict[str, Callable[[Hooks], Soundness]] = {
+    "the reference answer passes every schema and check": reference_is_accepted,
+    "the reference answer is graded correct": reference_is_right,
+    "every wrong answer is graded wrong": wrong_are_wrong,
+    f"{', '.join(STRUCTURAL)}: each is caught in every subtask's reply": faults_are_caught,
+    "no prompt gives the answer away": nothing_leaks,
+    "keyword rules alone do not solve it": baseline_fails,
+    "with a model that knows the reference, every architecture solves it, without a retry": every_architecture_solves_it,
+}
+"""What must hold -> what finds out whether it does."""
+
+
+def notes_on(hooks: Hooks) -> Iterator[str]:
+    """What an author should know, though nothing is wrong with it."""
+    task = hooks.scenario.task
+    if len(task.subtasks) > 1 and len(task.stages) == 1:
+        yield (
+            "no subtask but the last is a checkpoint: `static` verifies once, at the end, and runs all of it again; "
+            "set checkpoint=True on a subtask where it should verify"
+        )
+    grader = home_of(hooks.scenario.grade)
+    if grader and grader in code_of(hooks.folder, hooks.scenario).asked:
+        yield (
+            f"the grader stands in {grader.name}, which is part of what is asked: an edit of it makes recorded runs worthless; "
+            "keep it in grader.py, and import nothing else from there"
+        )
