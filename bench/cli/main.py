@@ -31,6 +31,7 @@ from bench.packs import find_packs, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
 from bench.runtime.effects import EFFECTS
 from bench.signals import Stop, exit_code
+from bench.studies.registry import require_known
 
 app = typer.Typer(
     help="Measures what a failure costs an LLM-agent architecture.",
@@ -98,6 +99,7 @@ def run(
     """Run what is missing of an experiment, and say where the results are."""
     models, recorded = chosen_models(model or ())
     settings = load_config(config, {"models": models, "scenarios": scenario, "repetitions": repetitions}, recorded)
+    require_known(settings.study)
     settings = asked_in(settings, asked or ())
     matrix = build_matrix(settings, scenarios, code_digest())
     if dry_run:

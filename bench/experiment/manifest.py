@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bench.architectures.registry import extras_of
@@ -9,13 +10,14 @@ from bench.experiment.matrix import Matrix
 from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
 from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
-from bench.studies.mutants import mutants_of
 from bench.tokens import TOKENIZER, count_tokens
 
 
-def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
-    """The manifest of a run that begins now. It holds no key, no path and no host name of this machine."""
-    asks_for_mutants = matrix.config.experiment == "validators"
+def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The manifest of a run that begins now. It holds no key, no path and no host name of this machine.
+
+    `extra`: what else it must hold, for a study's sake.
+    """
     return {
         "format": FORMAT,
         "name": name,
@@ -28,7 +30,7 @@ def manifest_of(matrix: Matrix, name: str) -> dict[str, Any]:
         "code": code_version(),
         "packages": {**package_versions(), **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures)))},
         "machine": machine(),
-        **({"mutants": mutants_of(matrix.scenarios.values(), matrix.config.seed)} if asks_for_mutants else {}),
+        **(extra or {}),
     }
 
 

@@ -55,7 +55,7 @@ def page_of(run: Run, tables: Sequence[Table], pictures: Sequence[Picture]) -> P
 
 CONTENTS = (
     ("verdicts", "Verdicts", ("claims",)),
-    ("experiment", "The experiment", ("experiment",)),
+    ("study", "The study", ("study",)),
     ("comparison", "Every measure, and the paper's", ("comparison",)),
     ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
     ("models", "Models compared", ("models",)),

@@ -19,10 +19,10 @@ from bench.render.table import Cell, Estimate, Number, Rate, Table
 from bench.report.claims_table import claims_table
 from bench.report.comparison import comparison
 from bench.report.denominators import denominators_of, ranking_warnings, reruns
-from bench.report.experiments import experiment_tables
 from bench.report.model_tables import models, spent_by_solved
 from bench.report.noise_table import noise_floor
 from bench.report.systems_table import systems
+from bench.studies.registry import study_tables
 
 ARM = ("Scenario", "Model", "Fault plan", "Architecture")
 
@@ -43,7 +43,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         injection(run, arms),
         natural_failures(run, published),
         usage(run),
-        *experiment_tables(run),
+        *study_tables(run),
     ]
     return [claims_table(run, judgements), *map(with_limits, tables)]
 

@@ -1,19 +1,138 @@
-"""The figure and the tables of `bench.analysis.experiments.break_even`."""
+"""Break-even: what a solved task costs at each failure rate, and from which rate on one architecture overtakes another."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.experiments.break_even import BreakEven, Overtaking, Point, break_even
 from bench.analysis.frames import Run
+from bench.analysis.measures import SPENT, Measure
+from bench.analysis.per_solved import PerSolved, per_solved
+from bench.analysis.statistics import Share, share_of
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug
+from bench.render.marks import plain_log, signs_of
 from bench.render.table import Cell, Number, Rate, Spent, Table
-from bench.report.experiments.by_model import by_model
-from bench.report.experiments.looks import plain_log, signs_of
+from bench.studies.by_model import by_model
+from bench.studies.crossing import Crossing, Trials, crossing, crossing_of
+from bench.studies.plans import failure_rates
+from bench.studies.priced_forms import Form, priced_forms
+
+GRID = 501
+"""Rates at which closed forms are compared."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """`expected`: by the closed form; None where there is none."""
+
+    rate: float
+    solved: Share
+    spent: PerSolved
+    expected: float | None
+
+
+@dataclass(frozen=True)
+class Overtaking:
+    """`second` is dearer than `first` at the lowest rate. `expected` is where the closed forms cross, None without them."""
+
+    first: str
+    second: str
+    found: Crossing
+    expected: float | None
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """One measure in one scenario with one model: a curve for each architecture, and where they cross."""
+
+    scenario: str
+    model: str
+    measure: Measure
+    curves: Mapping[str, tuple[Point, ...]]
+    overtakings: tuple[Overtaking, ...]
+
+
+def break_even(run: Run) -> list[BreakEven]:
+    """By scenario, model and measure; a measure that is unknown, as cost is without prices, is left out.
+
+    Raises ResultsError where the run has not at least two failure rates.
+    """
+    rates = failure_rates(run)
+    found = []
+    for (scenario, model), trials in run.trials.groupby(["scenario", "model"], sort=False):
+        calls = run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)]
+        for measure in SPENT:
+            if trials[measure.column].notna().all():
+                names = [name for name in run.names("architecture") if name in set(trials["architecture"])]
+                forms = priced_forms(run, str(scenario), calls, measure)
+                curves = {name: _curve(_of(trials, name), rates, measure.column, forms.get(name)) for name in names}
+                overtakings = _overtakings(trials, names, rates, measure.column, forms)
+                found.append(BreakEven(str(scenario), str(model), measure, curves, overtakings))
+    return found
+
+
+def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
+    return frame[frame["architecture"] == architecture]
+
+
+def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: Form | None) -> tuple[Point, ...]:
+    points = []
+    for plan, rate in rates.items():
+        own = trials[trials["fault"] == plan]
+        spent = per_solved(own, column)
+        points.append(Point(rate, share_of(spent.solved, spent.trials), spent, form(rate).per_solved if form else None))
+    return tuple(points)
+
+
+def _overtakings(
+    trials: pd.DataFrame, names: Sequence[str], rates: Mapping[str, float], column: str, forms: Mapping[str, Form]
+) -> tuple[Overtaking, ...]:
+    found = []
+    for pair in combinations(names, 2):
+        both = _complete(trials, pair, rates)
+        if both["repetition"].nunique() > 1:
+            grids = {name: _grid(_of(both, name), rates, column) for name in pair}
+            first, second = sorted(pair, key=lambda name: _dearness(grids[name]))
+            expected = _expected(forms[first], forms[second], max(rates.values())) if {*pair} <= forms.keys() else None
+            result = crossing(list(rates.values()), grids[first], grids[second])
+            found.append(Overtaking(first, second, result, expected))
+    return tuple(found)
+
+
+def _complete(trials: pd.DataFrame, pair: Sequence[str], rates: Mapping[str, float]) -> pd.DataFrame:
+    """The trials of both at these rates, of the repetitions of which none is missing."""
+    both = trials[trials["architecture"].isin(pair) & trials["fault"].isin(list(rates))]
+    counts = both.groupby("repetition")["trial"].transform("size")
+    return both[counts == len(pair) * len(rates)]
+
+
+def _grid(trials: pd.DataFrame, rates: Mapping[str, float], column: str) -> Trials:
+    spent = trials.pivot_table(index="repetition", columns="fault", values=column, sort=True)[list(rates)]
+    solved = trials.assign(solved=trials["outcome"].eq("solved")).pivot(index="repetition", columns="fault", values="solved")
+    return Trials(spent.to_numpy(float), solved[list(rates)].to_numpy(float))
+
+
+def _dearness(trials: Trials) -> tuple[float, float]:
+    """How dear it is at the lowest rate; of two that are equal there, the one that is cheaper in the end counts as dearer, so
+    that it is the one to overtake."""
+    worth = trials.worth()
+    return -float(worth[0]), float(worth[-1])
+
+
+def _expected(first: Form, second: Form, highest: float) -> float:
+    rates = np.linspace(0.0, highest, GRID).tolist()
+    worths = [np.array([1 / form(rate).per_solved for rate in rates]) for form in (first, second)]
+    return crossing_of(rates, *worths)
+
+
+# What a report shows of it
 
 NOTES = (
     "spent per solved task: all that the trials spent by those solved, with Fieller's 95% interval over the trials; it has no "
@@ -45,7 +164,7 @@ def _curves(run: Run, found: Sequence[BreakEven]) -> Iterator[Table]:
         ]
         title = one.measure.title
         yield Table(
-            name=slug("experiment", "break_even", one.scenario, one.model, one.measure.column),
+            name=slug("study", "break_even", one.scenario, one.model, one.measure.column),
             title=f"Break-even: {title} per solved task, {one.scenario}, {model_label(run, one.model)}",
             columns=("Architecture", "Failure rate", "Solved", f"{title} per solved", "Closed form"),
             rows=tuple(rows),
@@ -65,7 +184,7 @@ def _crossings(run: Run, found: Sequence[BreakEven]) -> Table:
         for pair in one.overtakings
     ]
     return Table(
-        name="experiment-break_even-crossings",
+        name="study-break_even-crossings",
         title="Break-even: the failure rate from which on the second is cheaper per solved task",
         columns=(
             *("Scenario", "Model", "Measure", "First", "Second", "From rate", "Low", "High"),
@@ -104,7 +223,7 @@ def _figure(run: Run, model: str, found: Sequence[BreakEven]) -> Picture:
     signs = signs_of(run.names("architecture"))
     for one, ax in zip(found, axes, strict=True):
         for place, (name, points) in enumerate(one.curves.items()):
-            _curve(ax, points, *signs[name], shift=0.004 * (place - (len(one.curves) - 1) / 2))
+            _draw_curve(ax, points, *signs[name], shift=0.004 * (place - (len(one.curves) - 1) / 2))
         _marks(ax, one.overtakings)
         panel_title(ax, one.scenario, f"N = {_trials(one)} a point".replace(" ", "\N{NO-BREAK SPACE}"))
         plain_log(ax)
@@ -117,10 +236,10 @@ def _figure(run: Run, model: str, found: Sequence[BreakEven]) -> Picture:
         "Points are measured, with 95% intervals (open above where too few were solved); dashed lines are the closed forms; "
         "grey bands are the 95% intervals of the rates at which one architecture overtakes another."
     )
-    return finish(figure, slug("experiment", "break_even", model), title, f"{title}. {said}")
+    return finish(figure, slug("study", "break_even", model), title, f"{title}. {said}")
 
 
-def _curve(ax: Axes, points: Sequence[Point], marker: str, colour: str, shift: float) -> None:
+def _draw_curve(ax: Axes, points: Sequence[Point], marker: str, colour: str, shift: float) -> None:
     for point in points:
         spent = point.spent
         if spent.value is not None:

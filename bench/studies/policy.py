@@ -1,18 +1,96 @@
-"""The figure and the table of `bench.analysis.experiments.policy`."""
+"""Policy on the same failure: what each policy of recovery would pay for the very failure that a trial had (`forks`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from bench.analysis.experiments.policy import POLICIES, Failures, policies
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Ratio
+from bench.analysis.statistics import Mean, Ratio, mean_of, ratio_of_means
+from bench.errors import ResultsError
+from bench.experiment.record import TrialRecord
+from bench.experiment.store import latest, read_trials
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Cell, Estimate, Table
-from bench.report.experiments.by_model import by_model
+from bench.studies.by_model import by_model
+from bench.studies.forks import POLICIES, Fork, fork_of
+
+
+@dataclass(frozen=True)
+class PolicyPrice:
+    """One policy on all failures of an arm: its mean price, and the ratio of that to the least's. `each`: the single prices."""
+
+    policy: str
+    mean: Mean
+    to_least: Ratio
+    each: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The first failures of one architecture's trials, over all fault plans. `paid`: what the trials then went on to pay."""
+
+    scenario: str
+    model: str
+    architecture: str
+    trials: int
+    standing: Mean
+    priced: tuple[PolicyPrice, ...]
+    paid: Mean
+
+
+def policies(run: Run) -> list[Failures]:
+    """By scenario, model and architecture, in the config's order; trials that ended in an error are left out.
+
+    Raises ResultsError where the run's events cannot be read, or where nothing was ever rejected.
+    """
+    grouped: dict[tuple[str, str, str], list[Fork]] = {}
+    for record in _records(run):
+        fork = fork_of(record.events) if record.outcome != "error" else None
+        if fork:
+            grouped.setdefault((record.scenario, record.model, record.architecture), []).append(fork)
+    if not grouped:
+        raise ResultsError("needs trials in which something was rejected")
+    return [
+        _failures(scenario, model, architecture, _trials_in(run, scenario, model, architecture), forks)
+        for scenario in run.names("scenario")
+        for model in run.names("model")
+        for architecture in run.names("architecture")
+        if (forks := grouped.get((scenario, model, architecture)))
+    ]
+
+
+def _records(run: Run) -> Iterable[TrialRecord]:
+    for part in run.parts or (run,):
+        if part.folder is None:
+            raise ResultsError("needs the events of its trials, which are read from the run's folder")
+        yield from latest(read_trials(part.folder))
+
+
+def _trials_in(run: Run, scenario: str, model: str, architecture: str) -> int:
+    trials = run.trials
+    own = (trials["scenario"] == scenario) & (trials["model"] == model) & (trials["architecture"] == architecture)
+    return int((own & (trials["outcome"] != "error")).sum())
+
+
+def _failures(scenario: str, model: str, architecture: str, trials: int, forks: Sequence[Fork]) -> Failures:
+    least = {place: fork.prices["least"] for place, fork in enumerate(forks)}
+    priced = []
+    for policy in POLICIES:
+        each = {place: fork.prices[policy] for place, fork in enumerate(forks)}
+        priced.append(PolicyPrice(policy, mean_of(each.values()), ratio_of_means(each, least), tuple(each.values())))
+    return Failures(
+        *(scenario, model, architecture, trials),
+        standing=mean_of(fork.standing for fork in forks),
+        priced=tuple(priced),
+        paid=mean_of(fork.paid for fork in forks),
+    )
+
+
+# What a report shows of it
 
 NOTES = (
     "each trial is forked where its verifier first rejected something; all policies are priced on that very failure, in tokens "
@@ -33,7 +111,7 @@ def tables(run: Run) -> Iterator[Table]:
             price = Estimate(priced.mean)
             rows.append((*place, priced.policy, price, _ratio(priced.to_least), Estimate(one.standing, 1), Estimate(one.paid)))
     yield Table(
-        name="experiment-policy",
+        name="study-policy",
         title="Policies priced on the same failures, tokens",
         columns=(
             *("Scenario", "Model", "Architecture", "Trials with a failure", "Policy", "Price", "By the least"),
@@ -72,7 +150,7 @@ def _figure(run: Run, model: str, found: Sequence[Failures]) -> Picture:
         ax.grid(axis="x", color=PALE, lw=0.6)
     title = f"What each policy would pay on the same failure, {model_label(run, model)}"
     said = "Circles are single failures, squares their mean with its 95% interval."
-    return finish(figure, slug("experiment", "policy", model), title, f"{title}. {said}")
+    return finish(figure, slug("study", "policy", model), title, f"{title}. {said}")
 
 
 def _prices(ax: Axes, one: Failures) -> None:
