@@ -41,7 +41,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class FaultPlan:
-    """A named set of faults; the plan without any is the fault-free twin."""
+    """A named set of faults; the plan without any is the control."""
 
     name: str
     faults: tuple[Fault, ...] = ()

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from bench.analysis.arms import instances_of, share_in
 from bench.analysis.frames import Run
-from bench.analysis.measures import SPENT, Measure
-from bench.analysis.per_solved import PerSolved, per_solved
-from bench.analysis.statistics import Share, share_of
+from bench.analysis.measures import SPENT, Measure, PerSolved, per_solved
+from bench.analysis.statistics import Share
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import plain_log, signs_of
@@ -87,7 +87,9 @@ def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: 
     for plan, rate in rates.items():
         own = trials[trials["fault"] == plan]
         spent = per_solved(own, column)
-        points.append(Point(rate, share_of(spent.solved, spent.trials), spent, form(rate).per_solved if form else None))
+        graded = own[own["outcome"] != "ungraded"]
+        solved = share_in(graded, graded["outcome"].eq("solved"))
+        points.append(Point(rate, solved, spent, form(rate).per_solved if form else None))
     return tuple(points)
 
 
@@ -97,8 +99,8 @@ def _overtakings(
     found = []
     for pair in combinations(names, 2):
         both = _complete(trials, pair, rates)
-        if both["repetition"].nunique() > 1:
-            grids = {name: _grid(_of(both, name), rates, column) for name in pair}
+        grids = {name: _grid(_of(both, name), rates, column) for name in pair}
+        if len(grids[pair[0]].spent) > 1:
             first, second = sorted(pair, key=lambda name: _dearness(grids[name]))
             expected = _expected(forms[first], forms[second], max(rates.values())) if {*pair} <= forms.keys() else None
             result = crossing(list(rates.values()), grids[first], grids[second])
@@ -107,16 +109,22 @@ def _overtakings(
 
 
 def _complete(trials: pd.DataFrame, pair: Sequence[str], rates: Mapping[str, float]) -> pd.DataFrame:
-    """The trials of both at these rates, of the repetitions of which none is missing."""
+    """The trials of both at these rates, of the instances' repetitions of which none is missing."""
     both = trials[trials["architecture"].isin(pair) & trials["fault"].isin(list(rates))]
-    counts = both.groupby("repetition")["trial"].transform("size")
+    both = both.assign(instance=instances_of(both))
+    counts = both.groupby(["instance", "repetition"])["trial"].transform("size")
     return both[counts == len(pair) * len(rates)]
 
 
 def _grid(trials: pd.DataFrame, rates: Mapping[str, float], column: str) -> Trials:
-    spent = trials.pivot_table(index="repetition", columns="fault", values=column, sort=True)[list(rates)]
-    solved = trials.assign(solved=trials["outcome"].eq("solved")).pivot(index="repetition", columns="fault", values="solved")
-    return Trials(spent.to_numpy(float), solved[list(rates)].to_numpy(float))
+    """A row for each repetition; of several instances, one for each instance with the sums of its repetitions."""
+    unit = "instance" if trials["instance"].nunique() > 1 else "repetition"
+    marked = trials.assign(solved=trials["outcome"].eq("solved").astype(float))
+    spent, solved = (
+        marked.pivot_table(index=unit, columns="fault", values=name, aggfunc="sum", sort=True).reindex(columns=list(rates))
+        for name in (column, "solved")
+    )
+    return Trials(spent.to_numpy(float), solved.to_numpy(float))
 
 
 def _dearness(trials: Trials) -> tuple[float, float]:

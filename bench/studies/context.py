@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.analysis.arms import Arm, Arms, Condition, arms_of
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, mean_of
+from bench.analysis.statistics import Mean, by_unit, mean_of
 from bench.errors import ResultsError
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug, trials_in
@@ -71,15 +71,14 @@ def _growth(arms: Arms, pack: str, sizes: Mapping[str, int], model: str, plan: s
 
 
 def slope_of(sizes: Sequence[tuple[int, Arm]]) -> Mean:
-    """Over the repetitions that have all sizes; its interval is Student's over them."""
+    """Over the repetitions, by instance where there are several, that have all sizes; its interval is Student's over them."""
     xs = [tokens for tokens, _ in sizes]
-    columns = [arm.by_repetition("retry_tokens") for _, arm in sizes]
+    columns = [arm.by_pair("retry_tokens") for _, arm in sizes]
     whole = sorted(set.intersection(*(set(column) for column in columns)))
     middle = sum(xs) / len(xs)
     weights = [(x - middle) / sum((other - middle) ** 2 for other in xs) for x in xs]
-    return mean_of(
-        sum(weight * column[repetition] for weight, column in zip(weights, columns, strict=True)) for repetition in whole
-    )
+    slopes = {pair: sum(weight * column[pair] for weight, column in zip(weights, columns, strict=True)) for pair in whole}
+    return mean_of(by_unit(slopes).values())
 
 
 # What a report shows of it

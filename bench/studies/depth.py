@@ -190,7 +190,7 @@ def _lengths_table(run: Run, found: Sequence[LengthSeries]) -> Table:
     return Table(
         name="study-depth-length",
         title="Depth: retry tokens by the length of the pipeline",
-        columns=("Pack", "Model", "StruckArm subtask", "Architecture", "Retry tokens by number of subtasks", "Slope"),
+        columns=("Pack", "Model", "Struck subtask", "Architecture", "Retry tokens by number of subtasks", "Slope"),
         rows=tuple(rows),
         notes=LENGTH_NOTES,
     )

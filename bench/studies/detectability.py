@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import UNUSABLE
+from bench.analysis.arms import UNUSABLE, share_in
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Share, share_of
+from bench.analysis.statistics import Share
 from bench.errors import ResultsError
 from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
 from bench.render.labels import model_label, slug
@@ -71,10 +71,9 @@ def named(fault: FaultEntry) -> str:
 
 
 def _detection(scenario: str, model: str, architecture: str, plan: str, fault: str, trials: pd.DataFrame) -> Detection:
-    n = len(trials)
     ends = [_end(*row) for row in zip(trials["outcome"], trials["passed"], trials["silent_corruption"], strict=True)]
-    shares = {end: share_of(ends.count(end), n) for end in ENDS}
-    noticed = share_of(int((trials["faults_seen"] > 0).sum()), n)
+    shares = {end: share_in(trials, [one == end for one in ends]) for end in ENDS}
+    noticed = share_in(trials, trials["faults_seen"] > 0)
     return Detection(scenario, model, architecture, plan, fault, noticed, shares)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
+from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, Ratio, mean_of, ratio_of_means
+from bench.analysis.statistics import Mean, Pair, Ratio, by_unit, mean_of, ratio_of_means
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import latest, read_trials
@@ -26,7 +27,7 @@ class PolicyPrice:
     policy: str
     mean: Mean
     to_least: Ratio
-    each: tuple[int, ...]
+    each: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Failures:
     model: str
     architecture: str
     trials: int
+    failures: int
     standing: Mean
     priced: tuple[PolicyPrice, ...]
     paid: Mean
@@ -47,11 +49,13 @@ def policies(run: Run) -> list[Failures]:
 
     Raises ResultsError where the run's events cannot be read, or where nothing was ever rejected.
     """
-    grouped: dict[tuple[str, str, str], list[Fork]] = {}
+    grouped: dict[tuple[str, str, str], dict[Pair, Fork]] = {}
+    instances = dict(zip(run.trials["trial"].tolist(), instances_of(run.trials), strict=True))
     for record in _records(run):
         fork = fork_of(record.events) if record.outcome != "error" else None
         if fork:
-            grouped.setdefault((record.scenario, record.model, record.architecture), []).append(fork)
+            own = grouped.setdefault((record.scenario, record.model, record.architecture), {})
+            own[instances.get(record.id, ""), len(own)] = fork
     if not grouped:
         raise ResultsError("needs trials in which something was rejected")
     return [
@@ -76,17 +80,19 @@ def _trials_in(run: Run, scenario: str, model: str, architecture: str) -> int:
     return int((own & (trials["outcome"] != "error")).sum())
 
 
-def _failures(scenario: str, model: str, architecture: str, trials: int, forks: Sequence[Fork]) -> Failures:
-    least = {place: fork.prices["least"] for place, fork in enumerate(forks)}
-    priced = []
-    for policy in POLICIES:
-        each = {place: fork.prices[policy] for place, fork in enumerate(forks)}
-        priced.append(PolicyPrice(policy, mean_of(each.values()), ratio_of_means(each, least), tuple(each.values())))
+def _failures(scenario: str, model: str, architecture: str, trials: int, forks: Mapping[Pair, Fork]) -> Failures:
+    """Each failure counts once, or of several instances each instance."""
+    prices = {policy: {place: float(fork.prices[policy]) for place, fork in forks.items()} for policy in POLICIES}
+    units = {policy: by_unit(each) for policy, each in prices.items()}
+    priced = [
+        PolicyPrice(policy, mean_of(own.values()), ratio_of_means(own, units["least"]), tuple(prices[policy].values()))
+        for policy, own in units.items()
+    ]
     return Failures(
-        *(scenario, model, architecture, trials),
-        standing=mean_of(fork.standing for fork in forks),
+        *(scenario, model, architecture, trials, len(forks)),
+        standing=mean_of(by_unit({place: float(fork.standing) for place, fork in forks.items()}).values()),
         priced=tuple(priced),
-        paid=mean_of(fork.paid for fork in forks),
+        paid=mean_of(by_unit({place: float(fork.paid) for place, fork in forks.items()}).values()),
     )
 
 
@@ -106,7 +112,7 @@ NOTES = (
 def tables(run: Run) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = []
     for one in policies(run):
-        place = (one.scenario, model_label(run, one.model), one.architecture, f"{one.paid.n} of {one.trials}")
+        place = (one.scenario, model_label(run, one.model), one.architecture, f"{one.failures} of {one.trials}")
         for priced in one.priced:
             price = Estimate(priced.mean)
             rows.append((*place, priced.policy, price, _ratio(priced.to_least), Estimate(one.standing, 1), Estimate(one.paid)))
@@ -140,7 +146,7 @@ def _figure(run: Run, model: str, found: Sequence[Failures]) -> Picture:
     figure, axes = panels(len(found), across, 3.9, 2.0)
     for place, (one, ax) in enumerate(zip(found, axes, strict=True)):
         _prices(ax, one)
-        ax.set_title(f"{one.scenario}\n{one.architecture}, {one.paid.n} failures")
+        ax.set_title(f"{one.scenario}\n{one.architecture}, {one.failures} failures")
         ax.set_yticks(range(len(POLICIES)), POLICIES if not place % across else [])
         ax.set_ylim(len(POLICIES) - 0.5, -0.5)
         ax.set_xlim(

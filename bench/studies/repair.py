@@ -8,9 +8,19 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arm, Condition, arms_of, base_of
+from bench.analysis.arms import Arm, Condition, arms_of, base_of, pairs_of
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, Paired, RateDifference, Share, mean_of, paired_rates, share_of
+from bench.analysis.statistics import (
+    Mean,
+    Pair,
+    PairedMean,
+    RateDifference,
+    Share,
+    by_unit,
+    mean_of,
+    paired_rates,
+    share_by_instance,
+)
 from bench.errors import ResultsError
 from bench.render.drawing import BLUE, PALE, Picture, finish, panel_title, panels
 from bench.render.labels import model_label, slug
@@ -47,7 +57,7 @@ class RepairVariant:
     accepted_less: RateDifference | None
     prompt_tokens: Mean
     retry_tokens: Mean
-    retry_less: Paired | None
+    retry_less: PairedMean | None
 
 
 def repair(run: Run) -> list[RepairVariant]:
@@ -104,21 +114,26 @@ def _variants(
     untold = next((arm for name, arm in arms.items() if settings[name] == UNTOLD), None)
     for name, arm in arms.items():
         other = None if arm is untold else untold
-        accepted = _accepted(arm, first)
+        repairs = _of_first_repairs(arm, first)
+        accepted = _accepted(repairs)
         yield RepairVariant(
             *(condition.scenario, condition.model, condition.plan, base, name, settings[name], arm),
-            accepted=share_of(sum(accepted.values()), len(accepted)),
-            accepted_less=paired_rates(accepted, _accepted(other, first)) if other else None,
-            prompt_tokens=mean_of(first[trial][1] for trial in arm.usable["trial"] if trial in first),
+            accepted=share_by_instance([instance for instance, _ in accepted], list(accepted.values())),
+            accepted_less=paired_rates(accepted, _accepted(_of_first_repairs(other, first))) if other else None,
+            prompt_tokens=mean_of(by_unit({pair: float(tokens) for pair, (_, tokens) in repairs.items()}).values()),
             retry_tokens=arm.mean("retry_tokens"),
             retry_less=arm.less(other, "retry_tokens") if other else None,
         )
 
 
-def _accepted(arm: Arm, first: Mapping[str, tuple[bool, int]]) -> dict[int, bool]:
-    """Repetition -> was its first repair's output accepted, for those that came to one."""
-    rows = zip(arm.usable["repetition"].tolist(), arm.usable["trial"].tolist(), strict=True)
-    return {repetition: first[trial][0] for repetition, trial in rows if trial in first}
+def _of_first_repairs(arm: Arm, first: Mapping[str, tuple[bool, int]]) -> dict[Pair, tuple[bool, int]]:
+    """Pair -> (was its first repair's output accepted, tokens of that prompt), for the trials that came to one."""
+    rows = zip(pairs_of(arm.usable), arm.usable["trial"].tolist(), strict=True)
+    return {pair: first[trial] for pair, trial in rows if trial in first}
+
+
+def _accepted(repairs: Mapping[Pair, tuple[bool, int]]) -> dict[Pair, bool]:
+    return {pair: accepted for pair, (accepted, _) in repairs.items()}
 
 
 # What a report shows of it
