@@ -1,21 +1,23 @@
-"""A run's trials by arm: one scenario, model, fault plan and architecture, all repetitions."""
+"""A run's trials by arm: one scenario, model, fault plan and architecture, all instances and repetitions.
+
+Trials of two arms are paired by (instance, repetition): they met the same draws. Of several instances each counts once, in
+every mean, difference and interval (`bench.analysis.statistics.clusters`); of one, each repetition does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from bench.analysis import statistics
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, Paired, RateDifference, Share
+from bench.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Share
 from bench.errors import ResultsError
 
 FAULT_FREE = "none"
-"""The plan without faults: the twin of every other."""
-
-
+"""The plan without faults: the control of every other."""
 UNUSABLE = ("error", "ungraded")
 """Outcomes that say nothing about the architecture."""
 
@@ -38,30 +40,38 @@ class Arm:
     trials: pd.DataFrame
     usable: pd.DataFrame
 
-    def mean(self, column: str) -> Mean:
-        return statistics.mean_of(self.usable[column].tolist())
+    @property
+    def graded(self) -> pd.DataFrame:
+        """The trials that were to solve something, errors among them."""
+        return self.trials[self.trials["outcome"] != "ungraded"]
 
-    def by_repetition(self, column: str) -> Mapping[int, float]:
-        """Repetition -> value. Within a scenario and a model the repetition tells which trials are twins."""
-        return dict(zip(self.usable["repetition"].tolist(), self.usable[column].tolist(), strict=True))
+    def mean(self, column: str) -> Mean:
+        return statistics.mean_of(self.units(column))
+
+    def units(self, column: str) -> list[float]:
+        """The values that count once each: those of the trials, or of several instances the mean of each."""
+        return list(statistics.by_unit(self.by_pair(column)).values())
+
+    def by_pair(self, column: str) -> Mapping[Pair, float]:
+        return dict(zip(pairs_of(self.usable), self.usable[column].tolist(), strict=True))
 
     def count(self, outcome: str) -> int:
         return int((self.trials["outcome"] == outcome).sum())
 
     def solved(self) -> Share:
         """Of the trials that did not end in an error."""
-        return statistics.share_of(self.count("solved"), len(self.usable))
+        return share_in(self.usable, self.usable["outcome"].eq("solved"))
 
-    def less(self, other: Arm, column: str) -> Paired:
+    def less(self, other: Arm, column: str) -> PairedMean:
         """The paired difference: this arm's values less the other's."""
-        return statistics.paired_difference(self.by_repetition(column), other.by_repetition(column))
+        return statistics.paired_difference(self.by_pair(column), other.by_pair(column))
 
     def solved_less(self, other: Arm) -> RateDifference:
         """The paired difference of the rates of solved trials."""
-        return statistics.paired_rates(self._solved_by_repetition(), other._solved_by_repetition())
+        return statistics.paired_rates(self._solved_by_pair(), other._solved_by_pair())
 
-    def _solved_by_repetition(self) -> Mapping[int, bool]:
-        return {repetition: bool(solved) for repetition, solved in self.by_repetition("correct").items()}
+    def _solved_by_pair(self) -> Mapping[Pair, bool]:
+        return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
 
 
 Arms = Mapping[Condition, Mapping[str, Arm]]
@@ -80,18 +90,39 @@ def arms_of(run: Run) -> Arms:
     return {condition: {name: arms[name] for name in order if name in arms} for condition, arms in found.items()}
 
 
+def instances_of(rows: pd.DataFrame) -> list[str]:
+    """The instance of each row; "" for the sole instance of a pack."""
+    return rows["instance"].tolist() if "instance" in rows else [""] * len(rows)
+
+
+def pairs_of(trials: pd.DataFrame) -> list[Pair]:
+    """The (instance, repetition) of each trial, or of whatever else stands in a row for one."""
+    return list(zip(instances_of(trials), trials["repetition"].tolist(), strict=True))
+
+
+def several_instances(run: Run) -> bool:
+    """Whether a pack of the run has more than one: then intervals speak of its instances at large, else of repetitions."""
+    found = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
+    return len(found) > run.trials["scenario"].nunique()
+
+
+def share_in(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:
+    """The share of rows that held, with an interval that clusters by instance."""
+    return statistics.share_by_instance(instances_of(rows), [bool(one) for one in held])
+
+
 def base_of(run: Run, architecture: str) -> str:
     """The architecture that this one is a variant of, by the run's config, or itself."""
     variants: Mapping[str, Mapping[str, str]] = run.manifest.get("config", {}).get("architecture", {})
     return variants.get(architecture, {}).get("base", architecture)
 
 
-def twin(arms: Arms, arm: Arm) -> Arm | None:
-    """The arm without faults to be compared with; None for that one itself, and where the run has none."""
+def control_of(arms: Arms, arm: Arm) -> Arm | None:
+    """The same arm without faults; None for that one itself, and where the run has none."""
     if arm.condition.plan == FAULT_FREE:
         return None
-    twins = Condition(arm.condition.scenario, arm.condition.model, FAULT_FREE)
-    return arms.get(twins, {}).get(arm.architecture)
+    fault_free = Condition(arm.condition.scenario, arm.condition.model, FAULT_FREE)
+    return arms.get(fault_free, {}).get(arm.architecture)
 
 
 def require_receipts(run: Run) -> None:
@@ -104,10 +135,13 @@ def require_receipts(run: Run) -> None:
 
 
 def missing_trials(run: Run) -> int:
-    """How many trials of the config, or of the arms that have more repetitions than it says, are not recorded yet."""
+    """How many trials of the config, or of the arms that have more repetitions than it says, are not recorded yet. An instance
+    of which nothing is recorded is not counted."""
     config = run.manifest.get("config", {})
     repetitions = max(int(config.get("repetitions", 0)), int(run.trials["repetition"].max()))
     arms = 1
-    for column, key in (("scenario", "scenarios"), ("architecture", "architectures"), ("model", "models"), ("fault", "plans")):
+    for column, key in (("architecture", "architectures"), ("model", "models"), ("fault", "plans")):
         arms *= len(set(config.get(key, ())) | set(run.names(column)))
-    return arms * repetitions - len(run.trials)
+    recorded = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
+    unseen = set(config.get("scenarios", ())) - {scenario for scenario, _ in recorded}
+    return (len(recorded) + len(unseen)) * arms * repetitions - len(run.trials)

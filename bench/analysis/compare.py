@@ -1,16 +1,22 @@
 """Is a run worse than another? Arm by arm, pair by pair, for whoever has to decide (`bench compare`).
 
+By one criterion, of an arm:
+
     no worse       the 95% interval of the paired difference lies within the margin
-    worse          it lies wholly beyond the margin
+    better         it lies wholly beyond the margin, on the good side
+    worse          it lies wholly beyond the margin, on the bad side
     inconclusive   neither
 
 Of tokens and seconds the margin is that share of the first run's mean, as found; of the rate of solved trials it is that many
 points in itself. An arm that is equal in every pair, by outcome, tokens and seconds, is no worse: nothing is to be inferred.
-A run is worse if an arm is, and no worse if all of them are, which needs no correction (an intersection-union test: Berger,
-Technometrics 24, 1982). That one arm is worse by chance among many is not corrected for.
+
+Of an arm by all criteria: what is solved comes first. An arm that solves more and is dearer is a trade-off, which no program
+can decide; one that solves fewer is worse, however cheap. A run is worse if an arm is, and no worse if all of them are, which
+needs no correction (an intersection-union test: Berger, Technometrics 24, 1982). That one arm is worse by chance among many is
+not corrected for.
 
 Seconds are those on the clock, of calls and waiting: framework time is this machine's, and a replay's clock has none. Errors
-count against the second run before it is no worse, and for it before it is worse.
+count against the second run before it is no worse or better, and for it before it is worse.
 """
 
 from __future__ import annotations
@@ -20,35 +26,40 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from bench.analysis import statistics
-from bench.analysis.arms import Arm, Condition, arms_of, require_receipts
+from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of, require_receipts
 from bench.analysis.frames import Run
-from bench.analysis.overlap import shared_part
-from bench.analysis.statistics import Mean, RateDifference
+from bench.analysis.overlap import Overlap, overlap_of
+from bench.analysis.statistics import Mean, Pair, RateDifference
 
-Measure = Literal["tokens", "seconds", "solved"]
-MEASURES: tuple[Measure, ...] = get_args(Measure)
-Verdict = Literal["no worse", "worse", "inconclusive"]
+Criterion = Literal["tokens", "seconds", "solved"]
+CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
+Finding = Literal["no worse", "better", "worse", "inconclusive"]
+Decision = Literal["worse", "trade-off", "inconclusive", "no worse"]
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
+"""In the order in which an arm's decides the run's."""
 COLUMNS: Mapping[str, str] = {"tokens": "tokens", "seconds": "on_the_clock"}
+EQUAL = "equal in every pair"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One arm by one measure. `margin` is in the measure's own unit; `difference` is the second run's less the first's.
+class ArmDifference:
+    """One arm by one criterion. `margin` is in the criterion's own unit; `difference` is the second run's less the first's.
 
     before, after   the means, or the rates of solved trials; None where there is none
     needed          pairs that would decide it, were the difference the one found; None where that cannot be told
     """
 
-    condition: Condition
-    architecture: str
-    measure: Measure
+    first: Condition
+    second: Condition
+    architectures: tuple[str, str]
+    criterion: Criterion
     before: float | None
     after: float | None
     difference: Mean | RateDifference
     margin: float
     pairs: int
     unpaired: int
-    verdict: Verdict
+    finding: Finding
     reason: str
     needed: int | None = None
 
@@ -60,29 +71,55 @@ class Comparison:
     first: Run
     second: Run
     margin: float
-    rows: tuple[Row, ...]
+    rows: tuple[ArmDifference, ...]
     notes: tuple[str, ...]
 
     @property
-    def verdict(self) -> Verdict:
-        found = {row.verdict for row in self.rows}
-        return next(verdict for verdict in ("worse", "inconclusive", "no worse") if verdict in found)
+    def verdict(self) -> Decision:
+        arms: dict[tuple[Condition, tuple[str, str]], list[ArmDifference]] = {}
+        for row in self.rows:
+            arms.setdefault((row.first, row.architectures), []).append(row)
+        decisions = {_decision(rows) for rows in arms.values()}
+        return next(decision for decision in DECISIONS if decision in decisions)
+
+    @property
+    def summary(self) -> str:
+        """The verdict, and of a trade-off what is won and lost."""
+        if self.verdict != "trade-off":
+            return self.verdict
+        return f"trade-off: better in {self._criteria_with('better')}; worse in {self._criteria_with('worse')}"
+
+    def _criteria_with(self, finding: Finding) -> str:
+        return ", ".join(dict.fromkeys(row.criterion for row in self.rows if row.finding == finding))
 
 
-def compare(first: Run, second: Run, margin: float, measures: Sequence[Measure] = MEASURES, narrow: bool = False) -> Comparison:
+def _decision(rows: Sequence[ArmDifference]) -> Decision:
+    """Of one arm."""
+    findings = {row.criterion: row.finding for row in rows}
+    if findings.get("solved") == "worse":
+        return "worse"
+    if "worse" in findings.values():
+        return "trade-off" if findings.get("solved") == "better" else "worse"
+    return "inconclusive" if "inconclusive" in findings.values() else "no worse"
+
+
+def compare(
+    first: Run, second: Run, margin: float, criteria: Sequence[Criterion] = CRITERIA, narrow: bool = False
+) -> Comparison:
     """Is `second` no worse than `first`? `narrow`: compare what they share, where that is not all.
 
-    Raises ResultsError where they cannot be compared, and where a fault of either has no receipt.
+    Two runs with one model each, or one architecture, are compared across these. Raises ResultsError where they cannot be
+    compared, and where a fault of either has no receipt.
     """
     for run in (first, second):
         require_receipts(run)
-    shared = shared_part(first, second, narrow)
+    shared = overlap_of(first, second, narrow)
     before, after = (arms_of(_with_clock(run)) for run in (shared.first, shared.second))
     rows = tuple(
         row
-        for condition, arms in before.items()
-        for name, arm in arms.items()
-        for row in _rows(arm, after[condition][name], margin, measures)
+        for arms in before.values()
+        for arm in arms.values()
+        for row in _rows(arm, _counterpart(arm, after, shared), margin, criteria)
     )
     return Comparison(shared.first, shared.second, margin, rows, shared.notes)
 
@@ -91,40 +128,63 @@ def _with_clock(run: Run) -> Run:
     return replace(run, trials=run.trials.assign(on_the_clock=run.trials["api_seconds"] + run.trials["waiting_seconds"]))
 
 
-def _rows(before: Arm, after: Arm, margin: float, measures: Sequence[Measure]) -> Iterator[Row]:
+def _counterpart(arm: Arm, others: Arms, shared: Overlap) -> Arm:
+    condition = replace(arm.condition, model=shared.counterpart("model", arm.condition.model))
+    return others[condition][shared.counterpart("architecture", arm.architecture)]
+
+
+def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion]) -> Iterator[ArmDifference]:
     equal = _equal(before, after)
-    for measure in measures:
-        row = _solved(before, after, margin) if measure == "solved" else _spent(before, after, margin, measure)
-        yield replace(row, verdict="no worse", reason="equal in every pair", needed=None) if equal else row
+    for criterion in criteria:
+        row = _solved(before, after, margin) if criterion == "solved" else _spent(before, after, margin, criterion)
+        yield replace(row, finding="no worse", reason=EQUAL, needed=None) if equal else row
 
 
 def _equal(before: Arm, after: Arm) -> bool:
     """Whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
-    columns = ["repetition", "outcome", *COLUMNS.values()]
-    one, two = (arm.trials[columns].sort_values("repetition", ignore_index=True) for arm in (before, after))
-    return bool(one.equals(two)) and not after.usable.empty
+    columns = ["outcome", *COLUMNS.values()]
+    one, two = (
+        dict(zip(pairs_of(arm.trials), arm.trials[columns].itertuples(index=False, name=None), strict=True))
+        for arm in (before, after)
+    )
+    return one == two and not after.usable.empty
 
 
 # Tokens and seconds
 
 
-def _spent(before: Arm, after: Arm, margin: float, measure: Measure) -> Row:
-    column = COLUMNS[measure]
+def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmDifference:
+    column = COLUMNS[criterion]
     paired = after.less(before, column)
-    both = before.usable["repetition"].isin(after.usable["repetition"])
-    base = statistics.mean_of(before.usable.loc[both, column].tolist()).mean
-    allowed = margin * base if base is not None else 0.0
     difference = paired.difference
-    verdict, reason = _of_a_cost(difference, allowed)
-    after_mean = None if base is None or difference.mean is None else base + difference.mean
-    needed = _needed(difference, allowed) if verdict == "inconclusive" else None
-    place = (before.condition, before.architecture, measure, base, after_mean)
-    return Row(*place, difference, allowed, difference.n, paired.unpaired, verdict, reason, needed)
+    in_both, _ = statistics.in_common(before.by_pair(column), after.by_pair(column))
+    base = statistics.mean_of(statistics.by_unit(in_both).values()).mean
+    allowed = margin * base if base is not None else 0.0
+    finding, reason = _of_a_cost(difference, allowed)
+    return ArmDifference(
+        *_place(before, after),
+        criterion=criterion,
+        before=base,
+        after=None if base is None or difference.mean is None else base + difference.mean,
+        difference=difference,
+        margin=allowed,
+        pairs=paired.pairs,
+        unpaired=paired.unpaired,
+        finding=finding,
+        reason=reason,
+        needed=_needed(difference, allowed) if finding == "inconclusive" else None,
+    )
 
 
-def _of_a_cost(difference: Mean, margin: float) -> tuple[Verdict, str]:
+def _place(before: Arm, after: Arm) -> tuple[Condition, Condition, tuple[str, str]]:
+    return before.condition, after.condition, (before.architecture, after.architecture)
+
+
+def _of_a_cost(difference: Mean, margin: float) -> tuple[Finding, str]:
     if difference.low is None or difference.high is None:
         return "inconclusive", "no pair of graded trials" if not difference.n else "one pair: no interval"
+    if difference.high < -margin:
+        return "better", "the interval lies beyond the margin, on the good side"
     if difference.high <= margin:
         return "no worse", "the interval lies within the margin"
     if difference.low > margin:
@@ -141,31 +201,38 @@ def _needed(difference: Mean, margin: float) -> int | None:
 # Solved
 
 
-def _solved(before: Arm, after: Arm, margin: float) -> Row:
-    shown = after.solved_less(before)
-    at_worst = statistics.paired_rates(_by_repetition(after, errors=False), _by_repetition(before, errors=True))
-    at_best = statistics.paired_rates(_by_repetition(after, errors=True), _by_repetition(before, errors=False))
-    verdict, reason = _of_a_rate(at_worst, at_best, margin)
-    rates = (before.solved().rate, after.solved().rate)
-    place = (before.condition, before.architecture, _SOLVED, *rates)
-    return Row(*place, shown, margin, shown.pairs, shown.unpaired, verdict, reason)
+def _solved(before: Arm, after: Arm, margin: float) -> ArmDifference:
+    difference = after.solved_less(before)
+    at_worst = statistics.paired_rates(_by_pair(after, errors=False), _by_pair(before, errors=True))
+    at_best = statistics.paired_rates(_by_pair(after, errors=True), _by_pair(before, errors=False))
+    finding, reason = _of_a_rate(at_worst, at_best, margin)
+    return ArmDifference(
+        *_place(before, after),
+        criterion="solved",
+        before=before.solved().rate,
+        after=after.solved().rate,
+        difference=difference,
+        margin=margin,
+        pairs=difference.pairs,
+        unpaired=difference.unpaired,
+        finding=finding,
+        reason=reason,
+    )
 
 
-_SOLVED: Measure = "solved"
-
-
-def _by_repetition(arm: Arm, errors: bool) -> dict[int, bool]:
+def _by_pair(arm: Arm, errors: bool) -> dict[Pair, bool]:
     """Was each graded trial solved? `errors`: what a trial that ended in an error counts as."""
-    graded = arm.trials[arm.trials["outcome"] != "ungraded"]
-    pairs = zip(graded["repetition"].tolist(), graded["outcome"].tolist(), strict=True)
-    return {repetition: errors if outcome == "error" else outcome == "solved" for repetition, outcome in pairs}
+    pairs = zip(pairs_of(arm.graded), arm.graded["outcome"].tolist(), strict=True)
+    return {pair: errors if outcome == "error" else outcome == "solved" for pair, outcome in pairs}
 
 
-def _of_a_rate(at_worst: RateDifference, at_best: RateDifference, margin: float) -> tuple[Verdict, str]:
+def _of_a_rate(at_worst: RateDifference, at_best: RateDifference, margin: float) -> tuple[Finding, str]:
     if at_worst.low is None or at_best.high is None:
         return "inconclusive", "nothing was graded in both"
     if at_worst.pairs == 1:
         return "inconclusive", "one pair"
+    if at_worst.low > margin:
+        return "better", "the interval lies beyond the margin, on the good side"
     if at_worst.low >= -margin:
         return "no worse", "the interval lies within the margin"
     if at_best.high < -margin:

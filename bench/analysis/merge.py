@@ -1,42 +1,49 @@
-"""Several runs of one experiment, each on models of its own, seen as one run."""
+"""Several runs of one experiment, each with models or architectures of its own, seen as one run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import pandas as pd
 
+from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.config import Config
 
-OWN = frozenset({"name", "models", "repetitions"})
-"""What may differ between the configs of runs that are compared: trials are paired by repetition, so far as both have it."""
+LISTS = ("scenarios", "architectures", "models", "plans")
+"""What a config runs: a merged run has those of all. What two of them have in common must be the same in both."""
+OWN = frozenset({"name", "repetitions", "architecture", "plan", *LISTS})
+"""What may differ between the configs of runs that are merged."""
+ORDER = ("scenario", "model", "fault", "instance", "repetition", "architecture")
+"""That of the rows of a run."""
 
 
-def together(runs: Sequence[Run]) -> Run:
+def merge(runs: Sequence[Run]) -> Run:
     """One run that holds the trials of all, in the first one's order; a single run is itself.
 
-    Raises ResultsError, naming what differs, unless all have the same packs, seed, fault plans and settings, and no model
-    in common: then the seeds of a repetition are the same in all of them, and its trials may be paired.
+    Their trials may be paired by (instance, repetition), so far as both have it, for they met the same random draws. Raises
+    ResultsError, naming what differs, unless all have the same seed and settings, and the same version of each pack, fault
+    plan, model and variant that two of them have; and where one architecture met one model in two of them.
     """
     first, *others = runs
     if not others:
         return first
     for place, other in enumerate(others, 1):
-        _refuse_other_experiment(first, other)
         for earlier in runs[:place]:
-            _refuse_shared_models(earlier, other)
+            _refuse_other_experiment(earlier, other)
+            _refuse_shared_arms(earlier, other)
+    merged = _manifest(runs)
     return Run(
-        manifest=_manifest(runs),
+        manifest=merged,
         sessions=tuple(chain.from_iterable(run.sessions for run in runs)),
-        trials=_joined(runs, [run.trials for run in runs]),
-        calls=_joined(runs, [run.calls for run in runs]),
-        faults=_joined(runs, [run.faults for run in runs]),
-        outputs=_joined(runs, [run.outputs for run in runs]),
-        waits=_joined(runs, [run.waits for run in runs]),
+        trials=_joined(merged, [run.trials for run in runs]),
+        calls=_joined(merged, [run.calls for run in runs]),
+        faults=_joined(merged, [run.faults for run in runs]),
+        outputs=_joined(merged, [run.outputs for run in runs]),
+        waits=_joined(merged, [run.waits for run in runs]),
         errors_rerun=sum(run.errors_rerun for run in runs),
         parts=tuple(runs),
         rerun=frozenset(chain.from_iterable(run.rerun for run in runs)),
@@ -48,31 +55,48 @@ def name_of(run: Run) -> str:
 
 
 def _manifest(runs: Sequence[Run]) -> dict[str, Any]:
-    """The first one's, with the names and models of all; what each says of its code and machine stands in its own."""
-    first = runs[0].manifest
+    """The first one's, with the names of all; what each says of its code and machine stands in its own."""
+    manifests = [run.manifest for run in runs]
+    configs = [manifest["config"] for manifest in manifests]
     config = {
-        **first["config"],
-        "models": [model for run in runs for model in run.manifest["config"]["models"]],
-        "repetitions": max(run.manifest["config"]["repetitions"] for run in runs),
+        **configs[0],
+        **{key: list(dict.fromkeys(chain.from_iterable(one[key] for one in configs))) for key in LISTS},
+        **{key: _united(one.get(key, {}) for one in configs) for key in ("architecture", "plan")},
+        "repetitions": max(one["repetitions"] for one in configs),
     }
-    models = {name: parameters for run in runs for name, parameters in run.manifest["models"].items()}
-    return {**first, "name": " + ".join(map(name_of, runs)), "config": config, "models": models}
+    tables = {key: _united(manifest[key] for manifest in manifests) for key in ("models", "scenarios")}
+    return {**manifests[0], **tables, "name": " + ".join(map(name_of, runs)), "config": config}
 
 
-def _refuse_other_experiment(first: Run, other: Run) -> None:
-    for what, one, two in _what_must_agree(first.manifest, other.manifest):
-        if one != two:
-            raise ResultsError(f"{name_of(first)} and {name_of(other)} are no runs of one experiment: they differ in {what}")
+def _united(tables: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: entry for table in tables for name, entry in table.items()}
 
 
-def _what_must_agree(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterable[tuple[str, object, object]]:
-    """(what, in the one, in the other)."""
-    yield "the ruler for tokens", one.get("ruler"), two.get("ruler")
-    for key in sorted((one["config"].keys() | two["config"].keys()) - OWN):
-        yield f"the config's {key}", _setting(one["config"], key), _setting(two["config"], key)
-    for name in one["scenarios"]:
-        found = two["scenarios"].get(name, {})
-        yield f"the version of the pack {name}", one["scenarios"][name]["digest"], found.get("digest")
+def _refuse_other_experiment(one: Run, two: Run) -> None:
+    for what in _differences(one.manifest, two.manifest):
+        raise ResultsError(f"{name_of(one)} and {name_of(two)} are no runs of one experiment: they differ in {what}")
+
+
+def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterator[str]:
+    """What must agree and does not."""
+    configs = one["config"], two["config"]
+    if one.get("ruler") != two.get("ruler"):
+        yield "the ruler for tokens"
+    for key in sorted((configs[0].keys() | configs[1].keys()) - OWN):
+        if _setting(configs[0], key) != _setting(configs[1], key):
+            yield f"the config's {key}"
+    digests = [{name: pack["digest"] for name, pack in manifest["scenarios"].items()} for manifest in (one, two)]
+    if not digests[0].keys() & digests[1].keys():
+        yield f"their packs ({', '.join(digests[0])} | {', '.join(digests[1])})"
+    yield from (f"the version of the pack {name}" for name in _unlike(*digests))
+    yield from (f"the settings of model {name}" for name in _unlike(one["models"], two["models"]))
+    for key, what in (("plan", "what the fault plan {} does"), ("architecture", "what the architecture {} is")):
+        yield from map(what.format, _unlike(*(config.get(key, {}) for config in configs)))
+
+
+def _unlike(one: Mapping[str, object], two: Mapping[str, object]) -> list[str]:
+    """The names that both have, for different things."""
+    return [name for name, entry in one.items() if name in two and two[name] != entry]
 
 
 def _setting(config: Mapping[str, Any], key: str) -> object:
@@ -83,16 +107,32 @@ def _setting(config: Mapping[str, Any], key: str) -> object:
     return sorted(value) if isinstance(value, list) else value
 
 
-def _refuse_shared_models(one: Run, two: Run) -> None:
-    for model in one.manifest["models"]:
-        if model in two.manifest["models"]:
-            said = f"{name_of(one)} and {name_of(two)} both hold a model '{model}'"
-            raise ResultsError(f"{said}: whose trials were which could not be told; give it another name in one config")
+def _refuse_shared_arms(one: Run, two: Run) -> None:
+    """Whose trials are which could not be told."""
+    first, second = ({(arm[0], arm[1]) for arm in _arms(run)} for run in (one, two))
+    for architecture, model in sorted(first & second):
+        both = f"{name_of(one)} and {name_of(two)} both hold trials of {architecture} with the model '{model}'"
+        raise ResultsError(f"{both}: give one of them another name in its config")
 
 
-def _joined(runs: Sequence[Run], frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The rows in the order in which `load_run` puts those of one run: scenario, model, plan, repetition, architecture."""
-    names = dict.fromkeys(chain.from_iterable(run.names("scenario") for run in runs))
-    ranks = {name: place for place, name in enumerate(names)}
+def _arms(run: Run) -> Iterator[tuple[str, str]]:
+    yield from run.trials[["architecture", "model"]].drop_duplicates().itertuples(index=False, name=None)
+
+
+def _joined(manifest: Mapping[str, Any], frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows in the order in which `load_run` puts those of one run."""
     rows = pd.concat([frame for frame in frames if len(frame)] or [frames[0]], ignore_index=True)
-    return rows.sort_values("scenario", key=lambda column: column.map(ranks), kind="stable", ignore_index=True)
+    columns = {column: _placed(manifest, column, rows) for column in ORDER}
+    order = pd.DataFrame(columns, index=rows.index).sort_values(list(ORDER), kind="stable").index
+    return rows.loc[order].reset_index(drop=True)
+
+
+def _placed(manifest: Mapping[str, Any], column: str, rows: pd.DataFrame) -> list[Any]:
+    """By what rows are sorted: a name's place in the config, else the value itself."""
+    if column == "instance":
+        return instances_of(rows)
+    if column == "repetition":
+        return rows[column].tolist()
+    names = manifest["config"]["plans" if column == "fault" else f"{column}s"]
+    ranks = {name: place for place, name in enumerate(names)}
+    return [ranks.get(name, len(ranks)) for name in rows[column]]

@@ -3,7 +3,7 @@
 An A/A comparison by split halves: the repetitions of one arm, each with seeds of its own, are dealt into two halves in every
 way there is, and the halves' means are compared. Whatever differs is chance. It needs no trial beyond those of the run.
 
-A half has half of the arm's trials and no twin in the other, so that this floor is about 1.4 times as high as that of two arms
+A half has half of the arm's trials and no pair in the other, so that this floor is about 1.4 times as high as that of two arms
 of as many unpaired trials.
 """
 

@@ -15,7 +15,7 @@ OUTLIER_TOKENS = 16
 
 
 @dataclass(frozen=True)
-class Usage:
+class UsageRatio:
     """calls      compared: the provider told its count, and we counted something
     untold     calls with a reply for which it told none
     ratio      the median of provider/ours
@@ -29,12 +29,12 @@ class Usage:
     outliers: tuple[tuple[str, int], ...]
 
 
-def usage_of(calls: pd.DataFrame) -> tuple[Usage, Usage]:
+def usage_ratios(calls: pd.DataFrame) -> tuple[UsageRatio, UsageRatio]:
     """For one model's calls, the prompts' and the replies' tokens."""
     return _usage(calls, "in"), _usage(calls, "out")
 
 
-def _usage(calls: pd.DataFrame, direction: Literal["in", "out"]) -> Usage:
+def _usage(calls: pd.DataFrame, direction: Literal["in", "out"]) -> UsageRatio:
     replied = calls[calls["failure"] == ""]
     told = replied[replied[f"usage_{direction}"].notna()]
     compared = told[told[f"tokens_{direction}"] > 0]
@@ -42,7 +42,7 @@ def _usage(calls: pd.DataFrame, direction: Literal["in", "out"]) -> Usage:
     ratio = median([their / our for our, their in zip(ours, theirs, strict=True)])
     named = zip(compared["trial"].tolist(), compared["call"].tolist(), ours, theirs, strict=True)
     outliers = tuple((trial, call) for trial, call, our, their in named if ratio is not None and _strays(their, ratio * our))
-    return Usage(direction, len(compared), len(replied) - len(told), ratio, outliers)
+    return UsageRatio(direction, len(compared), len(replied) - len(told), ratio, outliers)
 
 
 def _strays(told: int, expected: float) -> bool:

@@ -31,6 +31,7 @@ from bench.packs import find_packs, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
 from bench.runtime.effects import EFFECTS
 from bench.signals import Stop, exit_code
+from bench.studies.registry import require_known
 
 app = typer.Typer(
     help="Measures what a failure costs an LLM-agent architecture.",
@@ -96,6 +97,7 @@ def run(
     """Run what is missing of an experiment, and say where the results are."""
     models, recorded = chosen_models(model or ())
     settings = load_config(config, {"models": models, "scenarios": scenario, "repetitions": repetitions}, recorded)
+    require_known(settings.study)
     settings = cache_from(settings, cached or ())
     matrix = build_matrix(settings, scenarios, code_digest())
     if dry_run:
@@ -148,10 +150,14 @@ def _show_preview(matrix: Matrix) -> None:
 
 @app.command()
 def report(
-    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder; several: their models.")],
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder; several stand side by side.")],
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
 ) -> None:
-    """Write tables, figures and a page from the results of a run alone, or of several runs of one experiment."""
+    """Write tables, figures and a page from the results of a run alone, or of several: your own system's beside ours, say.
+
+    Several runs have the same seed and settings, and the same version of each pack and fault plan that two of them have; no
+    architecture met the same model in two of them.
+    """
     folders = [folder_of(run) for run in runs]
     _report(folders, to or REPORTS / "+".join(folder.name for folder in folders))
 
@@ -159,16 +165,15 @@ def report(
 def _report(folders: list[Path], target: Path) -> None:
     # Here, because these import pandas and matplotlib, for which no other command should wait.
     from bench.analysis.claims.published import load_published  # noqa: PLC0415
-    from bench.analysis.claims.verdicts import judge_all  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.analysis.merge import together  # noqa: PLC0415
+    from bench.analysis.merge import merge  # noqa: PLC0415
     from bench.report.claims_table import verdict_lines  # noqa: PLC0415
-    from bench.report.report import write_report  # noqa: PLC0415
+    from bench.report.report import report_of, write_report  # noqa: PLC0415
 
-    run, published = together([load_run(folder) for folder in folders]), load_published()
-    judgements = judge_all(run, published)
-    written = write_report(run, target, published, judgements)
-    out.print("\n".join(verdict_lines(run, judgements)), markup=False)
+    run, published = merge([load_run(folder) for folder in folders]), load_published()
+    found = report_of(run, published)
+    written = write_report(found, target)
+    out.print("\n".join(verdict_lines(run, found.judgements, published)), markup=False)
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 
 

@@ -13,9 +13,9 @@ from bench.paths import folder_of
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
     from bench.analysis.claims.trace import Traced
-    from bench.analysis.compare import Measure
+    from bench.analysis.compare import Criterion
 
-EXIT_CODES = {"no worse": 0, "worse": 1, "inconclusive": 3}
+EXIT_CODES = {"no worse": 0, "worse": 1, "trade-off": 3, "inconclusive": 3}
 """2 is for a user's mistake."""
 
 RunName = Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")]
@@ -31,7 +31,13 @@ def compare(
     shared: Annotated[bool, typer.Option("--shared", help="Compare what the runs share, where that is not all.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Is RUN_B worse than RUN_A? Exits with 0: no worse, 1: worse, 2: cannot be asked, 3: inconclusive."""
+    """Is RUN_B worse than RUN_A? Exits with 0: no worse, 1: worse, 2: cannot be asked, 3: inconclusive, or a trade-off.
+
+    What is solved comes first: B is worse where it solves fewer, however cheap it is; where it solves more and takes more
+    tokens or seconds, that is a trade-off for you to decide. With --measure tokens alone, only tokens decide.
+
+    Two runs with one model each, or with one architecture each, are compared as they are, whatever these are called.
+    """
     from bench.analysis.compare import compare as compared  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.render.table import markdown  # noqa: PLC0415
@@ -40,18 +46,18 @@ def compare(
     found = compared(load_run(folder_of(run_a)), load_run(folder_of(run_b)), margin, _measures(measure), shared)
     typer.echo(compare_table.as_json(found) if as_json else markdown(compare_table.compare_table(found)))
     if not as_json:
-        typer.echo(f"{Path(run_b).name} against {Path(run_a).name}: {found.verdict}")
+        typer.echo(f"{Path(run_b).name} against {Path(run_a).name}: {found.summary}")
     raise typer.Exit(EXIT_CODES[found.verdict])
 
 
-def _measures(names: list[str] | None) -> tuple[Measure, ...]:
-    from bench.analysis.compare import MEASURES  # noqa: PLC0415
+def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
+    from bench.analysis.compare import CRITERIA  # noqa: PLC0415
     from bench.errors import nearest  # noqa: PLC0415
 
     for name in names or ():
-        if name not in MEASURES:
-            raise ConfigError(f"unknown measure '{name}': {nearest(name, MEASURES)}")
-    return tuple(one for one in MEASURES if not names or one in names)
+        if name not in CRITERIA:
+            raise ConfigError(f"unknown measure '{name}': {nearest(name, CRITERIA)}")
+    return tuple(one for one in CRITERIA if not names or one in names)
 
 
 def trace(run: RunName, claim: Annotated[str, typer.Argument(help="A claim's id, from the table of verdicts.")]) -> None:
@@ -76,7 +82,9 @@ def trace(run: RunName, claim: Annotated[str, typer.Argument(help="A claim's id,
 
 def _lines(one: Traced) -> list[str]:
     trial, item = one.trial, one.item
-    place = f"{trial['scenario']} {trial['architecture']} {trial['fault']} repetition {item.repetition}: {trial['outcome']}"
+    instance = f" {item.instance}" if item.instance else ""
+    arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['fault']}"
+    place = f"{arm} repetition {item.repetition}: {trial['outcome']}"
     told = (
         f"    call {call['call']}  {call['subtask']}  attempt {call['attempt']} try {call['try']}  {call['cause']}  "
         f"{call['account']}  {call['tokens_in']} in, {call['tokens_out']} out  {call['verdict']}"

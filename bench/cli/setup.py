@@ -17,6 +17,7 @@ from bench.experiment.store import RunWriter, set_aside
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers
 from bench.paths import folder_of
+from bench.studies.registry import prepared
 
 Entries = dict[str, dict[str, Any]]
 """A config's tables of models, by name."""
@@ -57,8 +58,8 @@ def run_name(config: Config, *between: str) -> str:
 
 def open_run(console: Console, folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
     """Begin the run in this folder, or go on with it, and say what was done to what lay there. `aside`: rename a folder of
-    another experiment or code; without it, that raises ResultsError."""
-    manifest = manifest_of(matrix, folder.name)
+    another experiment or code; without it, that raises ResultsError. Raises ConfigError where the config's study is unknown."""
+    manifest = manifest_of(matrix, folder.name, prepared(matrix))
     try:
         writer = RunWriter(folder, manifest)
     except ResultsError:

@@ -19,8 +19,8 @@ from bench.runtime.prompt import Repair
 from bench.scenario import Scenario
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
-EXPERIMENTS = ("break_even", "detectability", "validators", "policy", "depth", "context", "repair")
-"""What a report can make of a run beyond its standing tables: `bench.report.experiments` has one module for each."""
+RENAMED = {"experiment": "study"}
+"""Keys that earlier configs have -> what they are called now."""
 
 
 class _Strict(BaseModel):
@@ -95,8 +95,8 @@ class BackOffEntry(_Strict):
 
 
 class Config(_Strict):
-    """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `experiment` names the
-    question that its report answers with a table and a figure more."""
+    """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `study` names the
+    question that its report answers with a table and a figure more: whoever loads a config refuses one that does not exist."""
 
     name: str = Field(pattern=NAME)
     scenarios: tuple[str, ...] = Field(min_length=1)
@@ -108,7 +108,7 @@ class Config(_Strict):
     seed: int
     max_attempts: int = Field(3, ge=1)
     repair: Repair = "reason"
-    experiment: str | None = None
+    study: str | None = None
     back_off: BackOffEntry = BackOffEntry()
     architecture: Mapping[Annotated[str, Field(pattern=NAME)], ArchitectureEntry] = Field(default_factory=dict)
     model: Mapping[str, ModelEntry] = Field(default_factory=dict)
@@ -127,8 +127,6 @@ class Config(_Strict):
         for name in self.plans:
             if name not in self.plan and name != "none":
                 raise ValueError(f"unknown fault plan '{name}'; {nearest(name, [*self.plan, 'none'])}")
-        if self.experiment is not None and self.experiment not in EXPERIMENTS:
-            raise ValueError(f"unknown experiment '{self.experiment}'; {nearest(self.experiment, EXPERIMENTS)}")
         return self
 
     def base(self, architecture: str) -> str:
@@ -175,6 +173,8 @@ def _first(error: ValidationError) -> str:
     place = ".".join(str(step) for step in first["loc"])
     if first["type"] == "extra_forbidden":
         key = str(first["loc"][-1])
+        if place in RENAMED:
+            return f"the key '{place}' is called '{RENAMED[place]}' now; rename it in the config"
         return f"unknown key '{place}'; {nearest(key, _keys_beside(first['loc']))}"
     said = first["msg"].removeprefix("Value error, ")
     return f"{place}: {said}" if place else said

@@ -4,10 +4,10 @@ names its recording."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from bench.analysis.arms import Arm, Condition
+from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
 
 
@@ -41,6 +41,20 @@ def model_label(run: Run, model: str) -> str:
         return f"{model}{simulated}"
     by_itself = model in recording  # a run is named after its models, unless someone named it otherwise
     return f"recorded:{recording}{simulated}" if by_itself else f"{model}{simulated} (recorded:{recording})"
+
+
+ARM = ("Scenario", "Model", "Fault plan", "Architecture")
+"""The columns of a table with a row for each arm that say which."""
+
+
+def arm_cells(run: Run, arm: Arm) -> tuple[str, str, str, str]:
+    """Under ARM."""
+    condition = arm.condition
+    return condition.scenario, model_label(run, condition.model), condition.plan, arm.architecture
+
+
+def each_arm(arms: Arms) -> Iterator[Arm]:
+    return (arm for found in arms.values() for arm in found.values())
 
 
 def condition_label(run: Run, condition: Condition) -> str:

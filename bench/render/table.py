@@ -11,7 +11,7 @@ import io
 import re
 from dataclasses import dataclass, replace
 
-from bench.analysis.per_solved import PerSolved
+from bench.analysis.measures import PerSolved
 from bench.analysis.statistics import Mean, RateDifference, Share
 
 NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from bench.analysis.claims import claim as claims
-from bench.analysis.claims.verdicts import VERDICTS, Found, Judgement, counts
+from bench.analysis.claims.published import Published
+from bench.analysis.claims.verdicts import VERDICTS, Judgement, Measurement, counts
 from bench.analysis.frames import Run
 from bench.analysis.measures import COMPARED, COSTS, SOLVED, Measure
 from bench.analysis.statistics import Share
@@ -39,7 +40,7 @@ def claims_table(run: Run, judgements: Sequence[Judgement]) -> Table:
             *("Reason", "Source"),
         ),
         rows=tuple(_row(run, one) for one in judgements),
-        notes=(*NOTES, *noted(one.found.basis for one in judgements if one.found)),
+        notes=(*NOTES, *noted(one.measured.basis for one in judgements if one.measured)),
     )
 
 
@@ -47,8 +48,8 @@ def _row(run: Run, one: Judgement) -> tuple[Cell, ...]:
     return (
         *(one.claim.id, model_label(run, one.model), one.verdict, one.claim.sentence, _ours(one)),
         *_published(one),
-        one.found.n if one.found else 0,
-        _needed(one, one.found),
+        one.measured.n if one.measured else 0,
+        _needed(one, one.measured),
         Number(one.p, 3) if one.p is not None else "–",
         one.reason,
         one.claim.source,
@@ -56,7 +57,7 @@ def _row(run: Run, one: Judgement) -> tuple[Cell, ...]:
 
 
 def _ours(one: Judgement) -> Cell:
-    found = one.found
+    found = one.measured
     if found is None:
         return NOTHING
     return (
@@ -71,13 +72,13 @@ def _published(one: Judgement) -> Iterator[Cell]:
         yield from ("–", "–", "–")
         return
     digits, percent = _form(one.claim)
-    bounds = (0.0, None) if isinstance(one.claim, claims.Direction) else (wanted.low, wanted.high)
+    bounds = (0.0, None) if isinstance(one.claim, claims.DirectionClaim) else (wanted.low, wanted.high)
     yield Number(wanted.value, digits, percent)
     for bound in bounds:
         yield "–" if bound is None else Number(bound, digits, percent)
 
 
-def _needed(one: Judgement, found: Found | None) -> Cell:
+def _needed(one: Judgement, found: Measurement | None) -> Cell:
     if found is None or one.verdict != "inconclusive":
         return "–"
     return NOTHING if found.needed is None else found.needed
@@ -85,9 +86,9 @@ def _needed(one: Judgement, found: Found | None) -> Cell:
 
 def _form(claim: claims.Claim) -> tuple[int, bool]:
     """How many digits stand behind the point, and whether it is a percentage."""
-    if isinstance(claim, claims.Rate | claims.Part):
-        return (3 if isinstance(claim, claims.Part) else 1), True
-    if isinstance(claim, claims.Ratio):
+    if isinstance(claim, claims.RateClaim | claims.PartClaim):
+        return (3 if isinstance(claim, claims.PartClaim) else 1), True
+    if isinstance(claim, claims.RatioClaim):
         return 3, False
     measure = _MEASURES.get(claim.measure, Measure(claim.measure, claim.measure, 3))
     return (1, True) if measure.percent else (max(measure.digits, measure.published_digits), False)
@@ -96,22 +97,31 @@ def _form(claim: claims.Claim) -> tuple[int, bool]:
 _MEASURES = {measure.column: measure for measure in (*COSTS, *COMPARED, SOLVED)}
 
 
-# On the terminal
+# In words
 
 
-def verdict_lines(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
-    """How many of each verdict, then the paper's sentences one by one; the cells of its tables stand in the report."""
+def none_judged(published: Published) -> str:
+    scenarios = dict.fromkeys(claim.scenario for claim in published.claims)
+    return f"none of the paper's is judged: they are about {' and '.join(scenarios)}, which this run does not have"
+
+
+def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Published) -> Iterator[str]:
+    """How many of each verdict, then the paper's sentences one by one; the cells of its tables stand in the report. One line
+    where nothing was judged."""
+    if not judgements:
+        yield f"Claims: {none_judged(published)}"
+        return
     for model in run.names("model"):
         own = [one for one in judgements if one.model == model]
         found = counts(own)
         yield f"{model_label(run, model)}: {', '.join(f'{found[name]} {name}' for name in VERDICTS)}, of {len(own)} claims"
-        sentences = [one for one in own if not isinstance(one.claim, claims.Cell)]
-        yield from (verdict_line(one) for one in sentences if one.found)
+        sentences = [one for one in own if not isinstance(one.claim, claims.CellClaim)]
+        yield from (verdict_line(one) for one in sentences if one.measured)
         yield from _unmeasured(sentences)
 
 
 def verdict_line(one: Judgement) -> str:
-    n = f", N={one.found.n}" if one.found else ""
+    n = f", N={one.measured.n}" if one.measured else ""
     return f"  {one.verdict:<12}  {one.claim.id}: {one.claim.sentence}: ours {text_of(_ours(one))}{n}"
 
 
@@ -119,7 +129,7 @@ def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
     """One line for each reason, for many claims may lack the same."""
     lacking: dict[str, list[str]] = {}
     for one in judgements:
-        if one.found is None:
+        if one.measured is None:
             lacking.setdefault(one.reason, []).append(one.claim.id)
     for reason, names in lacking.items():
         yield f"  not measured  {reason}: {', '.join(names)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench.analysis.arms import Arm, Arms, Condition, twin
+from bench.analysis.arms import Arm, Arms, Condition, control_of
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.measures import COSTS, RETRY_TOKENS, SCORE, SOLVED, Measure
@@ -21,7 +21,7 @@ def comparison(run: Run, arms: Arms, condition: Condition, published: Published)
     rows.append(columns.solved())
     rows += [columns.counts(title, outcome) for title, outcome in _UNSOLVED]
     rows += [columns.means(measure) for measure in (SCORE, RETRY_TOKENS)]
-    if any(twin(arms, arm) for arm in arms[condition].values()):
+    if any(control_of(arms, arm) for arm in arms[condition].values()):
         rows.append(columns.excess())
     return Table(
         name=slug("comparison", condition.scenario, condition.model, condition.plan),
@@ -55,8 +55,8 @@ class _Columns:
         if self._baseline:
             said = "correct" if self._baseline["correct"] else "not correct"
             notes.append(f"the floor: keyword rules without any model score {self._baseline['score']:.3f} and are {said}")
-        if any(twin(self._all, arm) for arm in self._arms.values()):
-            notes.append("paired excess tokens: of a trial less those of its twin without faults, by repetition")
+        if any(control_of(self._all, arm) for arm in self._arms.values()):
+            notes.append("paired excess tokens: of a trial less those of its control, by instance and repetition")
         if self._table:
             paper = self._published.paper
             where = f"{paper.source}, Table {self._table.number}: {self._table.failure}"
@@ -99,5 +99,5 @@ class _Columns:
         return self._row("Paired excess tokens", [self._excess(arm) for arm in self._arms.values()])
 
     def _excess(self, arm: Arm) -> Estimate:
-        other = twin(self._all, arm)
+        other = control_of(self._all, arm)
         return Estimate(arm.less(other, "tokens").difference if other else mean_of(()), with_n=True)

@@ -29,9 +29,9 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import model_label, slug, trials_in
-from bench.report.experiments import experiment_pictures
 from bench.report.model_figures import model_figures
 from bench.report.timeline import struck_trials, timeline
+from bench.studies.registry import study_pictures
 
 LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
 
@@ -50,7 +50,7 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
             pictures += [accounts(run, drawn)] if drawn else []
             pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
         pictures += model_figures(run, arms)
-        pictures += experiment_pictures(run)
+        pictures += study_pictures(run)
     return pictures
 
 

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle
 
 from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.render.drawing import (
-    BLUE,
-    GREEN,
-    ORANGE,
     PALE,
-    PURPLE,
-    SKY,
-    VERMILION,
     WIDEST,
     Picture,
     finish,
@@ -26,11 +19,10 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import model_label, slug, trials_in
+from bench.render.marks import signs_of
 
 COLUMNS = ("tokens", "retry_tokens", "latency_seconds", "solved")
 TITLES = ("tokens a trial", "retry tokens a trial", "seconds a trial", "share solved")
-MARKERS = tuple(zip("osD^vP", (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY), strict=True))
-"""A model's sign and colour: it can be told in grey as well."""
 SPREAD = 0.5
 """Of the room between two architectures, how much their models share."""
 
@@ -54,7 +46,7 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
     """A row of panels for each scenario, in it one for each measure."""
     scenarios = list(dict.fromkeys(condition.scenario for condition in arms))
     names = [model for model in run.names("model") if any(condition.model == model for condition in arms)]
-    signs = dict(zip(names, cycle(MARKERS), strict=False))
+    signs = signs_of(names)
     width = max(2.9, 0.62 * len(run.names("architecture")))
     across = len(COLUMNS) if width * len(COLUMNS) <= WIDEST else len(COLUMNS) // 2
     figure, axes = panels(len(scenarios) * len(COLUMNS), across, width, 2.5)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.analysis.arms import missing_trials
+from bench.analysis.arms import instances_of, missing_trials, several_instances
+from bench.analysis.claims.published import Published
+from bench.analysis.claims.verdicts import can_judge
 from bench.analysis.frames import Run
 from bench.analysis.merge import name_of
 from bench.render.drawing import Picture
 from bench.render.labels import is_simulated, model_label, taken_over_from
 from bench.render.table import Table, markdown
+from bench.report.claims_table import none_judged
 
 SCOPE = (
     "Intervals speak of repetitions of these packs, with these models: how the mean would vary if this very experiment were "
     "made again. A few packs are a few clusters, and nothing is said about tasks beyond them."
+)
+OF_INSTANCES = (
+    "Of a pack with several instances each instance counts once, however many its repetitions: means are those of the "
+    "instances' means, and intervals cluster by instance. They speak of tasks like these, with these models; of a pack with one instance "
+    "they speak of repetitions of that task alone."
 )
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
@@ -44,18 +52,24 @@ class Page:
     sections: tuple[Section, ...]
 
 
-def page_of(run: Run, tables: Sequence[Table], pictures: Sequence[Picture]) -> Page:
+def page_of(run: Run, tables: Sequence[Table], pictures: Sequence[Picture], published: Published) -> Page:
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {name_of(run)}",
-        facts=tuple(_facts(run)),
+        facts=(*_facts(run), *_no_claims(run, published)),
         warnings=tuple(_warnings(run)),
         sections=_sections(tables, pictures),
     )
 
 
+def _no_claims(run: Run, published: Published) -> Iterator[tuple[str, str]]:
+    """Where no published claim can be judged, that is one line, not a table of them all."""
+    if not can_judge(run, published):
+        yield "Claims", none_judged(published)
+
+
 CONTENTS = (
     ("verdicts", "Verdicts", ("claims",)),
-    ("experiment", "The experiment", ("experiment",)),
+    ("study", "The study", ("study",)),
     ("comparison", "Every measure, and the paper's", ("comparison",)),
     ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
     ("models", "Models compared", ("models",)),
@@ -91,13 +105,14 @@ def _warnings(run: Run) -> list[str]:
     if errors:
         first = run.trials.loc[run.trials["outcome"] == "error", "reason"].iloc[0]
         found.append(f"{errors} trials ended in an error and are left out of every mean; the first: {first}")
-    return [*found, SCOPE]
+    return [*found, OF_INSTANCES if several_instances(run) else SCOPE]
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
     trials, manifest = run.trials, run.manifest
-    repetitions = trials.groupby(["scenario", "model", "fault", "architecture"])["repetition"].nunique()
-    least, most = int(repetitions.min()), int(repetitions.max())
+    pairs = trials.assign(instance=instances_of(trials)).groupby(["scenario", "model", "fault", "architecture"])
+    numbers = pairs[["instance", "repetition"]].apply(lambda rows: len(rows.drop_duplicates()))
+    least, most = int(numbers.min()), int(numbers.max())
     each = str(most) if least == most else f"{least} to {most}"
     return [
         ("Runs" if run.parts else "Run", name_of(run)),

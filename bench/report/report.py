@@ -1,5 +1,5 @@
-"""Writes a run's report: `report.md`, `report.html`, `tables/` and `figures/`, from the run's frames; its events and texts are
-for the page's trace explorer alone.
+"""A run's report: `report.md`, `report.html`, `tables/` and `figures/`, from the run's frames; its events and texts are for the
+page's trace explorer alone.
 
 The same results give the same bytes, wherever and whenever they are written.
 """
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from bench.analysis.arms import arms_of, require_receipts
-from bench.analysis.claims.published import Published, load_published
-from bench.analysis.claims.verdicts import Judgement
+from bench.analysis.claims.published import Published
+from bench.analysis.claims.verdicts import Judgement, can_judge, judge_all
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.render.drawing import Picture
 from bench.render.latex import latex, latex_document
 from bench.render.table import Table, comma_separated, markdown
 from bench.report.figures import all_figures
-from bench.report.page import as_markdown, page_of
+from bench.report.page import Page, as_markdown, page_of
 from bench.report.page_html import as_html
 from bench.report.tables import all_tables
 from bench.report.trace import trace_of
@@ -29,30 +29,40 @@ from bench.report.trace import trace_of
 Named = TypeVar("Named", Table, Picture)
 
 
-def write_report(
-    run: Run, out: Path, published: Published | None = None, judgements: Sequence[Judgement] | None = None
-) -> list[Path]:
-    """Write the report into folder `out` and return its files, the pages first.
+@dataclass(frozen=True)
+class Report:
+    """`files`: what is to be written, by its path in the report's folder, the pages first. `judgements`: the verdicts on the
+    published claims; none where no scenario of theirs is in the run."""
 
-    `published` are the figures to stand beside ours; the repository's own if not given. `judgements`: the verdicts on its
-    claims, where they are known already. Raises ResultsError where a fault did
-    not arrive, so that no number may be reported, or where a file cannot be written.
+    files: Mapping[str, bytes]
+    judgements: tuple[Judgement, ...]
+
+
+def report_of(run: Run, published: Published) -> Report:
+    """`published`: the figures to stand beside ours.
+
+    Raises ResultsError where a fault did not arrive, so that no number may be reported, or where the run's folder cannot be
+    read again.
     """
     require_receipts(run)
-    files = contents_of(run, published or load_published(), judgements)
-    # The pages are written last: where they are, all that they name is there.
-    for name in reversed(files):
-        _write(out / name, files[name])
-    return [out / name for name in files]
-
-
-def contents_of(run: Run, published: Published, judgements: Sequence[Judgement] | None = None) -> dict[str, bytes]:
-    """The files of the report, by their paths in its folder. Raises ResultsError where the run cannot be read again."""
     arms = arms_of(run)
+    judgements = judge_all(run, published, arms) if can_judge(run, published) else ()
     tables = _named_apart(all_tables(run, arms, published, judgements))
     pictures = _named_apart(all_figures(run, arms, published))
-    page = page_of(run, tables, pictures)
-    texts: Mapping[str, str] = {
+    page = page_of(run, tables, pictures, published)
+    return Report(_files(run, page, tables, pictures), judgements)
+
+
+def write_report(report: Report, out: Path) -> list[Path]:
+    """Write its files into folder `out`, and return them. Raises ResultsError where one cannot be written."""
+    # The pages are written last: where they are, all that they name is there.
+    for name in reversed(list(report.files)):
+        _write(out / name, report.files[name])
+    return [out / name for name in report.files]
+
+
+def _files(run: Run, page: Page, tables: Sequence[Table], pictures: Sequence[Picture]) -> dict[str, bytes]:
+    texts = {
         "report.md": as_markdown(page),
         "report.html": as_html(page, trace_of(run)),
         **{f"tables/{table.name}.md": markdown(table) for table in tables},

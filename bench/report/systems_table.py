@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bench.analysis.arms import Arm, Arms, base_of
+from bench.analysis.arms import Arm, Arms, base_of, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
-from bench.analysis.statistics import Mean, mean_of
+from bench.analysis.statistics import Mean, by_unit, mean_of
 from bench.architectures.registry import SYSTEMS
-from bench.render.labels import model_label
+from bench.render.labels import arm_cells, each_arm
 from bench.render.table import Cell, Estimate, Rate, Table
 
 SPENT = ("tokens", "retry_tokens", *ACCOUNTS, "calls")
@@ -19,7 +19,7 @@ def systems(run: Run, arms: Arms) -> list[Table]:
     bases = dict.fromkeys(base_of(run, name) for name in run.names("architecture"))
     if not bases.keys() & SYSTEMS.keys():
         return []
-    rows = [_row(run, arm) for found in arms.values() for arm in found.values()]
+    rows = [_row(run, arm) for arm in each_arm(arms)]
     return [
         Table(
             name="systems",
@@ -41,14 +41,14 @@ def systems(run: Run, arms: Arms) -> list[Table]:
 
 
 def _row(run: Run, arm: Arm) -> tuple[Cell, ...]:
-    named = (arm.condition.scenario, model_label(run, arm.condition.model), arm.condition.plan, arm.architecture)
     counts = [arm.count(outcome) for outcome in ("wrong", "gave_up", "error")]
     spent = [Estimate(arm.mean(column), 1 if column == "calls" else 0) for column in SPENT]
     seconds = [Estimate(arm.mean(column), 2) for column in SECONDS]
-    return (*named, Rate(arm.solved()), *counts, *spent, *seconds, Estimate(_framework_a_call(arm), 1))
+    return (*arm_cells(run, arm), Rate(arm.solved()), *counts, *spent, *seconds, Estimate(_framework_a_call(arm), 1))
 
 
 def _framework_a_call(arm: Arm) -> Mean:
     """Milliseconds, trial by trial; a trial without a call has none."""
     called = arm.usable[arm.usable["calls"] > 0]
-    return mean_of((1000 * called["framework_seconds"] / called["calls"]).tolist())
+    values = (1000 * called["framework_seconds"] / called["calls"]).tolist()
+    return mean_of(by_unit(dict(zip(pairs_of(called), values, strict=True))).values())

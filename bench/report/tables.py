@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 
-from bench.analysis.arms import Arm, Arms
+from bench.analysis.arms import Arms, share_in
 from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import Judgement, judge_all
+from bench.analysis.claims.verdicts import Judgement
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
-from bench.analysis.measures import COMPARED
-from bench.analysis.statistics import share_of
-from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_of
-from bench.render.labels import model_label
+from bench.analysis.measures import SPENT, per_solved
+from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_ratios
+from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.limits import with_limits
-from bench.render.table import Cell, Estimate, Number, Rate, Table
+from bench.render.table import Cell, Number, Rate, Spent, Table
 from bench.report.claims_table import claims_table
 from bench.report.comparison import comparison
-from bench.report.denominators import denominators_of, ranking_warnings, reruns
-from bench.report.experiments import experiment_tables
-from bench.report.model_tables import models, spent_by_solved
-from bench.report.noise_table import noise_floor
+from bench.report.difference_tables import differences, models, noise_floor
+from bench.report.outcome_tables import outcomes, reruns
 from bench.report.systems_table import systems
+from bench.studies.registry import study_tables
 
-ARM = ("Scenario", "Model", "Fault plan", "Architecture")
 
-
-def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement] | None = None) -> list[Table]:
-    """The verdicts first, made here where they are not given; below each table what its intervals do not hold."""
-    judgements = judge_all(run, published, arms) if judgements is None else judgements
+def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement]) -> list[Table]:
+    """The verdicts first, where there are any; below each table what its intervals do not hold."""
     tables = [
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
@@ -43,79 +37,44 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         injection(run, arms),
         natural_failures(run, published),
         usage(run),
-        *experiment_tables(run),
+        *study_tables(run),
     ]
-    return [claims_table(run, judgements), *map(with_limits, tables)]
+    verdicts = [claims_table(run, judgements)] if judgements else []
+    return [*verdicts, *map(with_limits, tables)]
 
 
-def outcomes(run: Run, arms: Arms) -> Table:
-    """What became of the trials, under each way to look at errors."""
+def spent_by_solved(run: Run, arms: Arms) -> Table:
+    """What an arm spent in all, by what it solved."""
     rows: list[tuple[Cell, ...]] = []
-    for arm in _each(arms):
-        n, errors, rates = len(arm.trials) - arm.count("ungraded"), arm.count("error"), denominators_of(arm)
-        counts = [arm.count(outcome) for outcome in ("solved", "wrong", "gave_up")]
-        silent = share_of(int(arm.usable["silent_corruption"].sum()), len(arm.usable))
-        shares = (rates.left_out, rates.as_failures, rates.best, silent)
-        rows.append((*_named(run, arm), n, *counts, errors, *map(Rate, shares)))
+    for arm in each_arm(arms):
+        spent = [Spent(per_solved(arm.trials, measure.column), measure.digits) for measure in SPENT]
+        rows.append((*arm_cells(run, arm), len(arm.graded), arm.count("solved"), *spent))
     return Table(
-        name="outcomes",
-        title="Outcomes",
+        name="per_solved",
+        title="Spent per solved task",
         columns=(
-            *(*ARM, "Trials", "Solved", "Wrong", "Gave up", "Errors"),
-            "Solved, errors left out",
-            "Solved, errors as failures (worst case)",
-            "Solved, errors as solved (best case)",
-            "Silent corruption, errors left out",
+            *(*ARM, "Trials", "Solved"),
+            *(f"{measure.title} per solved" for measure in SPENT),
         ),
         rows=tuple(rows),
         notes=(
-            "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
-            "silent corruption: the answer is wrong, and a delivered fault in its content passed every verification",
-            *ranking_warnings(run, arms),
-            *([] if run.rerun else ["no trial was run again after an error, so none can differ from the rest"]),
-            *(["trials whose calls were only counted are ungraded, and none of these"] if _any_ungraded(arms) else []),
+            "all that the arm's trials spent, errors and failures among them, by those solved, with Fieller's 95% interval of "
+            "that ratio over the trials; n/a where too few were solved for an upper bound, and too narrow where "
+            "all were, since then it knows of no other share",
+            "cost: the provider's token counts, ours where it told none, at the config's prices; unknown where it has none; "
+            "a reply that several arms were given is charged to each of them",
         ),
     )
-
-
-def _any_ungraded(arms: Arms) -> bool:
-    return any(arm.count("ungraded") for arm in _each(arms))
-
-
-def differences(run: Run, arms: Arms) -> Table:
-    """Each architecture against each other, repetition by repetition."""
-    rows: list[tuple[Cell, ...]] = []
-    for condition, found in arms.items():
-        for first, second in combinations(found.values(), 2):
-            place = (condition.scenario, model_label(run, condition.model), condition.plan)
-            rows.append((*place, f"{second.architecture} − {first.architecture}", *_difference(first, second)))
-    title = "Paired differences between architectures"
-    return Table("differences", title, (*ARM[:3], "Difference", *_DIFFERENCE), tuple(rows), _DIFFERENCE_NOTES)
-
-
-_DIFFERENCE = ("Pairs", "Unpaired", *(measure.title for measure in COMPARED))
-_DIFFERENCE_NOTES = (
-    "paired by repetition, all else being equal; mean ± sd of the differences [95% interval of their mean]",
-    "unpaired: trials whose twin ended in an error or is not recorded",
-    "each interval is at 95% by itself: among twenty of them one misses by chance",
-)
-
-
-def _difference(first: Arm, second: Arm) -> tuple[Cell, ...]:
-    """The cells under _DIFFERENCE for `second` less `first`."""
-    paired = [second.less(first, measure.column) for measure in COMPARED]
-    shown = [Estimate(one.difference, measure.digits) for one, measure in zip(paired, COMPARED, strict=True)]
-    return (paired[0].difference.n, paired[0].unpaired, *shown)
 
 
 def ledger(run: Run, arms: Arms) -> Table:
     """Where the tokens stand: sums over an arm's trials, errors among them, for they were paid as well."""
     rows: list[tuple[Cell, ...]] = []
-    for arm in _each(arms):
+    for arm in each_arm(arms):
         total = int(arm.trials["tokens"].sum())
         sums = [int(arm.trials[account].sum()) for account in ACCOUNTS]
         cells = [cell for one in sums for cell in (one, Number(one / total if total else None, 1, percent=True))]
-        rows.append((*_named(run, arm), len(arm.trials), total, *cells))
+        rows.append((*arm_cells(run, arm), len(arm.trials), total, *cells))
     return Table(
         name="ledger",
         title="Ledger: every token in one account",
@@ -130,7 +89,7 @@ def injection(run: Run, arms: Arms) -> Table:
     stages = ("planned", "delivered", "moot", "seen")
     endings = ("recovered", "gave_up", "unnoticed", "error")
     rows: list[tuple[Cell, ...]] = []
-    for arm in _each(arms):
+    for arm in each_arm(arms):
         own = run.faults[run.faults["trial"].isin(set(arm.trials["trial"]))]
         if own.empty:
             continue
@@ -139,7 +98,7 @@ def injection(run: Run, arms: Arms) -> Table:
         calls, trials = int(arm.trials["calls"].sum()), len(arm.trials)
         per_call = Number(staged["delivered"] / calls if calls else None, 3)
         per_task = Number(staged["delivered"] / trials, 3)
-        rows.append((*_named(run, arm), trials, calls, *staged.values(), *ended, per_call, per_task))
+        rows.append((*arm_cells(run, arm), trials, calls, *staged.values(), *ended, per_call, per_task))
     return Table(
         name="injection",
         title="Faults and their receipts",
@@ -167,7 +126,7 @@ def natural_failures(run: Run, published: Published) -> Table:
             parts = [(subtask, own[own["subtask"] == subtask], "–") for subtask in dict.fromkeys(own["subtask"].tolist())]
             for subtask, outputs, theirs in [*parts, ("all", own, paper)]:
                 n = len(outputs)
-                shares = [share_of(int(outputs[what].sum()), n) for what in ("malformed", "objected")]
+                shares = [share_in(outputs, outputs[what]) for what in ("malformed", "objected")]
                 rows.append((scenario, model_label(run, model), subtask, n, *map(Rate, shares), theirs))
     sources = [
         f"{published.paper.source}, {one.place}{': ' + one.note if one.note else ''}" for one in published.natural_failures
@@ -201,7 +160,7 @@ def usage(run: Run) -> Table:
     """Our ruler against the provider's own count."""
     rows: list[tuple[Cell, ...]] = []
     for model in run.names("model"):
-        for found in usage_of(run.calls[run.calls["model"] == model]):
+        for found in usage_ratios(run.calls[run.calls["model"] == model]):
             named = ", ".join(f"{trial} call {call}" for trial, call in found.outliers[:3]) or "–"
             ratio = Number(found.ratio, 3)
             rows.append(
@@ -225,12 +184,3 @@ def usage(run: Run) -> Table:
             "tokens of ours are cl100k_base over the texts alone, so a chat format's own tokens are not in them",
         ),
     )
-
-
-def _each(arms: Arms) -> Iterable[Arm]:
-    return (arm for found in arms.values() for arm in found.values())
-
-
-def _named(run: Run, arm: Arm) -> tuple[str, str, str, str]:
-    condition = arm.condition
-    return condition.scenario, model_label(run, condition.model), condition.plan, arm.architecture

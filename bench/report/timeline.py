@@ -8,27 +8,28 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import FAULT_FREE, Arm, Arms, Condition
+from bench.analysis.arms import FAULT_FREE, Arm, Arms, Condition, pairs_of
 from bench.analysis.frames import Run
+from bench.analysis.statistics import Pair
 from bench.render.drawing import ACCOUNT_LOOKS, PALE, Look, Picture, blank, finish, legend_of
 from bench.render.labels import model_label, slug
 
-Row = Mapping[str, Any]
+FrameRow = Mapping[str, Any]
 """One row of a frame."""
 
 THINNEST = 0.006
 """Of the time axis: a call refused at once is still to be seen."""
 
 
-def struck_trials(arms: Arms) -> Iterator[list[Row]]:
-    """For each scenario the trials to show: of the first plan that struck, one by architecture, if possible of one repetition,
+def struck_trials(arms: Arms) -> Iterator[list[FrameRow]]:
+    """For each scenario the trials to show: of the first plan that struck, one by architecture, if possible of one pair,
     so that they ran under the same faults."""
     shown: set[str] = set()
     for condition, found in arms.items():
         if condition.plan == FAULT_FREE or condition.scenario in shown:
             continue
-        repetition = _common_repetition(found.values())
-        trials = [trial for arm in found.values() for trial in _first_struck(arm, repetition)]
+        pair = _common_pair(found.values())
+        trials = [trial for arm in found.values() for trial in _first_struck(arm, pair)]
         if trials:
             shown.add(condition.scenario)
             yield trials
@@ -38,24 +39,24 @@ def _struck(arm: Arm) -> pd.DataFrame:
     return arm.usable[arm.usable["faults_delivered"] > 0]
 
 
-def _common_repetition(arms: Iterable[Arm]) -> int | None:
-    """The first repetition in which a fault struck every architecture that one struck at all."""
-    struck = [repetitions for arm in arms if (repetitions := set(_struck(arm)["repetition"].tolist()))]
+def _common_pair(arms: Iterable[Arm]) -> Pair | None:
+    """The first instance and repetition in which a fault struck every architecture that one struck at all."""
+    struck = [pairs for arm in arms if (pairs := set(pairs_of(_struck(arm))))]
     return min(set.intersection(*struck), default=None) if struck else None
 
 
-def _first_struck(arm: Arm, repetition: int | None) -> list[Row]:
+def _first_struck(arm: Arm, pair: Pair | None) -> list[FrameRow]:
     found = _struck(arm)
-    if repetition is not None:
-        found = found[found["repetition"] == repetition]
+    if pair is not None:
+        found = found.loc[[own == pair for own in pairs_of(found)]]
     return _rows(found.sort_values("repetition").head(1))
 
 
-def _rows(frame: pd.DataFrame) -> list[Row]:
+def _rows(frame: pd.DataFrame) -> list[FrameRow]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def timeline(run: Run, trials: Sequence[Row]) -> Picture:
+def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
     """Each call a bar from its start to its end, coloured by the account in which its tokens stand; waits are grey."""
     calls = [_rows(run.calls[run.calls["trial"] == trial["trial"]]) for trial in trials]
     heights = [0.55 + 0.19 * len(own) for own in calls]
@@ -72,7 +73,7 @@ def timeline(run: Run, trials: Sequence[Row]) -> Picture:
     return finish(figure, slug("timeline", condition.scenario, condition.model), title, caption)
 
 
-def _left_out(run: Run, trials: Sequence[Row]) -> str:
+def _left_out(run: Run, trials: Sequence[FrameRow]) -> str:
     """A sentence on the architectures that have no trial to show."""
     shared = ("scenario", "model", "fault")
     alike = run.trials[(run.trials[list(shared)] == [trials[0][name] for name in shared]).all(axis=1)]
@@ -80,7 +81,7 @@ def _left_out(run: Run, trials: Sequence[Row]) -> str:
     return f" No fault struck a trial of {', '.join(absent)} that ended without an error." if absent else ""
 
 
-def _draw(ax: Axes, trial: Row, calls: Sequence[Row], waits: Sequence[Row], longest: float) -> None:
+def _draw(ax: Axes, trial: FrameRow, calls: Sequence[FrameRow], waits: Sequence[FrameRow], longest: float) -> None:
     for wait in waits:
         ax.axvspan(wait["started"], wait["started"] + wait["seconds"], color=PALE, lw=0, zorder=0)
     for place, call in enumerate(calls):
@@ -94,7 +95,7 @@ def _draw(ax: Axes, trial: Row, calls: Sequence[Row], waits: Sequence[Row], long
     ax.set_title(f"{named}: {trial['outcome']}, {trial['tokens']} tokens", loc="left", fontsize=8.5)
 
 
-def _draw_call(ax: Axes, place: int, call: Row, thinnest: float) -> None:
+def _draw_call(ax: Axes, place: int, call: FrameRow, thinnest: float) -> None:
     look = ACCOUNT_LOOKS[call["account"]]
     if call["seconds"] <= thinnest:
         ax.barh(place, thinnest, 0.72, call["started"], color=look.colour)

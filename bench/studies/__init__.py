@@ -1,0 +1,1 @@
+"""The studies: for each question beyond the paper one file, with its analysis and its view; `registry` has their names."""

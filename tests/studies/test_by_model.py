@@ -1,4 +1,4 @@
-"""A figure of an experiment is of one model, and of all that was found of it."""
+"""A figure of a study is of one model, and of all that was found of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from records import run_of, trial
 
-from bench.report.experiments.by_model import by_model
+from bench.studies.by_model import by_model
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiment_runs import run_of_matrix
+from study_runs import run_of_matrix
 from trials import Fault, matrix_of
 
-from bench.analysis.experiments.break_even import break_even
-from bench.analysis.experiments.closed_forms import Expected, Pipeline, monolithic, runtime_structured, static
-from bench.analysis.experiments.crossing import Trials, crossing, crossing_of
+from bench.studies.break_even import break_even
+from bench.studies.closed_forms import Expectation, Pipeline, monolithic, runtime_structured, static
+from bench.studies.crossing import Trials, crossing, crossing_of
 
 STAGES = ((3.0, 5.0), (7.0,))
 """Prices of three subtasks, the second of which is a checkpoint."""
@@ -22,7 +22,7 @@ Pattern = dict[tuple[int, int], bool]
 """(subtask, attempt) -> is it struck?"""
 
 
-def over_all_patterns(play: object, rate: float) -> Expected:
+def over_all_patterns(play: object, rate: float) -> Expectation:
     """The exact expectation: each pattern of faults played through, weighted with its chance."""
     assert callable(play)
     cells = [(subtask, attempt) for subtask in range(3) for attempt in range(1, ATTEMPTS + 1)]
@@ -31,7 +31,7 @@ def over_all_patterns(play: object, rate: float) -> Expected:
         chance = math.prod(rate if one else 1 - rate for one in struck)
         paid, done = play(dict(zip(cells, struck, strict=True)))
         spent, solved = spent + chance * paid, solved + chance * done
-    return Expected(spent, solved)
+    return Expectation(spent, solved)
 
 
 def play_static(struck: Pattern) -> tuple[float, bool]:
@@ -69,7 +69,7 @@ def play_monolithic(struck: Pattern) -> tuple[float, bool]:
     return 11.0 * ATTEMPTS, False
 
 
-def close(one: Expected, other: Expected) -> bool:
+def close(one: Expectation, other: Expectation) -> bool:
     return one.spent == pytest.approx(other.spent) and one.solved == pytest.approx(other.solved)
 
 

@@ -1,4 +1,4 @@
-"""Each experiment's analysis on small cases that can be reckoned by hand, and each shipped config from run to report."""
+"""Each study's analysis on small cases that can be reckoned by hand, and each shipped config from run to report."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiment_runs import run_of_matrix
 from records import accepted, called, committed, edit_manifest, experiment, fault, rejected, run_of, trial, write_run
+from rich.console import Console
+from study_runs import run_of_matrix
 from trials import ROOTS, Fault, matrix_of
 
 import bench
-from bench.analysis.experiments.context import context
-from bench.analysis.experiments.depth import End, depth
-from bench.analysis.experiments.detectability import detectability
-from bench.analysis.experiments.plans import failure_rates
-from bench.analysis.experiments.policy import Fork, fork_of, policies
-from bench.analysis.experiments.repair import repair
-from bench.analysis.experiments.validators import mutation_scores
 from bench.analysis.frames import Run
+from bench.cli.setup import open_run
 from bench.errors import ConfigError, ResultsError
-from bench.experiment.config import EXPERIMENTS, Config, load_config
+from bench.experiment.config import Config, load_config
 from bench.experiment.matrix import Guests, build_matrix
 from bench.experiment.record import TrialRecord
 from bench.packs import load_pack
 from bench.render.drawing import style
 from bench.render.table import markdown
-from bench.report.experiments import EXPERIMENTS as SHOWN
-from bench.report.experiments import experiment_pictures, experiment_tables
 from bench.runtime.events import Answered, Committed, Event
 from bench.scenario import Grade, Output, Scenario, Subtask, Task
+from bench.studies.context import context
+from bench.studies.depth import End, depth
+from bench.studies.detectability import detectability
+from bench.studies.forks import Fork, fork_of
 from bench.studies.mutants import mutants_of
+from bench.studies.plans import failure_rates
+from bench.studies.policy import policies
+from bench.studies.registry import STUDIES, prepared, require_known, study_pictures, study_tables
+from bench.studies.repair import repair
+from bench.studies.validators import mutation_scores
 
 CONFIGS = ROOTS[0].parent / "configs"
 NO_PLANS: Mapping[str, list[Fault]] = {}
@@ -39,11 +41,11 @@ MISSING: Fault = {"point": "output", "effect": "missing_field", "attempts": [1]}
 
 
 def with_plans(
-    folder: Path, records: list[TrialRecord], plans: Mapping[str, list[Fault]] = NO_PLANS, experiment: str | None = None
+    folder: Path, records: list[TrialRecord], plans: Mapping[str, list[Fault]] = NO_PLANS, study: str | None = None
 ) -> Run:
     """A run of these records, whose config has these fault plans."""
     write_run(folder, records)
-    config = {**bench.load_run(folder).manifest["config"], "experiment": experiment, "max_attempts": 3}
+    config = {**bench.load_run(folder).manifest["config"], "study": study, "max_attempts": 3}
     written = {
         name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **one} for one in faults]}
         for name, faults in plans.items()
@@ -55,53 +57,72 @@ def with_plans(
 # The config
 
 
-def test_each_experiment_that_a_config_may_name_has_its_table_and_figure() -> None:
-    assert set(SHOWN) == set(EXPERIMENTS)
+def test_an_unknown_study_is_refused_with_the_nearest_known_one() -> None:
+    with pytest.raises(ConfigError, match="unknown study 'brake_even'; did you mean 'break_even'"):
+        require_known("brake_even")
+    require_known("break_even")
+    require_known(None)
 
 
-def test_an_unknown_experiment_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
-    path = tmp_path / "break_even.toml"
-    text = (CONFIGS / "break_even.toml").read_text()
-    path.write_text(text.replace('experiment = "break_even"', 'experiment = "brake_even"'))
-    with pytest.raises(ConfigError, match="unknown experiment 'brake_even'; did you mean 'break_even'"):
+def test_a_run_of_an_unknown_study_does_not_begin(tmp_path: Path) -> None:
+    config = load_config(CONFIGS / "break_even.toml", {"repetitions": 1, "study": "brake_even"})
+    matrix = build_matrix(config, ROOTS[:1], "code")
+    with pytest.raises(ConfigError, match="unknown study 'brake_even'"):
+        open_run(Console(), tmp_path / "run", matrix, aside=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_config_that_says_experiment_for_study_is_told_the_new_name(tmp_path: Path) -> None:
+    path = tmp_path / "depth.toml"
+    path.write_text((CONFIGS / "depth.toml").read_text().replace('study = "depth"', 'experiment = "depth"'))
+    with pytest.raises(ConfigError, match="the key 'experiment' is called 'study' now"):
         load_config(path, {})
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_only_the_study_of_validators_puts_mutants_into_its_runs_manifest() -> None:
+    validators, depth = (
+        build_matrix(load_config(CONFIGS / f"{name}.toml", {"repetitions": 1}), ROOTS[:1], "code")
+        for name in ("validators", "depth")
+    )
+    assert prepared(validators).keys() == {"mutants"}
+    assert prepared(depth) == {}
+
+
+@pytest.mark.parametrize("name", STUDIES)
 def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(name: str, tmp_path: Path) -> None:
     matrix = build_matrix(load_config(CONFIGS / f"{name}.toml", {"repetitions": 2}), ROOTS[:1], "code")
-    assert matrix.config.experiment == name
+    assert matrix.config.study == name
     run = run_of_matrix(tmp_path, matrix)
     assert not (run.trials["outcome"] == "error").any()
-    tables = experiment_tables(run)
+    tables = study_tables(run)
     with style():
-        pictures = experiment_pictures(run)
+        pictures = study_pictures(run)
     assert pictures and tables[0].rows
     names = [table.name for table in tables] + [picture.name for picture in pictures]
-    assert all(name.startswith("experiment-") for name in names)
+    assert all(name.startswith("study-") for name in names)
     if name != "validators":  # which is about no model
         assert all("SIMULATED" in markdown(table) for table in tables)
         assert all("SIMULATED" in picture.caption for picture in pictures)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", STUDIES)
 def test_a_run_that_lacks_what_its_experiment_needs_says_so_in_one_line(name: str, tmp_path: Path) -> None:
-    run = with_plans(tmp_path / "run", [trial()], experiment=name)
-    [table] = experiment_tables(run)
+    run = with_plans(tmp_path / "run", [trial()], study=name)
+    [table] = study_tables(run)
     [[said]] = table.texts()
-    assert (said.startswith(f"experiment '{name}': ") and "needs" in said) or "holds no mutants" in said
-    assert experiment_pictures(run) == []
+    assert (said.startswith(f"study '{name}': ") and "needs" in said) or "holds no mutants" in said
+    assert study_pictures(run) == []
 
 
 def test_a_run_of_an_experiment_that_this_version_does_not_know_says_so(tmp_path: Path) -> None:
-    run = with_plans(tmp_path / "run", [trial()], experiment="dept")
-    assert [table.texts() for table in experiment_tables(run)] == [[["experiment 'dept': is unknown; did you mean 'depth'?"]]]
+    run = with_plans(tmp_path / "run", [trial()], study="dept")
+    assert [table.texts() for table in study_tables(run)] == [[["study 'dept': is unknown; did you mean 'depth'?"]]]
 
 
 def test_a_run_without_an_experiment_shows_none(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
-    assert experiment_tables(run) == []
-    assert experiment_pictures(run) == []
+    assert study_tables(run) == []
+    assert study_pictures(run) == []
 
 
 # Break-even
@@ -353,11 +374,11 @@ def test_depth_shows_the_lengths_where_no_position_varies_and_the_positions_wher
     positions = of_lengths(tmp_path / "positions", records, {"demo": "abz"})
     assert ([one.position for one in depth(positions).positions], depth(positions).lengths) == ([1, 3], ())
     for run, kind in ((lengths, "-length"), (positions, "")):
-        edit_manifest(run.folder or tmp_path, config={**run.manifest["config"], "experiment": "depth"})
+        edit_manifest(run.folder or tmp_path, config={**run.manifest["config"], "study": "depth"})
         shown = bench.load_run(run.folder or tmp_path)
-        assert [table.name for table in experiment_tables(shown)] == [f"experiment-depth{kind}"]
+        assert [table.name for table in study_tables(shown)] == [f"study-depth{kind}"]
         with style():
-            assert [picture.name for picture in experiment_pictures(shown)] == [f"experiment-depth{kind}-m"]
+            assert [picture.name for picture in study_pictures(shown)] == [f"study-depth{kind}-m"]
 
 
 def test_static_pays_for_each_subtask_of_a_chain_when_the_first_is_struck_and_for_one_when_the_last_is(tmp_path: Path) -> None:
@@ -417,7 +438,7 @@ def variants(folder: Path, records: list[TrialRecord], **settings: str) -> Run:
     return bench.load_run(folder)
 
 
-def test_the_first_repair_of_each_trial_is_compared_with_that_of_the_twin_that_is_told_nothing(tmp_path: Path) -> None:
+def test_the_first_repair_of_each_trial_is_compared_with_that_of_the_variant_that_is_told_nothing(tmp_path: Path) -> None:
     records = [repaired("mute", 1, False), repaired("mute", 2, False), trial("mute", repetition=3)]
     records += [
         repaired("told", 1, True, prompt=130),

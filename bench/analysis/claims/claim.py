@@ -1,4 +1,4 @@
-"""What is claimed: sentences about results that a program can judge, as `configs/published.toml` has them.
+"""What is claimed: sentences about results that a program can judge, as `published.toml` has them.
 
 direction   by a measure, one architecture lies above another
 ratio       by a measure, one architecture is so many times another
@@ -42,7 +42,7 @@ class _Claim(BaseModel):
     plan: str = FAULT_FREE
 
 
-class Direction(_Claim):
+class DirectionClaim(_Claim):
     """By `measure`, the architecture `higher` lies above `lower`."""
 
     kind: Literal["direction"]
@@ -51,7 +51,7 @@ class Direction(_Claim):
     lower: str
 
 
-class Ratio(_Claim):
+class RatioClaim(_Claim):
     """By `measure`, the mean of architecture `of` by that of `to`; the published one follows from the published means."""
 
     kind: Literal["ratio"]
@@ -60,7 +60,7 @@ class Ratio(_Claim):
     to: str
 
 
-class Part(_Claim):
+class PartClaim(_Claim):
     """The mean of `measure` by that of `whole`, in one architecture."""
 
     kind: Literal["part"]
@@ -70,7 +70,7 @@ class Part(_Claim):
     published: float
 
 
-class Cell(_Claim):
+class CellClaim(_Claim):
     """The mean of `measure` in one architecture; made from the published tables, never written apart."""
 
     kind: Literal["cell"] = "cell"
@@ -81,7 +81,7 @@ class Cell(_Claim):
 Counted = Literal["natural_failures", "natural_failures_at", "valid_but_wrong", "wrong_answers", "silent_corruption"]
 
 
-class Rate(_Claim):
+class RateClaim(_Claim):
     """A share in one architecture; `bench.analysis.claims.evidence` says of what.
 
     subtask     natural_failures_at: the one at which they are all said to happen
@@ -97,6 +97,6 @@ class Rate(_Claim):
     published: float | None = Field(None, ge=0.0, le=1.0)
 
 
-Claim = Direction | Ratio | Part | Cell | Rate
-Written = Annotated[Direction | Ratio | Part | Rate, Field(discriminator="kind")]
+Claim = DirectionClaim | RatioClaim | PartClaim | CellClaim | RateClaim
+WrittenClaim = Annotated[DirectionClaim | RatioClaim | PartClaim | RateClaim, Field(discriminator="kind")]
 """A claim that stands in the file as such."""

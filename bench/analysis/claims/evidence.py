@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from bench.analysis.arms import Arm, Arms, Condition, arms_of
-from bench.analysis.claims.claim import Cell, Claim, Direction, Part, Rate, Ratio
+from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
+from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
 from bench.analysis.faults import FORM
 from bench.analysis.frames import Run
+from bench.analysis.statistics import Pair
 
 OBJECTIONS = ("check", "found_wrong")
 """Reasons for which an output of the right form is wrong; one that is merely `insufficient` is weak, not wrong."""
@@ -22,10 +23,15 @@ class Item:
 
     trial: str
     side: str
+    instance: str
     repetition: int
     value: float
     call: int | None = None
     subtask: str = ""
+
+    @property
+    def pair(self) -> Pair:
+        return self.instance, self.repetition
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Missing:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ModelResults:
     """One model's part of a run; `outcomes` by trial."""
 
     run: Run
@@ -63,29 +69,29 @@ class Source:
         return f"the run has no trial of {architecture} under plan {claim.plan} on {claim.scenario} with this model"
 
 
-def sources_of(run: Run, arms: Arms | None = None) -> tuple[Source, ...]:
+def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, ...]:
     """One for each model of the run."""
     known = arms_of(run) if arms is None else arms
     outcomes = dict(zip(run.trials["trial"].tolist(), run.trials["outcome"].tolist(), strict=True))
-    return tuple(Source(run, known, model, outcomes) for model in run.names("model"))
+    return tuple(ModelResults(run, known, model, outcomes) for model in run.names("model"))
 
 
-def evidence(source: Source, claim: Claim) -> tuple[Item, ...] | Missing:
+def evidence(source: ModelResults, claim: Claim) -> tuple[Item, ...] | Missing:
     """The values, in the order of the run."""
     match claim:
-        case Direction():
+        case DirectionClaim():
             return _measured(source, claim, (claim.higher, claim.measure), (claim.lower, claim.measure))
-        case Ratio():
+        case RatioClaim():
             return _measured(source, claim, (claim.of, claim.measure), (claim.to, claim.measure))
-        case Part():
+        case PartClaim():
             return _part(source, claim)
-        case Cell():
+        case CellClaim():
             return _measured(source, claim, (claim.architecture, claim.measure))
-        case Rate():
+        case RateClaim():
             return _counted(source, claim)
 
 
-def _part(source: Source, claim: Part) -> tuple[Item, ...] | Missing:
+def _part(source: ModelResults, claim: PartClaim) -> tuple[Item, ...] | Missing:
     arm = source.arm(claim, claim.architecture)
     if isinstance(arm, Missing):
         return arm
@@ -94,7 +100,7 @@ def _part(source: Source, claim: Part) -> tuple[Item, ...] | Missing:
     return _measured(source, claim, (claim.architecture, claim.measure), (claim.architecture, claim.whole))
 
 
-def _measured(source: Source, claim: Claim, *sides: tuple[str, str]) -> tuple[Item, ...] | Missing:
+def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tuple[Item, ...] | Missing:
     """The values of each side: an architecture by a measure. Values that are unknown are left out."""
     items: list[Item] = []
     for architecture, measure in sides:
@@ -104,13 +110,12 @@ def _measured(source: Source, claim: Claim, *sides: tuple[str, str]) -> tuple[It
         known = arm.usable[arm.usable[measure].notna()]
         if known.empty:
             return Missing(f"the run does not know {measure} of {architecture}")
-        columns = (known[name].tolist() for name in ("trial", "repetition", measure))
         side = architecture if len({one for one, _ in sides}) > 1 else measure
-        items += [Item(trial, side, repetition, float(value)) for trial, repetition, value in zip(*columns, strict=True)]
+        items += _items(known, side, known[measure])
     return tuple(items)
 
 
-def _counted(source: Source, claim: Rate) -> tuple[Item, ...] | Missing:
+def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
     if claim.counted == "silent_corruption":
         return _corrupted(source, claim)
     arm = source.arm(claim, claim.architecture)
@@ -118,28 +123,27 @@ def _counted(source: Source, claim: Rate) -> tuple[Item, ...] | Missing:
         return arm
     if claim.counted == "wrong_answers":
         answered = arm.usable[arm.usable["outcome"].isin(("solved", "wrong"))]
-        return _of_trials(answered, claim, answered["outcome"].eq("wrong")) or Missing("no trial ended with an answer")
+        items = tuple(_items(answered, claim.counted, answered["outcome"].eq("wrong")))
+        return items or Missing("no trial ended with an answer")
     return _of_outputs(_first_outputs(source.run, arm), claim)
 
 
-def _of_trials(trials: pd.DataFrame, claim: Rate, held: pd.Series[bool]) -> tuple[Item, ...]:
-    columns = (trials["trial"].tolist(), trials["repetition"].tolist(), held.tolist())
-    return tuple(
-        Item(trial, claim.counted, repetition, float(value)) for trial, repetition, value in zip(*columns, strict=True)
-    )
+def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[Item]:
+    for trial, pair, value in zip(trials["trial"].tolist(), pairs_of(trials), values.tolist(), strict=True):
+        yield Item(trial, side, *pair, float(value))
 
 
-def _corrupted(source: Source, claim: Rate) -> tuple[Item, ...] | Missing:
+def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
     """Each graded trial, under whatever plan, in which a fault of this effect was delivered: was it silently corrupted?"""
     run = source.run
     struck = run.faults.loc[run.faults["delivered"] & run.faults["effect"].eq(claim.effect), "trial"]
     arms = [found[claim.architecture] for condition, found in source.arms.items() if _is_of(condition, source, claim, found)]
     trials = [arm.usable[arm.usable["trial"].isin(set(struck.tolist()))] for arm in arms]
-    items = tuple(item for one in trials for item in _of_trials(one, claim, one["silent_corruption"]))
+    items = tuple(item for one in trials for item in _items(one, claim.counted, one["silent_corruption"]))
     return items or Missing(f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}")
 
 
-def _is_of(condition: Condition, source: Source, claim: Rate, found: Iterable[str]) -> bool:
+def _is_of(condition: Condition, source: ModelResults, claim: RateClaim, found: Iterable[str]) -> bool:
     return condition.scenario == claim.scenario and condition.model == source.model and claim.architecture in found
 
 
@@ -156,7 +160,7 @@ def _first_outputs(run: Run, arm: Arm) -> pd.DataFrame:
     return joined.assign(reason=joined["verdict"].str.removeprefix("rejected:"))
 
 
-def _of_outputs(outputs: pd.DataFrame, claim: Rate) -> tuple[Item, ...] | Missing:
+def _of_outputs(outputs: pd.DataFrame, claim: RateClaim) -> tuple[Item, ...] | Missing:
     """natural_failures: of all, those malformed. natural_failures_at: of those malformed, the ones of that subtask.
     valid_but_wrong: of those known to be wrong, by form or by a check, the ones whose form was right."""
     malformed = outputs["malformed"] | outputs["reason"].isin(FORM)
@@ -166,9 +170,10 @@ def _of_outputs(outputs: pd.DataFrame, claim: Rate) -> tuple[Item, ...] | Missin
         "natural_failures_at": (malformed, outputs["subtask"].eq(claim.subtask), "no output failed its schema of itself"),
         "valid_but_wrong": (wrong, ~malformed, "no output was found wrong"),
     }[claim.counted]
-    columns = (outputs.loc[among, name].tolist() for name in ("trial", "repetition", "call", "subtask"))
+    counted = outputs[among]
+    places = zip(counted["call"].tolist(), counted["subtask"].tolist(), strict=True)
     items = tuple(
-        Item(trial, claim.counted, repetition, float(value), call, subtask)
-        for trial, repetition, call, subtask, value in zip(*columns, held[among].tolist(), strict=True)
+        replace(item, call=call, subtask=subtask)
+        for item, (call, subtask) in zip(_items(counted, claim.counted, held[among]), places, strict=True)
     )
     return items or Missing(none)

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bench.analysis.arms import FAULT_FREE
-from bench.analysis.claims.claim import Cell, Claim, Written
+from bench.analysis.claims.claim import CellClaim, Claim, WrittenClaim
 from bench.errors import ConfigError
 
 FILE = Path(__file__).with_name("published.toml")
@@ -40,7 +40,7 @@ class Cells(BaseModel):
         return self.__pydantic_extra__
 
 
-class Table(_Strict):
+class PublishedTable(_Strict):
     number: int
     scenario: str
     plan: str
@@ -81,10 +81,10 @@ class Judging(_Strict):
 class Published(_Strict):
     paper: Paper
     columns: dict[str, str]
-    table: tuple[Table, ...] = ()
+    table: tuple[PublishedTable, ...] = ()
     natural_failures: tuple[NaturalFailures, ...] = ()
     judging: Judging = Judging()
-    claim: tuple[Written, ...] = ()
+    claim: tuple[WrittenClaim, ...] = ()
 
     @model_validator(mode="after")
     def _every_column_is_named(self) -> Published:
@@ -109,11 +109,11 @@ class Published(_Strict):
         """The paper's sentences, then every cell of its tables."""
         return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
 
-    def _cells(self, table: Table) -> Iterator[Cell]:
+    def _cells(self, table: PublishedTable) -> Iterator[CellClaim]:
         for measure, cells in table.cells.items():
             for architecture in cells.values:
                 column = self.columns[architecture]
-                yield Cell(
+                yield CellClaim(
                     id=f"table{table.number}.{measure}.{architecture}",
                     sentence=f"Table {table.number}, {cells.row}, {column}",
                     source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
@@ -141,7 +141,7 @@ class Published(_Strict):
                 return PublishedValue(found.mean, found.sd, f"{self.paper.source}, {place}")
         return None
 
-    def table_of(self, scenario: str, plan: str) -> Table | None:
+    def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
         """The published table to stand beside this scenario under this fault plan."""
         return next((table for table in self.table if (table.scenario, table.plan) == (scenario, plan)), None)
 

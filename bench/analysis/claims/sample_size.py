@@ -7,11 +7,11 @@ number cannot be told: nothing to go by but one value, values without spread, or
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from scipy import stats
 
-from bench.analysis.claims.expected import Expected
+from bench.analysis.claims.ranges import PublishedRange
 from bench.analysis.statistics import CONFIDENCE, Mean, Share, mean_of, required_pairs
 from bench.analysis.statistics.power import POWER
 
@@ -26,18 +26,18 @@ def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | N
     return max(for_any, enough.cautious if enough else 0)
 
 
-def values_for_the_mean(mean: Mean, wanted: Expected) -> int | None:
+def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:
     """Values at which the mean can be told from the bounds of what is wanted."""
     return _most(_cautious(None if mean.mean is None else mean.mean - bound, mean) for bound in (wanted.low, wanted.high))
 
 
-def pairs_for_the_ratio(of: Mapping[int, float], to: Mapping[int, float], wanted: Expected) -> int | None:
+def pairs_for_the_ratio(of: Mapping[Hashable, float], to: Mapping[Hashable, float], wanted: PublishedRange) -> int | None:
     """As of a mean: a ratio differs from a bound b where `of` - b `to` differs from 0; Fieller's interval is made of that."""
     apart = [mean_of(of[key] - bound * to[key] for key in of if key in to) for bound in (wanted.low, wanted.high)]
     return _most(_cautious(one.mean, one) for one in apart)
 
 
-def trials_for_the_rate(share: Share, wanted: Expected) -> int | None:
+def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
     """Trials at which Wilson's interval can be told from the bounds; 0 and 1 bound every rate, and so none.
 
     Source: Fleiss, Statistical Methods for Rates and Proportions, 2nd edition (1981), section 2.

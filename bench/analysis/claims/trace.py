@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bench.analysis.claims.claim import Claim
-from bench.analysis.claims.evidence import Item, Missing, Source, evidence, sources_of
+from bench.analysis.claims.evidence import Item, Missing, ModelResults, evidence, results_by_model
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.errors import ResultsError, nearest
@@ -36,12 +36,12 @@ def claim_named(published: Published, name: str) -> Claim:
 
 def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[Traced, ...] | Missing]]:
     """For each model of the run its values, in their order, or why there are none."""
-    for source in sources_of(run):
+    for source in results_by_model(run):
         items = evidence(source, claim)
         yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))
 
 
-def _traced(source: Source, items: tuple[Item, ...]) -> Iterator[Traced]:
+def _traced(source: ModelResults, items: tuple[Item, ...]) -> Iterator[Traced]:
     wanted = {item.trial for item in items}
     trials = {row["trial"]: row for row in _rows(source.run.trials, wanted, list(source.run.trials.columns))}
     calls: dict[str, list[Mapping[str, Any]]] = {}

@@ -2,7 +2,7 @@
 
     direction   reproduced where the 95% interval of the paired difference lies wholly on the claimed side *and* the sign-flip
                 test finds it at 5% after Holm's correction; contradicted where both hold on the other side
-    others      reproduced where our 95% interval lies wholly within what counts as the published value (`expected`);
+    others      reproduced where our 95% interval lies wholly within what counts as the published value (`ranges`);
                 contradicted where it lies wholly outside
 
 and inconclusive otherwise, as is everything at N = 1. The family of the correction is every direction claim of the file, for
@@ -23,10 +23,10 @@ from typing import Literal, get_args
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arms
-from bench.analysis.claims.claim import Cell, Claim, Direction, Part, Rate, Ratio
-from bench.analysis.claims.evidence import Item, Missing, Source, evidence, sources_of
-from bench.analysis.claims.expected import Expected, expected
+from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.analysis.claims.evidence import Item, Missing, ModelResults, evidence, results_by_model
 from bench.analysis.claims.published import Published
+from bench.analysis.claims.ranges import PublishedRange, range_of
 from bench.analysis.claims.sample_size import (
     pairs_for_the_family,
     pairs_for_the_ratio,
@@ -34,17 +34,17 @@ from bench.analysis.claims.sample_size import (
     values_for_the_mean,
 )
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, PairedTest, Share
+from bench.analysis.statistics import Mean, Pair, PairedTest, Share
 
-Verdict = Literal["reproduced", "contradicted", "inconclusive", "not measured"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+ClaimVerdict = Literal["reproduced", "contradicted", "inconclusive", "not measured"]
+VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 LEVEL = 0.05
 MOSTLY = 0.5
 """An arm of which more trials than this share gave up tells nothing of what work costs that leads to an answer."""
 
 
 @dataclass(frozen=True)
-class Found:
+class Measurement:
     """Our number. low, high: its 95% interval; None where there is none, as of one value.
 
     n        the values, pairs or outputs that it is made of
@@ -63,53 +63,60 @@ class Found:
 
 @dataclass(frozen=True)
 class Judgement:
-    """found is None where the claim was not measured; p is adjusted, and of a direction alone."""
+    """measured is None where the claim was not measured; p is adjusted, and of a direction alone."""
 
     claim: Claim
     model: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     reason: str
-    expected: Expected | None = None
-    found: Found | None = None
+    expected: PublishedRange | None = None
+    measured: Measurement | None = None
     p: float | None = None
+
+
+def can_judge(run: Run, published: Published) -> bool:
+    """Whether any of the scenarios that the claims are about is in the run."""
+    return bool({claim.scenario for claim in published.claims} & set(run.names("scenario")))
 
 
 def judge_all(run: Run, published: Published, arms: Arms | None = None) -> tuple[Judgement, ...]:
     """Every claim by every model of the run, in the file's order."""
-    by_model = [_judge_model(source, published) for source in sources_of(run, arms)]
+    by_model = [_judge_model(source, published) for source in results_by_model(run, arms)]
     return tuple(judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
 
 
-def _judge_model(source: Source, published: Published) -> list[Judgement]:
-    family = [claim.id for claim in published.claims if isinstance(claim, Direction)]
+def _judge_model(source: ModelResults, published: Published) -> list[Judgement]:
+    family = [claim.id for claim in published.claims if isinstance(claim, DirectionClaim)]
     first = [_judge(source, claim, published, len(family)) for claim in published.claims]
-    tests = {
-        one.claim.id: one.found.test.p if one.found and one.found.test else None for one in first if one.claim.id in family
-    }
-    adjusted = statistics.holm(tests)
+    adjusted = statistics.holm({one.claim.id: _p_of(one) for one in first if one.claim.id in family})
     return [_corrected(one, adjusted[one.claim.id]) if one.claim.id in family else one for one in first]
 
 
-def _judge(source: Source, claim: Claim, published: Published, family: int) -> Judgement:
+def _p_of(judgement: Judgement) -> float | None:
+    measured = judgement.measured
+    return measured.test.p if measured and measured.test else None
+
+
+def _judge(source: ModelResults, claim: Claim, published: Published, family: int) -> Judgement:
     """The verdict, a direction's before the correction."""
-    wanted = expected(published, claim)
+    wanted = range_of(published, claim)
     items = evidence(source, claim)
     if isinstance(items, Missing):
         return Judgement(claim, source.model, "not measured", items.reason, wanted)
     if wanted is None:
         return Judgement(claim, source.model, "not measured", "nothing was published to compare it with")
-    found = _found(claim, items, wanted, family)
+    found = _measurement(claim, items, wanted, family)
     judgement = Judgement(claim, source.model, *_verdict(claim, found, wanted), wanted, found)
     gave_up = _mostly_given_up(source, claim, items)
-    return (
-        replace(judgement, verdict="inconclusive", reason=gave_up, found=replace(found, needed=None)) if gave_up else judgement
-    )
+    if not gave_up:
+        return judgement
+    return replace(judgement, verdict="inconclusive", reason=gave_up, measured=replace(found, needed=None))
 
 
-def _verdict(claim: Claim, found: Found, wanted: Expected) -> tuple[Verdict, str]:
+def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange) -> tuple[ClaimVerdict, str]:
     if found.low is None or found.high is None or found.n == 1:
         return "inconclusive", _NO_INTERVAL.get(found.n, "no interval: the mean to be divided by cannot be told from 0")
-    if isinstance(claim, Direction):
+    if isinstance(claim, DirectionClaim):
         return _on_a_side(found.low, found.high)
     if wanted.low <= found.low and found.high <= wanted.high:
         return "reproduced", "the interval lies within the bounds"
@@ -121,7 +128,7 @@ def _verdict(claim: Claim, found: Found, wanted: Expected) -> tuple[Verdict, str
 _NO_INTERVAL = {0: "no pair of trials that both have a value", 1: "N=1: nothing is concluded from one"}
 
 
-def _on_a_side(low: float, high: float) -> tuple[Verdict, str]:
+def _on_a_side(low: float, high: float) -> tuple[ClaimVerdict, str]:
     if low > 0:
         return "reproduced", "the interval lies on the claimed side"
     if high < 0:
@@ -137,9 +144,9 @@ def _corrected(judgement: Judgement, p: float | None) -> Judgement:
     return replace(judgement, p=p)
 
 
-def _mostly_given_up(source: Source, claim: Claim, items: Sequence[Item]) -> str:
+def _mostly_given_up(source: ModelResults, claim: Claim, items: Sequence[Item]) -> str:
     """Why the values price failing; '' where they do not, or where the claim is about no price."""
-    if isinstance(claim, Rate | Part) or claim.measure in ("correct", "score"):
+    if isinstance(claim, RateClaim | PartClaim) or claim.measure in ("correct", "score"):
         return ""
     all_of = Counter(item.side for item in items)
     gave_up = Counter(item.side for item in items if source.outcomes[item.trial] == "gave_up")
@@ -148,55 +155,56 @@ def _mostly_given_up(source: Source, claim: Claim, items: Sequence[Item]) -> str
 
 
 def _of(claim: Claim, side: str) -> str:
-    return "" if isinstance(claim, Cell) else f" of {side}"
+    return "" if isinstance(claim, CellClaim) else f" of {side}"
 
 
 # Our numbers
 
 
-def _found(claim: Claim, items: Sequence[Item], wanted: Expected, family: int) -> Found:
+def _measurement(claim: Claim, items: Sequence[Item], wanted: PublishedRange, family: int) -> Measurement:
     match claim:
-        case Direction():
+        case DirectionClaim():
             return _difference(*_sides(items), family)
-        case Ratio() | Part():
+        case RatioClaim() | PartClaim():
             return _ratio(*_sides(items), wanted)
-        case Cell() if claim.measure != "correct":
-            return _mean([item.value for item in items], wanted)
-        case Cell() | Rate():
-            return _share([bool(item.value) for item in items], wanted)
+        case CellClaim() if claim.measure != "correct":
+            return _mean(items, wanted)
+        case CellClaim() | RateClaim():
+            return _share(items, wanted)
 
 
-def _sides(items: Sequence[Item]) -> tuple[Mapping[int, float], Mapping[int, float]]:
-    """The values of either side by repetition, which tells the pairs."""
-    by_side: dict[str, dict[int, float]] = {}
+def _sides(items: Sequence[Item]) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
+    """The values of either side by what tells the pairs."""
+    by_side: dict[str, dict[Pair, float]] = {}
     for item in items:
-        by_side.setdefault(item.side, {})[item.repetition] = item.value
+        by_side.setdefault(item.side, {})[item.pair] = item.value
     first, second = by_side.values()
     return first, second
 
 
-def _difference(higher: Mapping[int, float], lower: Mapping[int, float], family: int) -> Found:
+def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], family: int) -> Measurement:
     mean = statistics.paired_difference(higher, lower).difference
     needed = pairs_for_the_family(mean, family, LEVEL)
-    return Found(mean, mean.mean, mean.low, mean.high, mean.n, needed, statistics.paired_test(higher, lower))
+    return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, needed, statistics.paired_test(higher, lower))
 
 
-def _ratio(of: Mapping[int, float], to: Mapping[int, float], wanted: Expected) -> Found:
-    ratio = statistics.ratio_of_means(of, to)
-    return Found(ratio, ratio.ratio, ratio.low, ratio.high, ratio.pairs, pairs_for_the_ratio(of, to, wanted))
+def _ratio(of: Mapping[Pair, float], to: Mapping[Pair, float], wanted: PublishedRange) -> Measurement:
+    above, below = (statistics.by_unit(side) for side in statistics.in_common(of, to))
+    ratio = statistics.ratio_of_means(above, below)
+    return Measurement(ratio, ratio.ratio, ratio.low, ratio.high, ratio.pairs, pairs_for_the_ratio(above, below, wanted))
 
 
-def _mean(values: Sequence[float], wanted: Expected) -> Found:
-    mean = statistics.mean_of(values)
-    return Found(mean, mean.mean, mean.low, mean.high, mean.n, values_for_the_mean(mean, wanted))
+def _mean(items: Sequence[Item], wanted: PublishedRange) -> Measurement:
+    mean = statistics.mean_of(statistics.by_unit({item.pair: item.value for item in items}).values())
+    return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, values_for_the_mean(mean, wanted))
 
 
-def _share(held: Sequence[bool], wanted: Expected) -> Found:
-    share = statistics.share_of(sum(held), len(held))
-    return Found(share, share.rate, share.low, share.high, share.n, trials_for_the_rate(share, wanted))
+def _share(items: Sequence[Item], wanted: PublishedRange) -> Measurement:
+    share = statistics.share_by_instance([item.instance for item in items], [bool(item.value) for item in items])
+    return Measurement(share, share.rate, share.low, share.high, share.n, trials_for_the_rate(share, wanted))
 
 
-def counts(judgements: Sequence[Judgement]) -> dict[Verdict, int]:
+def counts(judgements: Sequence[Judgement]) -> dict[ClaimVerdict, int]:
     """How many of each verdict; every verdict is there."""
     found = Counter(one.verdict for one in judgements)
     return {verdict: found[verdict] for verdict in VERDICTS}

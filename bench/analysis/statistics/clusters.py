@@ -1,84 +1,63 @@
-"""Several packs together: a statement about these packs, or about packs at large, which are two things.
+"""Several instances of one pack: then the instance is the unit, for more repetitions of one task say nothing of another task.
 
-Trials of one pack have its task in common. They say much about that pack and, all together, one thing about packs at large;
-so there the pack is the unit, and a hundred repetitions do not make two packs three.
+Where there is one instance, its repetitions are the units, and nothing here changes a number.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from scipy import stats
 
-from bench.analysis.statistics.intervals import CONFIDENCE, Mean, mean_of
+from bench.analysis.statistics.intervals import CONFIDENCE
 
-FEWEST_PACKS = 5
-"""Below, nothing is said of packs at large. Two packs bear an interval of nine of their standard deviations to each side
-(t(1) / sqrt(2)), four one of 1.6, five one of 1.2; and that their means lie near enough to normal cannot be seen in so few."""
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A statement that the data do not bear; `reason` is one line for whoever asked for it."""
-
-    reason: str
+Pair = tuple[str, int]
+"""(instance, repetition): what two trials of different arms have in common that may be paired."""
+Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Pooled:
-    """The mean of the packs' means, each pack weighing the same, with its 95% interval as a statement about these packs.
+def in_common(values: Mapping[Pair, Value], others: Mapping[Pair, Value]) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
+    """Both, with only the pairs that both have, in the first one's order."""
+    pairs = [pair for pair in values if pair in others]
+    return {pair: values[pair] for pair in pairs}, {pair: others[pair] for pair in pairs}
 
-    n           values in all packs
-    low, high   None where a pack has fewer than two values
+
+def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
+    """Unit -> its value: of one instance each repetition as it is, of several the mean of each instance's repetitions.
+
+    Student's t on the means of clusters, each of which weighs the same, is a cluster interval without any resampling: Donald
+    and Lang, Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a pack a value").
     """
+    by_instance: dict[str, list[float]] = {}
+    for (instance, _), value in values.items():
+        by_instance.setdefault(instance, []).append(value)
+    if len(by_instance) < 2:
+        return {pair: float(value) for pair, value in values.items()}
+    return {instance: math.fsum(own) / len(own) for instance, own in by_instance.items()}
 
-    packs: int
-    n: int
-    mean: float | None
-    low: float | None
-    high: float | None
 
+def effective_number(instances: Sequence[str], values: Sequence[float]) -> float:
+    """As how many independent values these count for their mean: all of them where each, or none, has an instance of its own.
 
-def over_these_packs(by_pack: Mapping[str, Sequence[float]]) -> Pooled:
-    """What the repetitions say of these packs: the spread between packs does not enter, as no other pack is spoken of.
+    Their number by the design effect, which is the variance of the mean by instances over that of independent values, never
+    below 1; and corrected for how few the instances are, by the ratio of the quantiles of t. Values without any spread do not
+    show the design effect: then each instance counts once.
 
-    Sources: Welch, Biometrika 34 (1947), and Satterthwaite, Biometrics Bulletin 2 (1946), for the degrees of freedom.
-    Raises ValueError for a value that is no finite number.
+    Sources: Rao and Scott, Biometrics 48 (1992), for the design effect; Korn and Graubard, Survey Methodology 24 (1998), for
+    the correction.
     """
-    means = [mean_of(values) for values in by_pack.values()]
-    centres = [one.mean for one in means if one.mean is not None]
-    n = sum(one.n for one in means)
-    if not means or len(centres) < len(means):
-        return Pooled(len(means), n, None, None, None)
-    centre = math.fsum(centres) / len(means)
-    half = _half(means)
-    return Pooled(len(means), n, centre, *((None, None) if half is None else (centre - half, centre + half)))
-
-
-def _half(means: Sequence[Mean]) -> float | None:
-    """Half the width of the interval; None where a pack has no spread to go by."""
-    shares = [(one.sd / len(means)) ** 2 / one.n for one in means if one.sd is not None]
-    if len(shares) < len(means):
-        return None
-    variance = math.fsum(shares)
-    if not variance:
-        return 0.0
-    degrees = variance**2 / math.fsum(share**2 / (one.n - 1) for share, one in zip(shares, means, strict=True))
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) * math.sqrt(variance)
-
-
-def over_packs_at_large(by_pack: Mapping[str, Sequence[float]]) -> Mean | Refused:
-    """What the packs, taken as drawn at random, say of packs at large: Student's t on their means; `n` is the packs'.
-
-    Source: Donald and Lang, Review of Economics and Statistics 89 (2007).
-    Raises ValueError for a value that is no finite number.
-    """
-    means = [one.mean for one in map(mean_of, by_pack.values()) if one.mean is not None]
-    if len(means) < FEWEST_PACKS:
-        return Refused(
-            f"{len(means)} packs with values: a statement about packs at large takes at least {FEWEST_PACKS}; "
-            "what the repetitions support is a statement about these packs"
-        )
-    return mean_of(means)
+    n, centre = len(values), math.fsum(values) / max(1, len(values))
+    sums: dict[str, float] = {}
+    for instance, value in zip(instances, values, strict=True):
+        sums[instance] = sums.get(instance, 0.0) + value - centre
+    clusters = len(sums)
+    if clusters < 2 or clusters == n:
+        return n
+    plain = math.fsum((value - centre) ** 2 for value in values)
+    if not plain:
+        return clusters
+    effect = max(1.0, clusters / (clusters - 1) * math.fsum(one**2 for one in sums.values()) / plain)
+    few = [float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) for count in (n, clusters)]
+    return n / effect * (few[0] / few[1]) ** 2

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
-from bench.analysis.statistics.seeded import RESAMPLES, generator
-
 CONFIDENCE = 0.95
-
-Method = Literal["student", "bca", "percentile"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +17,7 @@ class Mean:
     """A mean of n values with its 95% interval.
 
     sd          of the sample (n - 1); None below two values
-    low, high   the interval of the mean, by `method`; None below two values, and just the mean where all values are equal: a
+    low, high   Student's interval of the mean; None below two values, and just the mean where all values are equal: a
                 sample without spread shows none
     """
 
@@ -33,7 +26,6 @@ class Mean:
     sd: float | None
     low: float | None
     high: float | None
-    method: Method = "student"
 
 
 def known(values: Iterable[float | None]) -> list[float]:
@@ -63,26 +55,6 @@ def mean_of(values: Iterable[float]) -> Mean:
     return Mean(n, plain.mean, plain.sd, plain.mean - half, plain.mean + half)
 
 
-def bootstrap_of(values: Iterable[float], rng: np.random.Generator | None = None, resamples: int = RESAMPLES) -> Mean:
-    """The mean with its bootstrap interval: BCa, or percentile where BCa is undefined; `method` says which.
-
-    BCa is undefined where no resample's mean, or each one's, lies below the sample's: then its correction is infinite.
-    As everywhere, below two values there is no interval, and equal values have one without width.
-
-    Source: Efron, Better bootstrap confidence intervals, JASA 82 (1987), by `scipy.stats.bootstrap`.
-    Raises ValueError for a value that is no finite number.
-    """
-    numbers = _finite(values)
-    plain = _without_interval(numbers)
-    if plain.sd is None or plain.low is not None:
-        return plain
-    for method in ("BCa", "percentile"):
-        low, high = _bootstrapped(numbers, method, rng or generator(), resamples)
-        if math.isfinite(low) and math.isfinite(high):
-            break
-    return Mean(plain.n, plain.mean, plain.sd, low, high, "bca" if method == "BCa" else "percentile")
-
-
 def median(values: Sequence[float]) -> float | None:
     if not values:
         return None
@@ -109,14 +81,3 @@ def _without_interval(numbers: Sequence[float]) -> Mean:
     if min(numbers) == max(numbers):
         return Mean(n, numbers[0], 0.0, numbers[0], numbers[0])
     return Mean(n, mean, math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / (n - 1)), None, None)
-
-
-def _bootstrapped(numbers: Sequence[float], method: str, rng: np.random.Generator, resamples: int) -> tuple[float, float]:
-    with warnings.catch_warnings():
-        # scipy warns where BCa is undefined; its NaN says the same.
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)
-        found = stats.bootstrap(
-            (np.asarray(numbers),), np.mean, n_resamples=resamples, confidence_level=CONFIDENCE, method=method, rng=rng
-        ).confidence_interval
-    return float(found.low), float(found.high)

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from bench.analysis.statistics.intervals import CONFIDENCE, Mean
-from bench.analysis.statistics.paired import PairedTest, Ratio
+from bench.analysis.statistics.paired import Ratio
 from bench.analysis.statistics.rates import Share
+from bench.analysis.statistics.significance import PairedTest
 
 BEARABLE = 0.93
 """A 95% interval that holds the truth less often is limited."""

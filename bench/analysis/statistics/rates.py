@@ -1,17 +1,15 @@
-"""Rates, and how two of them differ pair by pair."""
+"""Rates, how two of them differ pair by pair, and what trials that ended in an error make of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from scipy import stats
 
+from bench.analysis.statistics.clusters import Pair, effective_number, in_common
 from bench.analysis.statistics.intervals import CONFIDENCE
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -27,11 +25,31 @@ class Share:
 
 def share_of(k: int, n: int) -> Share:
     """Source: Wilson, Probable inference, JASA 22 (1927), by scipy. Raises ValueError unless 0 <= k <= n."""
-    _require_share(k, n)
+    if not 0 <= k <= n:
+        raise ValueError(f"{k} of {n} is no share")
     if n == 0:
         return Share(k, n, None, None, None)
     interval = stats.binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
     return Share(k, n, k / n, float(interval.low), float(interval.high))
+
+
+def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
+    """The share of values that held, each of the instance beside it. Wilson's interval takes the number of values that they
+    count for (`effective_number`): where there is one instance that is their number, and it is `share_of` them."""
+    n, k = len(held), sum(map(bool, held))
+    number = effective_number(instances, [float(one) for one in held])
+    if number == n:
+        return share_of(k, n)
+    low, high = _wilson(k / n, number)
+    return Share(k, n, k / n, low, high)
+
+
+def _wilson(rate: float, n: float) -> tuple[float, float]:
+    """For a number of values that is not whole."""
+    z2 = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
+    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 @dataclass(frozen=True)
@@ -39,8 +57,7 @@ class RateDifference:
     """The rate of one arm less that of another over the same `pairs`.
 
     gained, lost   pairs in which only the one, or only the other, held: all that tells the two apart
-    difference     (gained - lost) / pairs; None without a pair, as are its interval and p
-    p              of the exact McNemar test, two-sided
+    difference     (gained - lost) / pairs; None without a pair, as is its interval
     """
 
     pairs: int
@@ -49,61 +66,65 @@ class RateDifference:
     difference: float | None
     low: float | None
     high: float | None
-    p: float | None
     unpaired: int
 
 
-def paired_rates(values: Mapping[Key, bool], twins: Mapping[Key, bool]) -> RateDifference:
-    """`values` less `twins`, key by key.
+def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> RateDifference:
+    """`values` less `others`, pair by pair. Of several instances the pairs count as `effective_number` of their differences.
 
-    Sources: the interval is Bonett and Price's, Statistical Methods in Medical Research 21 (2012), a Wald interval with one
-    pair added to each kind of discordant ones; the test McNemar's, Psychometrika 12 (1947), exact by the binomial.
+    Source: the interval is Bonett and Price's, Statistical Methods in Medical Research 21 (2012), a Wald interval with one
+    pair added to each kind of discordant ones.
     """
-    keys = [key for key in values if key in twins]
-    pairs, unpaired = len(keys), len(values) + len(twins) - 2 * len(keys)
-    gained = sum(values[key] and not twins[key] for key in keys)
-    lost = sum(twins[key] and not values[key] for key in keys)
+    both, twins = in_common(values, others)
+    pairs, unpaired = len(both), len(values) + len(others) - 2 * len(both)
     if not pairs:
-        return RateDifference(0, 0, 0, None, None, None, None, unpaired)
-    low, high = _bonett_price(gained, lost, pairs)
-    p = float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
-    return RateDifference(pairs, gained, lost, (gained - lost) / pairs, low, high, p, unpaired)
+        return RateDifference(0, 0, 0, None, None, None, unpaired)
+    differences = [int(both[pair]) - int(twins[pair]) for pair in both]
+    gained, lost = differences.count(1), differences.count(-1)
+    part = effective_number([instance for instance, _ in both], differences) / pairs
+    low, high = _bonett_price(gained * part, lost * part, pairs * part)
+    return RateDifference(pairs, gained, lost, (gained - lost) / pairs, low, high, unpaired)
 
 
-def _bonett_price(gained: int, lost: int, pairs: int) -> tuple[float, float]:
+def _bonett_price(gained: float, lost: float, pairs: float) -> tuple[float, float]:
     up, down = (gained + 1) / (pairs + 2), (lost + 1) / (pairs + 2)
     half = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((up + down - (up - down) ** 2) / (pairs + 2))
     return max(-1.0, up - down - half), min(1.0, up - down + half)
 
 
-def pass_at_k(solved: int, n: int, k: int) -> float | None:
-    """The chance that at least one of k trials solves the task, estimated without bias from `solved` of n; None above n.
+@dataclass(frozen=True)
+class Denominators:
+    """The rate of the solved trials under each way to count those that ended in an error. Counted as failures, errors are at
+    their worst; `best` counts them as solved."""
 
-    Source: Chen et al., Evaluating large language models trained on code (2021): 1 - C(n - c, k) / C(n, k).
-    Raises ValueError for k < 1, or unless 0 <= solved <= n.
+    left_out: Share
+    as_failures: Share
+    best: Share
+
+    @property
+    def worst(self) -> Share:
+        return self.as_failures
+
+
+def ranking_depends(first: Denominators, second: Denominators) -> bool:
+    """Does it depend on the errors which of two arms has the higher rate?
+
+    They are compared in each way alike, and each one's worst case with the other's best. Where a rate does not exist, as
+    every trial ended in an error, the ranking depends on nothing else.
     """
-    _require_share(solved, n)
-    drawn = _draws(n, k)
-    return None if drawn is None else 1 - math.comb(n - solved, k) / drawn
+    ways = (
+        (first.left_out, second.left_out),
+        (first.as_failures, second.as_failures),
+        (first.best, second.best),
+        (first.worst, second.best),
+        (first.best, second.worst),
+    )
+    return len({_order(one, other) for one, other in ways}) > 1
 
 
-def pass_hat_k(solved: int, n: int, k: int) -> float | None:
-    """The chance that all of k trials solve the task, estimated without bias from `solved` of n; None above n.
-
-    Source: Yao et al., tau-bench (2024), pass^k: C(c, k) / C(n, k).
-    Raises ValueError for k < 1, or unless 0 <= solved <= n.
-    """
-    _require_share(solved, n)
-    drawn = _draws(n, k)
-    return None if drawn is None else math.comb(solved, k) / drawn
-
-
-def _draws(n: int, k: int) -> int | None:
-    if k < 1:
-        raise ValueError(f"k is {k}: at least one trial has to be drawn")
-    return math.comb(n, k) or None
-
-
-def _require_share(k: int, n: int) -> None:
-    if not 0 <= k <= n:
-        raise ValueError(f"{k} of {n} is no share")
+def _order(one: Share, other: Share) -> int | None:
+    if one.rate is None or other.rate is None:
+        return None
+    # Cross-multiplied, so that equal rates are equal to the last bit.
+    left, right = one.k * other.n, other.k * one.n
+    return (left > right) - (left < right)

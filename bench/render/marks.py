@@ -1,4 +1,4 @@
-"""Signs that the experiments' figures share."""
+"""Signs that figures share: a marker and a colour, axes, a mean with its interval."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from bench.analysis.statistics import Mean
-from bench.report.model_figures import MARKERS
+from bench.render.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 Sign = tuple[str, str]
 """A marker and a colour."""
+MARKERS: tuple[Sign, ...] = tuple(zip("osD^vP", (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY), strict=True))
+"""Each can be told in grey as well."""
 
 
 def signs_of(names: Sequence[str]) -> dict[str, Sign]:

@@ -1,5 +1,4 @@
-"""Policy on the same failure: a recorded trial, forked where its verifier first rejected something, and what each policy would
-pay from there on, on that very failure.
+"""A recorded trial, forked where its verifier first rejected something, and what each policy would pay from there on.
 
 A call that is made again is priced at the tokens of the recorded one: the same prompt, a reply of the same size, accepted this
 time. So no policy is charged for a repair prompt, nor for a second failure.
@@ -10,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench.analysis.frames import Run
 from bench.analysis.ledger import RETRY_CAUSES
-from bench.analysis.statistics import Mean, Ratio, mean_of, ratio_of_means
-from bench.errors import ResultsError
-from bench.experiment.record import TrialRecord
-from bench.experiment.store import latest, read_trials
 from bench.runtime.events import Answered, Called, Committed, Event, Judged
 
 POLICIES = ("full rerun", "rerun from there", "rerun what it invalidates", "retry alone", "least")
@@ -41,7 +35,7 @@ class Fork:
 
 
 @dataclass
-class _Made:
+class _Progress:
     """What a trial had done up to a moment. `by`: the call that a subtask was last asked in, in the order of the first time."""
 
     by: dict[str, Called] = field(default_factory=dict)
@@ -72,7 +66,7 @@ def _reads(commit: Committed) -> set[str]:
 
 def fork_of(events: Sequence[Event]) -> Fork | None:
     """The trial's first failure; None where nothing was rejected."""
-    made = _Made()
+    made = _Progress()
     for place, event in enumerate(events):
         made.see(event)
         if isinstance(event, Judged) and not event.accepted:
@@ -91,7 +85,7 @@ def _rejected_together(rest: Iterable[Event]) -> list[str]:
     return list(dict.fromkeys(failed))
 
 
-def _fork(made: _Made, failed: Sequence[str], rest: Sequence[Event]) -> Fork:
+def _fork(made: _Progress, failed: Sequence[str], rest: Sequence[Event]) -> Fork:
     asked = list(made.by)
     first = min((asked.index(name) for name in failed if name in made.by), default=0)
     below = made.from_(failed)
@@ -111,74 +105,3 @@ def _came_out_different(before: Committed, rest: Iterable[Event]) -> bool:
     answer = dict(next((event.versions for event in rest if isinstance(event, Answered)), ()))
     final = (before.subtask, answer.get(before.subtask, before.version))
     return texts.get(final, before.digest) != before.digest
-
-
-@dataclass(frozen=True)
-class Priced:
-    """One policy on all failures of an arm: its mean price, and the ratio of that to the least's. `each`: the single prices."""
-
-    policy: str
-    mean: Mean
-    to_least: Ratio
-    each: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Failures:
-    """The first failures of one architecture's trials, over all fault plans. `paid`: what the trials then went on to pay."""
-
-    scenario: str
-    model: str
-    architecture: str
-    trials: int
-    standing: Mean
-    priced: tuple[Priced, ...]
-    paid: Mean
-
-
-def policies(run: Run) -> list[Failures]:
-    """By scenario, model and architecture, in the config's order; trials that ended in an error are left out.
-
-    Raises ResultsError where the run's events cannot be read, or where nothing was ever rejected.
-    """
-    grouped: dict[tuple[str, str, str], list[Fork]] = {}
-    for record in _records(run):
-        fork = fork_of(record.events) if record.outcome != "error" else None
-        if fork:
-            grouped.setdefault((record.scenario, record.model, record.architecture), []).append(fork)
-    if not grouped:
-        raise ResultsError("needs trials in which something was rejected")
-    return [
-        _failures(scenario, model, architecture, _trials_in(run, scenario, model, architecture), forks)
-        for scenario in run.names("scenario")
-        for model in run.names("model")
-        for architecture in run.names("architecture")
-        if (forks := grouped.get((scenario, model, architecture)))
-    ]
-
-
-def _records(run: Run) -> Iterable[TrialRecord]:
-    for part in run.parts or (run,):
-        if part.folder is None:
-            raise ResultsError("needs the events of its trials, which are read from the run's folder")
-        yield from latest(read_trials(part.folder))
-
-
-def _trials_in(run: Run, scenario: str, model: str, architecture: str) -> int:
-    trials = run.trials
-    own = (trials["scenario"] == scenario) & (trials["model"] == model) & (trials["architecture"] == architecture)
-    return int((own & (trials["outcome"] != "error")).sum())
-
-
-def _failures(scenario: str, model: str, architecture: str, trials: int, forks: Sequence[Fork]) -> Failures:
-    least = {place: fork.prices["least"] for place, fork in enumerate(forks)}
-    priced = []
-    for policy in POLICIES:
-        each = {place: fork.prices[policy] for place, fork in enumerate(forks)}
-        priced.append(Priced(policy, mean_of(each.values()), ratio_of_means(each, least), tuple(each.values())))
-    return Failures(
-        *(scenario, model, architecture, trials),
-        standing=mean_of(fork.standing for fork in forks),
-        priced=tuple(priced),
-        paid=mean_of(fork.paid for fork in forks),
-    )

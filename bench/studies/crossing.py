@@ -21,7 +21,8 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """What each trial of an architecture spent, and whether it was solved (0 or 1): repetitions down, rates across."""
+    """What each trial of an architecture spent, and whether it was solved (0 or 1): repetitions down, rates across. Of several
+    instances a row has the sums of one."""
 
     spent: Numbers
     solved: Numbers

@@ -1,17 +1,92 @@
-"""The figure and the table of `bench.analysis.experiments.detectability`."""
+"""Detectability: what becomes of a trial when a fault is easy to see, and when it is a plausible lie."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.experiments.detectability import ENDS, Detected, detectability
+from bench.analysis.arms import UNUSABLE, share_in
 from bench.analysis.frames import Run
+from bench.analysis.statistics import Share
+from bench.errors import ResultsError
 from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Cell, Rate, Table
-from bench.report.experiments.by_model import by_model
+from bench.studies.by_model import by_model
+from bench.studies.plans import FaultEntry, single_faults
+
+ENDS = ("silently corrupted", "wrong otherwise", "gave up", "recovered", "did no harm")
+"""What became of a trial in which the fault was delivered; each trial has one end.
+
+silently corrupted   the answer is wrong, and the fault passed every verification
+wrong otherwise      the answer is wrong, though the fault was noticed, or is not in the answer
+gave up              the attempts were used up
+recovered            the task was solved, and the answer does not stand on what the fault had struck
+did no harm          the task was solved by an answer that stands on it, unnoticed
+"""
+
+
+@dataclass(frozen=True)
+class Detection:
+    """`noticed`: of the trials in which the fault was delivered and that did not end in an error, those in which the
+    verifier rejected what carried it. `ends`: of the same trials, by ENDS; the shares add up to 1."""
+
+    scenario: str
+    model: str
+    architecture: str
+    plan: str
+    fault: str
+    noticed: Share
+    ends: Mapping[str, Share]
+
+
+def detectability(run: Run) -> list[Detection]:
+    """By scenario, model, fault plan and architecture, in the config's order.
+
+    Raises ResultsError where no plan with a single fault was run.
+    """
+    faults = single_faults(run)
+    if not faults:
+        raise ResultsError("needs fault plans with one fault each")
+    found = []
+    struck = run.trials[(run.trials["faults_delivered"] > 0) & ~run.trials["outcome"].isin(UNUSABLE)]
+    passed = set(run.faults.loc[run.faults["ended"] == "unnoticed", "trial"])
+    struck = struck.assign(passed=struck["trial"].isin(passed))
+    for (scenario, model), trials in struck.groupby(["scenario", "model"], sort=False):
+        for plan, fault in faults.items():
+            for architecture in run.names("architecture"):
+                own = trials[(trials["fault"] == plan) & (trials["architecture"] == architecture)]
+                found.append(_detection(str(scenario), str(model), architecture, plan, named(fault), own))
+    return found
+
+
+def named(fault: FaultEntry) -> str:
+    """A fault in a few words, such as `missing_field at output, attempts 1, 2, 3`."""
+    attempts = ", ".join(str(attempt) for attempt in fault["attempts"])
+    when = f"attempt{'s' if len(fault['attempts']) > 1 else ''} {attempts}" if attempts else f"chance {fault['probability']:g}"
+    return f"{fault['effect']} at {fault['point']}, {when}"
+
+
+def _detection(scenario: str, model: str, architecture: str, plan: str, fault: str, trials: pd.DataFrame) -> Detection:
+    ends = [_end(*row) for row in zip(trials["outcome"], trials["passed"], trials["silent_corruption"], strict=True)]
+    shares = {end: share_in(trials, [one == end for one in ends]) for end in ENDS}
+    noticed = share_in(trials, trials["faults_seen"] > 0)
+    return Detection(scenario, model, architecture, plan, fault, noticed, shares)
+
+
+def _end(outcome: str, passed: bool, silent: bool) -> str:
+    """`passed`: the fault is in the answer, and nobody had noticed it."""
+    if outcome == "solved":
+        return "did no harm" if passed else "recovered"
+    if outcome == "gave_up":
+        return "gave up"
+    return "silently corrupted" if silent else "wrong otherwise"
+
+
+# What a report shows of it
 
 LOOKS: Mapping[str, Look] = dict(
     zip(
@@ -39,7 +114,7 @@ def tables(run: Run) -> Iterator[Table]:
         for one in detectability(run)
     ]
     yield Table(
-        name="experiment-detectability",
+        name="study-detectability",
         title="Detectability: what becomes of a fault, from easily seen to plausible",
         columns=("Scenario", "Model", "Fault plan", "Fault", "Architecture", "Noticed", *(end.capitalize() for end in ENDS)),
         rows=tuple(rows),
@@ -53,7 +128,7 @@ def pictures(run: Run) -> Iterator[Picture]:
         yield _figure(run, model, own)
 
 
-def _figure(run: Run, model: str, found: Sequence[Detected]) -> Picture:
+def _figure(run: Run, model: str, found: Sequence[Detection]) -> Picture:
     arms = dict.fromkeys((one.scenario, one.architecture) for one in found)
     across = len({architecture for _, architecture in arms})
     plans = list(dict.fromkeys(one.plan for one in found))
@@ -67,10 +142,10 @@ def _figure(run: Run, model: str, found: Sequence[Detected]) -> Picture:
     legend_of(figure, LOOKS)
     title = f"Detectability: what becomes of a fault, from easily seen to plausible, {model_label(run, model)}"
     said = "Shares of the trials in which the fault was delivered; the whisker is the 95% interval of the silently corrupted."
-    return finish(figure, slug("experiment", "detectability", model), title, f"{title}. {said}")
+    return finish(figure, slug("study", "detectability", model), title, f"{title}. {said}")
 
 
-def _bars(ax: Axes, found: Sequence[Detected]) -> None:
+def _bars(ax: Axes, found: Sequence[Detection]) -> None:
     lefts = [0.0] * len(found)
     for end, look in LOOKS.items():
         widths = [one.ends[end].rate or 0.0 for one in found]
@@ -84,7 +159,7 @@ def _bars(ax: Axes, found: Sequence[Detected]) -> None:
     ax.set_xlabel("share of trials")
 
 
-def _trials(found: Iterable[Detected]) -> str:
+def _trials(found: Iterable[Detection]) -> str:
     numbers = sorted({one.noticed.n for one in found})
     shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
     return shown.replace(" ", "\N{NO-BREAK SPACE}")

@@ -44,7 +44,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
-class Expected:
+class Expectation:
     """Of one trial: what it spends, and the chance that it is solved."""
 
     spent: float
@@ -55,38 +55,38 @@ class Expected:
         return self.spent / self.solved if self.solved else math.inf
 
 
-def monolithic(call: float, subtasks: int, rate: float, attempts: int) -> Expected:
+def monolithic(call: float, subtasks: int, rate: float, attempts: int) -> Expectation:
     """`call`: the price of the one call that does all `subtasks`."""
     failed = 1 - (1 - rate) ** subtasks
-    return Expected(call * sum(failed**made for made in range(attempts)), 1 - failed**attempts)
+    return Expectation(call * sum(failed**made for made in range(attempts)), 1 - failed**attempts)
 
 
-def runtime_structured(pipeline: Pipeline, rate: float) -> Expected:
+def runtime_structured(pipeline: Pipeline, rate: float) -> Expectation:
     n = pipeline.attempts
     spent, reached = 0.0, 1.0
     for first, again in zip(chain(*pipeline.first), chain(*pipeline.again), strict=True):
         spent += reached * (first + again * sum(rate**made for made in range(1, n)))
         reached *= 1 - rate**n
-    return Expected(spent, reached)
+    return Expectation(spent, reached)
 
 
-def static(pipeline: Pipeline, rate: float) -> Expected:
+def static(pipeline: Pipeline, rate: float) -> Expectation:
     spent, reached = 0.0, 1.0
     for first, again in zip(pipeline.first, pipeline.again, strict=True):
         stage = _passes(first, again, rate, pipeline.attempts, 0, (0,) * len(first))
         spent += reached * stage.spent
         reached *= stage.solved
-    return Expected(spent, reached)
+    return Expectation(spent, reached)
 
 
 def _passes(
     first: Sequence[float], again: Sequence[float], rate: float, most: int, begin: int, used: tuple[int, ...]
-) -> Expected:
+) -> Expectation:
     """A pass from subtask `begin` to the checkpoint, and all that may follow."""
     spent = 0.0
     for place in range(begin, len(first)):
         if used[place] == most:
-            return Expected(spent, 0.0)
+            return Expectation(spent, 0.0)
         spent += again[place] if used[place] else first[place]
     made = tuple(count + (place >= begin) for place, count in enumerate(used))
     passed = (1 - rate) ** (len(first) - begin)
@@ -94,4 +94,4 @@ def _passes(
         chance = rate * (1 - rate) ** (struck - begin)
         rest = _passes(first, again, rate, most, struck, made)
         spent, passed = spent + chance * rest.spent, passed + chance * rest.solved
-    return Expected(spent, passed)
+    return Expectation(spent, passed)

@@ -1,16 +1,83 @@
-"""The figure and the tables of `bench.analysis.experiments.validators`."""
+"""Validators: the mutation score of each subtask's schema and checks, and the mutants that survived them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
-from bench.analysis.experiments.validators import Score, mutation_scores
+from bench.analysis.faults import FORM
 from bench.analysis.frames import Run
+from bench.analysis.statistics import Share, share_of
+from bench.errors import ResultsError
+from bench.experiment.matrix import Matrix
 from bench.render.drawing import BLACK, VERMILION, Picture, finish, panels
 from bench.render.table import Cell, Rate, Table
+from bench.studies.mutants import Survivor, mutants_of
+
+UNREADABLE = tuple(reason for reason in FORM if reason != "schema")
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one subtask's output and one effect.
+
+    caught      of the mutants that were made, those that were rejected: as unreadable, by the schema, by a check
+    dangerous   of the same, those that were accepted and make the reference answer wrong
+    too_weak    how many of the survivors an architecture that asks for sufficiency would reject
+    """
+
+    scenario: str
+    subtask: str
+    effect: str
+    caught: Share
+    unreadable: int
+    by_schema: int
+    by_check: int
+    dangerous: Share
+    too_weak: int
+    survivors: tuple[Survivor, ...]
+
+
+def prepare(matrix: Matrix) -> dict[str, Any]:
+    """The mutants of the matrix's packs: they are drawn when the run begins."""
+    return {"mutants": mutants_of(matrix.scenarios.values(), matrix.config.seed)}
+
+
+def mutation_scores(run: Run) -> list[Score]:
+    """By scenario, subtask and effect, as the run's manifest has them; an effect that cannot strike an output is left out.
+
+    Raises ResultsError where the manifest has none: the run's config did not ask for them.
+    """
+    found = run.manifest.get("mutants")
+    if not found:
+        raise ResultsError('its manifest holds no mutants; run it again with a config that says study = "validators"')
+    return [_score(one) for one in found if one["made"]]
+
+
+def _score(one: Mapping[str, Any]) -> Score:
+    caught, made = one["caught"], one["made"]
+    survivors = tuple(Survivor(**survivor) for survivor in one["survivors"])
+    harm = sum(survivor.times for survivor in survivors if not survivor.harmless)
+    weak = sum(survivor.times for survivor in survivors if survivor.too_weak)
+    return Score(
+        scenario=one["scenario"],
+        subtask=one["subtask"],
+        effect=one["effect"],
+        caught=share_of(sum(caught.values()), made),
+        unreadable=sum(caught.get(reason, 0) for reason in UNREADABLE),
+        by_schema=caught.get("schema", 0),
+        by_check=caught.get("check", 0),
+        dangerous=share_of(harm, made),
+        too_weak=weak,
+        survivors=survivors,
+    )
+
+
+# What a report shows of it
 
 NOTES = (
     "the reference outputs, corrupted; no model was asked. Shares are k/N of the mutants drawn, with Wilson's 95% interval",
@@ -30,7 +97,7 @@ def tables(run: Run) -> Iterator[Table]:
         for one in scores
     ]
     yield Table(
-        name="experiment-validators",
+        name="study-validators",
         title="Validators: corrupted outputs caught, by subtask and effect",
         columns=("Scenario", "Subtask", "Effect", "Caught", "Unreadable", "Schema", "Check", "Too weak", "Dangerous"),
         rows=tuple(rows),
@@ -49,7 +116,7 @@ def _survivors(scores: Sequence[Score]) -> Table:
         for mutant in sorted(one.survivors, key=lambda mutant: (mutant.harmless, -mutant.times, mutant.change))
     ]
     return Table(
-        name="experiment-validators-survivors",
+        name="study-validators-survivors",
         title="Validators: the surviving mutants",
         columns=("Scenario", "Subtask", "Effect", "Times drawn", "What it changes", "Too weak", "Answer with it is graded"),
         rows=tuple(rows),
@@ -68,7 +135,7 @@ def pictures(run: Run) -> Iterator[Picture]:
         ax.set_title(scenario)
     title = "Validators: share of corrupted outputs that schema and checks reject"
     said = "Below each share: how many of the mutants drawn were caught; d: of the others, those that make the answer wrong."
-    yield finish(figure, "experiment-validators", title, f"{title}, by subtask and effect. {said}")
+    yield finish(figure, "study-validators", title, f"{title}, by subtask and effect. {said}")
 
 
 def _fields(ax: Axes, scores: Sequence[Score], effects: Sequence[str]) -> None:

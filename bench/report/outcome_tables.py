@@ -1,4 +1,5 @@
-"""What errors can hide: a ranking that depends on how they are counted, and trials run again that differ from the rest."""
+"""What became of the trials, and what errors can hide: a ranking that depends on how they are counted, and trials run again
+that differ from the rest."""
 
 from __future__ import annotations
 
@@ -8,20 +9,58 @@ from itertools import combinations
 import pandas as pd
 
 from bench.analysis import statistics
-from bench.analysis.arms import Arm, Arms
+from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
 from bench.analysis.measures import COSTS, Measure
 from bench.analysis.statistics import Denominators, Share
-from bench.render.labels import condition_label, model_label
-from bench.render.table import Cell, Number, Table
+from bench.render.labels import ARM, arm_cells, condition_label, each_arm
+from bench.render.table import Cell, Number, Rate, Table
 
 RERUN_BY = (COSTS[0], COSTS[1])
 """By what trials that were run again are compared with the rest, beside being solved."""
 
 
+def outcomes(run: Run, arms: Arms) -> Table:
+    """What became of the trials, under each way to look at errors."""
+    rows: list[tuple[Cell, ...]] = []
+    for arm in each_arm(arms):
+        counts = [arm.count(outcome) for outcome in ("solved", "wrong", "gave_up", "error")]
+        rates, silent = denominators_of(arm), share_in(arm.usable, arm.usable["silent_corruption"])
+        shares = (rates.left_out, rates.as_failures, rates.best, silent)
+        rows.append((*arm_cells(run, arm), len(arm.graded), *counts, *map(Rate, shares)))
+    return Table(
+        name="outcomes",
+        title="Outcomes",
+        columns=(
+            *(*ARM, "Trials", "Solved", "Wrong", "Gave up", "Errors"),
+            "Solved, errors left out",
+            "Solved, errors as failures (worst case)",
+            "Solved, errors as solved (best case)",
+            "Silent corruption, errors left out",
+        ),
+        rows=tuple(rows),
+        notes=(
+            "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
+            "silent corruption: the answer is wrong, and a delivered fault in its content passed every verification",
+            *ranking_warnings(run, arms),
+            *([] if run.rerun else ["no trial was run again after an error, so none can differ from the rest"]),
+            *(["trials whose calls were only counted are ungraded, and none of these"] if _any_ungraded(arms) else []),
+        ),
+    )
+
+
+def _any_ungraded(arms: Arms) -> bool:
+    return any(arm.count("ungraded") for arm in each_arm(arms))
+
+
 def denominators_of(arm: Arm) -> Denominators:
     """Trials that nobody graded count in no rate."""
-    return statistics.denominators(arm.count("solved"), arm.count("wrong") + arm.count("gave_up"), arm.count("error"))
+    graded = arm.graded
+    return Denominators(
+        left_out=arm.solved(),
+        as_failures=share_in(graded, graded["outcome"].eq("solved")),
+        best=share_in(graded, graded["outcome"].isin(("solved", "error"))),
+    )
 
 
 def ranking_warnings(run: Run, arms: Arms) -> tuple[str, ...]:
@@ -46,7 +85,7 @@ def reruns(run: Run, arms: Arms) -> list[Table]:
     rows = tuple(row for found in arms.values() for arm in found.values() for row in _rows(run, arm))
     if not run.rerun:
         return []
-    columns = ("Scenario", "Model", "Fault plan", "Architecture", "Run again", "Rest")
+    columns = (*ARM, "Run again", "Rest")
     measured = (name for measure in RERUN_BY for name in (f"{measure.title}: p", f"{measure.title}: Cliff's delta"))
     return [
         Table(
@@ -69,10 +108,9 @@ def _rows(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
     some, rest = arm.usable[again], arm.usable[~again]
     if some.empty or rest.empty:
         return
-    condition = arm.condition
-    place = (condition.scenario, model_label(run, condition.model), condition.plan, arm.architecture)
     tested = (cell for measure in RERUN_BY for cell in _tested(some, rest, measure))
-    yield (*place, len(some), len(rest), *tested, Number(statistics.rates_differ(_solved(some), _solved(rest)), 3))
+    solved = Number(statistics.rates_differ(_solved(some), _solved(rest)), 3)
+    yield (*arm_cells(run, arm), len(some), len(rest), *tested, solved)
 
 
 def _tested(some: pd.DataFrame, rest: pd.DataFrame, measure: Measure) -> tuple[Cell, Cell]:

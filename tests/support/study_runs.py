@@ -1,4 +1,4 @@
-"""Runs of small matrices, written and read again, for the tests of the experiments."""
+"""Runs of small matrices, written and read again, for the tests of the studies."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from bench.analysis.frames import Run
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix
 from bench.experiment.store import RunWriter
+from bench.studies.registry import prepared
 
 
 def run_of_matrix(folder: Path, matrix: Matrix) -> Run:
-    writer = RunWriter(folder / "run", manifest_of(matrix, "run"))
+    writer = RunWriter(folder / "run", manifest_of(matrix, "run", prepared(matrix)))
     for result in run_all(matrix):
         writer.add(result.record, result.texts)
     writer.close()

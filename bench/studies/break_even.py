@@ -1,0 +1,275 @@
+"""Break-even: what a solved task costs at each failure rate, and from which rate on one architecture overtakes another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import instances_of, share_in
+from bench.analysis.frames import Run
+from bench.analysis.measures import SPENT, Measure, PerSolved, per_solved
+from bench.analysis.statistics import Share
+from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.labels import model_label, slug
+from bench.render.marks import plain_log, signs_of
+from bench.render.table import Cell, Number, Rate, Spent, Table
+from bench.studies.by_model import by_model
+from bench.studies.crossing import Crossing, Trials, crossing, crossing_of
+from bench.studies.plans import failure_rates
+from bench.studies.priced_forms import Form, priced_forms
+
+GRID = 501
+"""Rates at which closed forms are compared."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """`expected`: by the closed form; None where there is none."""
+
+    rate: float
+    solved: Share
+    spent: PerSolved
+    expected: float | None
+
+
+@dataclass(frozen=True)
+class Overtaking:
+    """`second` is dearer than `first` at the lowest rate. `expected` is where the closed forms cross, None without them."""
+
+    first: str
+    second: str
+    found: Crossing
+    expected: float | None
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """One measure in one scenario with one model: a curve for each architecture, and where they cross."""
+
+    scenario: str
+    model: str
+    measure: Measure
+    curves: Mapping[str, tuple[Point, ...]]
+    overtakings: tuple[Overtaking, ...]
+
+
+def break_even(run: Run) -> list[BreakEven]:
+    """By scenario, model and measure; a measure that is unknown, as cost is without prices, is left out.
+
+    Raises ResultsError where the run has not at least two failure rates.
+    """
+    rates = failure_rates(run)
+    found = []
+    for (scenario, model), trials in run.trials.groupby(["scenario", "model"], sort=False):
+        calls = run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)]
+        for measure in SPENT:
+            if trials[measure.column].notna().all():
+                names = [name for name in run.names("architecture") if name in set(trials["architecture"])]
+                forms = priced_forms(run, str(scenario), calls, measure)
+                curves = {name: _curve(_of(trials, name), rates, measure.column, forms.get(name)) for name in names}
+                overtakings = _overtakings(trials, names, rates, measure.column, forms)
+                found.append(BreakEven(str(scenario), str(model), measure, curves, overtakings))
+    return found
+
+
+def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
+    return frame[frame["architecture"] == architecture]
+
+
+def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: Form | None) -> tuple[Point, ...]:
+    points = []
+    for plan, rate in rates.items():
+        own = trials[trials["fault"] == plan]
+        spent = per_solved(own, column)
+        graded = own[own["outcome"] != "ungraded"]
+        solved = share_in(graded, graded["outcome"].eq("solved"))
+        points.append(Point(rate, solved, spent, form(rate).per_solved if form else None))
+    return tuple(points)
+
+
+def _overtakings(
+    trials: pd.DataFrame, names: Sequence[str], rates: Mapping[str, float], column: str, forms: Mapping[str, Form]
+) -> tuple[Overtaking, ...]:
+    found = []
+    for pair in combinations(names, 2):
+        both = _complete(trials, pair, rates)
+        grids = {name: _grid(_of(both, name), rates, column) for name in pair}
+        if len(grids[pair[0]].spent) > 1:
+            first, second = sorted(pair, key=lambda name: _dearness(grids[name]))
+            expected = _expected(forms[first], forms[second], max(rates.values())) if {*pair} <= forms.keys() else None
+            result = crossing(list(rates.values()), grids[first], grids[second])
+            found.append(Overtaking(first, second, result, expected))
+    return tuple(found)
+
+
+def _complete(trials: pd.DataFrame, pair: Sequence[str], rates: Mapping[str, float]) -> pd.DataFrame:
+    """The trials of both at these rates, of the instances' repetitions of which none is missing."""
+    both = trials[trials["architecture"].isin(pair) & trials["fault"].isin(list(rates))]
+    both = both.assign(instance=instances_of(both))
+    counts = both.groupby(["instance", "repetition"])["trial"].transform("size")
+    return both[counts == len(pair) * len(rates)]
+
+
+def _grid(trials: pd.DataFrame, rates: Mapping[str, float], column: str) -> Trials:
+    """A row for each repetition; of several instances, one for each instance with the sums of its repetitions."""
+    unit = "instance" if trials["instance"].nunique() > 1 else "repetition"
+    marked = trials.assign(solved=trials["outcome"].eq("solved").astype(float))
+    spent, solved = (
+        marked.pivot_table(index=unit, columns="fault", values=name, aggfunc="sum", sort=True).reindex(columns=list(rates))
+        for name in (column, "solved")
+    )
+    return Trials(spent.to_numpy(float), solved.to_numpy(float))
+
+
+def _dearness(trials: Trials) -> tuple[float, float]:
+    """How dear it is at the lowest rate; of two that are equal there, the one that is cheaper in the end counts as dearer, so
+    that it is the one to overtake."""
+    worth = trials.worth()
+    return -float(worth[0]), float(worth[-1])
+
+
+def _expected(first: Form, second: Form, highest: float) -> float:
+    rates = np.linspace(0.0, highest, GRID).tolist()
+    worths = [np.array([1 / form(rate).per_solved for rate in rates]) for form in (first, second)]
+    return crossing_of(rates, *worths)
+
+
+# What a report shows of it
+
+NOTES = (
+    "spent per solved task: all that the trials spent by those solved, with Fieller's 95% interval over the trials; it has no "
+    "upper end where too few were solved",
+    "closed form: for a model that is right whenever no fault strikes, priced with the calls of the trials without faults "
+    "(derivation: bench/analysis/experiments/closed_forms.py); what lies above it is what the model's own failures add",
+    "a reply that is struck at one rate is struck at every higher one, for every architecture: where chance puts one point "
+    "above or below its closed form, it puts its neighbours there, too",
+)
+CROSSING_NOTES = (
+    "the second is dearer than the first at the lowest rate, and cheaper from this one on; straight lines between the rates "
+    "that were run",
+    "95% percentile bootstrap interval over repetitions, each drawn with all its rates and both architectures",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    found = break_even(run)
+    yield from _curves(run, found)
+    yield _crossings(run, found)
+
+
+def _curves(run: Run, found: Sequence[BreakEven]) -> Iterator[Table]:
+    for one in found:
+        rows: list[tuple[Cell, ...]] = [
+            (name, Number(point.rate, 3), Rate(point.solved), *_spent(one, point))
+            for name, points in one.curves.items()
+            for point in points
+        ]
+        title = one.measure.title
+        yield Table(
+            name=slug("study", "break_even", one.scenario, one.model, one.measure.column),
+            title=f"Break-even: {title} per solved task, {one.scenario}, {model_label(run, one.model)}",
+            columns=("Architecture", "Failure rate", "Solved", f"{title} per solved", "Closed form"),
+            rows=tuple(rows),
+            notes=NOTES,
+        )
+
+
+def _spent(one: BreakEven, point: Point) -> tuple[Cell, Cell]:
+    digits = one.measure.digits
+    return Spent(point.spent, digits), "–" if point.expected is None else Number(point.expected, digits)
+
+
+def _crossings(run: Run, found: Sequence[BreakEven]) -> Table:
+    rows = [
+        (one.scenario, model_label(run, one.model), one.measure.title, *_overtaking(pair, _highest(one)))
+        for one in found
+        for pair in one.overtakings
+    ]
+    return Table(
+        name="study-break_even-crossings",
+        title="Break-even: the failure rate from which on the second is cheaper per solved task",
+        columns=(
+            *("Scenario", "Model", "Measure", "First", "Second", "From rate", "Low", "High"),
+            *("Resamples without a crossing", "By the closed forms"),
+        ),
+        rows=tuple(rows),
+        notes=CROSSING_NOTES,
+    )
+
+
+def _overtaking(pair: Overtaking, highest: float) -> tuple[Cell, ...]:
+    ends = [_rate(value, highest) for value in (pair.found.rate, pair.found.low, pair.found.high)]
+    expected = "–" if pair.expected is None else _rate(pair.expected, highest)
+    return (pair.first, pair.second, *ends, Number(pair.found.never, 1, percent=True), expected)
+
+
+def _rate(value: float, highest: float) -> Cell:
+    if math.isinf(value):
+        return f"not up to {highest:g}" if value > 0 else "from the lowest on"
+    return Number(value, 3)
+
+
+def _highest(one: BreakEven) -> float:
+    return max(point.rate for points in one.curves.values() for point in points)
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a row of panels for each scenario, in it one for each measure."""
+    for model, own in by_model(run, break_even(run)):
+        yield _figure(run, model, own)
+
+
+def _figure(run: Run, model: str, found: Sequence[BreakEven]) -> Picture:
+    across = len({one.measure for one in found})
+    figure, axes = panels(len(found), across, 3.7, 2.9)
+    signs = signs_of(run.names("architecture"))
+    for one, ax in zip(found, axes, strict=True):
+        for place, (name, points) in enumerate(one.curves.items()):
+            _draw_curve(ax, points, *signs[name], shift=0.004 * (place - (len(one.curves) - 1) / 2))
+        _marks(ax, one.overtakings)
+        panel_title(ax, one.scenario, f"N = {_trials(one)} a point".replace(" ", "\N{NO-BREAK SPACE}"))
+        plain_log(ax)
+        ax.set_xlabel("failure rate by subtask and attempt")
+        ax.set_ylabel(f"{one.measure.title.lower()} per solved task")
+        ax.grid(color=PALE, lw=0.6)
+    legend_of_points(figure, signs)
+    title = f"Break-even: what a solved task costs by failure rate, {model_label(run, model)}"
+    said = (
+        "Points are measured, with 95% intervals (open above where too few were solved); dashed lines are the closed forms; "
+        "grey bands are the 95% intervals of the rates at which one architecture overtakes another."
+    )
+    return finish(figure, slug("study", "break_even", model), title, f"{title}. {said}")
+
+
+def _draw_curve(ax: Axes, points: Sequence[Point], marker: str, colour: str, shift: float) -> None:
+    for point in points:
+        spent = point.spent
+        if spent.value is not None:
+            low = spent.low or spent.value
+            high = spent.high or spent.value
+            errors = [[spent.value - low], [high - spent.value]]
+            face = colour if spent.high is not None else "white"
+            ax.errorbar([point.rate + shift], [spent.value], errors, fmt=marker, ms=4, color=colour, mfc=face, capsize=2, lw=1)
+    expected = [(point.rate, point.expected) for point in points if point.expected is not None and point.expected < math.inf]
+    if expected:
+        ax.plot(*zip(*expected, strict=True), "--", lw=1, color=colour)
+
+
+def _marks(ax: Axes, overtakings: Sequence[Overtaking]) -> None:
+    for pair in overtakings:
+        found = pair.found
+        if 0 < found.rate < math.inf:
+            right = ax.get_xlim()[1]
+            ax.axvspan(max(0.0, found.low), min(right, found.high), color=PALE, alpha=0.6, lw=0, zorder=0)
+            ax.axvline(found.rate, color="#777777", lw=0.8, ls=":")
+
+
+def _trials(one: BreakEven) -> str:
+    numbers = sorted({point.spent.trials for points in one.curves.values() for point in points})
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"

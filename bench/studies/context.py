@@ -1,0 +1,133 @@
+"""Context: what a failure costs by how much there is to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.analysis.arms import Arm, Arms, Condition, arms_of
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Mean, by_unit, mean_of
+from bench.errors import ResultsError
+from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.labels import model_label, slug, trials_in
+from bench.render.marks import joined, signs_of
+from bench.render.table import Cell, Estimate, Table
+from bench.studies.by_model import by_model
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One architecture on one pack in several sizes, under one fault plan.
+
+    sizes    (tokens of all documents, the arm of that size), ascending
+    slope    retry tokens more by token of document: a straight line through the sizes of each repetition by least squares, and
+             the mean of the repetitions' slopes, which is the slope of all of them together
+    """
+
+    pack: str
+    model: str
+    plan: str
+    architecture: str
+    sizes: tuple[tuple[int, Arm], ...]
+    slope: Mean
+
+
+def context(run: Run) -> list[Growth]:
+    """By pack, model, fault plan and architecture.
+
+    Raises ResultsError where no pack was run in two sizes or more, or the run does not say how large its documents are.
+    """
+    arms = arms_of(run)
+    packs = {pack: sizes for pack, sizes in _sizes(run).items() if len(sizes) > 1}
+    if not packs:
+        raise ResultsError("needs a pack in two sizes or more, and a manifest that tells the tokens of its documents")
+    return [
+        growth
+        for pack, sizes in packs.items()
+        for model in run.names("model")
+        for plan in run.names("fault")
+        for architecture in run.names("architecture")
+        if (growth := _growth(arms, pack, sizes, model, plan, architecture))
+    ]
+
+
+def _sizes(run: Run) -> dict[str, dict[str, int]]:
+    """Pack -> scenario -> tokens of its documents, ascending."""
+    known = {name: run.manifest["scenarios"].get(name, {}).get("document_tokens") for name in run.names("scenario")}
+    packs: dict[str, dict[str, int]] = {}
+    for scenario in sorted((name for name, tokens in known.items() if tokens), key=lambda name: known[name]):
+        packs.setdefault(scenario.partition(":")[0], {})[scenario] = known[scenario]
+    return packs
+
+
+def _growth(arms: Arms, pack: str, sizes: Mapping[str, int], model: str, plan: str, architecture: str) -> Growth | None:
+    found = tuple(
+        (tokens, arm)
+        for scenario, tokens in sizes.items()
+        if (arm := arms.get(Condition(scenario, model, plan), {}).get(architecture)) is not None and len(arm.usable)
+    )
+    return Growth(pack, model, plan, architecture, found, slope_of(found)) if len(found) > 1 else None
+
+
+def slope_of(sizes: Sequence[tuple[int, Arm]]) -> Mean:
+    """Over the repetitions, by instance where there are several, that have all sizes; its interval is Student's over them."""
+    xs = [tokens for tokens, _ in sizes]
+    columns = [arm.by_pair("retry_tokens") for _, arm in sizes]
+    whole = sorted(set.intersection(*(set(column) for column in columns)))
+    middle = sum(xs) / len(xs)
+    weights = [(x - middle) / sum((other - middle) ** 2 for other in xs) for x in xs]
+    slopes = {pair: sum(weight * column[pair] for weight, column in zip(weights, columns, strict=True)) for pair in whole}
+    return mean_of(by_unit(slopes).values())
+
+
+# What a report shows of it
+
+NOTES = (
+    "retry tokens of a trial, mean ± sd [95% interval]; the slope is retry tokens more by token of document",
+    "slope: least squares through the sizes of each repetition, then the mean over repetitions with Student's 95% interval; a "
+    "slope of 0 means that what failed does not read the documents, and is asked again alone",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.pack, model_label(run, one.model), one.plan, one.architecture),
+            "; ".join(f"{tokens}: {Estimate(arm.mean('retry_tokens')).text()}" for tokens, arm in one.sizes),
+            Estimate(one.slope, 3, with_n=True),
+        )
+        for one in context(run)
+    ]
+    yield Table(
+        name="study-context",
+        title="Context: retry tokens by document tokens",
+        columns=("Pack", "Model", "Fault plan", "Architecture", "Retry tokens by tokens of all documents", "Slope"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a panel for each pack and fault plan."""
+    for model, own in by_model(run, context(run)):
+        yield _figure(run, model, own)
+
+
+def _figure(run: Run, model: str, found: Sequence[Growth]) -> Picture:
+    places = list(dict.fromkeys((one.pack, one.plan) for one in found))
+    figure, axes = panels(len(places), 3, 3.9, 3.0)
+    signs = signs_of(run.names("architecture"))
+    for (pack, plan), ax in zip(places, axes, strict=True):
+        own = [one for one in found if (one.pack, one.plan) == (pack, plan)]
+        for one in own:
+            joined(ax, [(tokens, arm.mean("retry_tokens")) for tokens, arm in one.sizes], signs[one.architecture])
+        panel_title(ax, f"{pack}, {plan}", trials_in(arm for one in own for _, arm in one.sizes))
+        ax.set_xlabel("tokens of all documents")
+        ax.set_ylabel("retry tokens a trial")
+        ax.set_ylim(bottom=0)
+        ax.grid(color=PALE, lw=0.6)
+    legend_of_points(figure, signs)
+    title = f"Context: what a failure costs by how much there is to read, {model_label(run, model)}"
+    said = "Points are means with their 95% intervals, joined by straight lines."
+    return finish(figure, slug("study", "context", model), title, f"{title}. {said}")

@@ -1,0 +1,246 @@
+"""Depth: what a failure costs by where in the pipeline it strikes, and by how long the pipeline is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import Arm, Arms, Condition, arms_of
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Mean
+from bench.errors import ResultsError
+from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.labels import model_label, slug, trials_in
+from bench.render.marks import joined, signs_of
+from bench.render.table import Cell, Estimate, Rate, Table
+from bench.studies.by_model import by_model
+from bench.studies.context import slope_of
+from bench.studies.plans import FaultEntry, single_faults
+
+End = Literal["first", "last"]
+
+
+@dataclass(frozen=True)
+class StruckArm:
+    """An arm whose fault strikes one subtask, the `position`th of `length`; `ahead`: how many subtasks lie from it to the next
+    checkpoint, both counted. `retry_tokens`: those of a trial that did not end in an error."""
+
+    scenario: str
+    model: str
+    architecture: str
+    subtask: str
+    position: int
+    length: int
+    ahead: int | None
+    retry_tokens: Mean
+    arm: Arm
+
+    @property
+    def end(self) -> End | None:
+        """Whether it is the pipeline's first or last subtask. Where there is but one, it is the first."""
+        if self.position == 1:
+            return "first"
+        return "last" if self.position == self.length else None
+
+
+@dataclass(frozen=True)
+class LengthSeries:
+    """One architecture on one pack in several sizes, the fault at the same end of the pipeline.
+
+    lengths  (how many subtasks, the arm of that size), ascending
+    slope    retry tokens more by subtask added, as `bench.studies.context` makes its slope
+    """
+
+    pack: str
+    model: str
+    end: End
+    architecture: str
+    lengths: tuple[tuple[int, Arm], ...]
+    slope: Mean
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Either may be empty, not both."""
+
+    positions: tuple[StruckArm, ...]
+    lengths: tuple[LengthSeries, ...]
+
+
+def depth(run: Run) -> Depth:
+    """By position: every scenario that is struck at two subtasks or more; by length: every pack in sizes that differ in it.
+
+    Raises ResultsError where the run has neither.
+    """
+    struck = _struck(run)
+    found = Depth(_at_several_positions(struck), _at_several_lengths(struck))
+    if not (found.positions or found.lengths):
+        needed = "fault plans with one fault each, of the same kind, at different subtasks, or a pack in several lengths"
+        raise ResultsError(f"needs {needed}")
+    return found
+
+
+def _struck(run: Run) -> list[StruckArm]:
+    """By scenario, model, position and architecture. Where two plans strike the same subtask the first one counts."""
+    arms = arms_of(run)
+    return [
+        struck
+        for scenario in run.names("scenario")
+        for model in run.names("model")
+        for struck in _struck_in(run, arms, scenario, model)
+    ]
+
+
+def _struck_in(run: Run, arms: Arms, scenario: str, model: str) -> Iterator[StruckArm]:
+    about = run.manifest["scenarios"].get(scenario, {})
+    subtasks: Sequence[str] = about.get("subtasks", ())
+    for subtask, plan in _plans_by_subtask(single_faults(run), scenario.partition(":")[0], subtasks).items():
+        for architecture, arm in arms.get(Condition(scenario, model, plan), {}).items():
+            ahead = _ahead(subtask, about.get("stages", ()))
+            position, retried = subtasks.index(subtask) + 1, arm.mean("retry_tokens")
+            yield StruckArm(scenario, model, architecture, subtask, position, len(subtasks), ahead, retried, arm)
+
+
+def _plans_by_subtask(faults: Mapping[str, FaultEntry], pack: str, subtasks: Sequence[str]) -> dict[str, str]:
+    """Subtask -> the first plan whose one fault strikes it, in the pipeline's order."""
+    plans: dict[str, str] = {}
+    for plan, fault in faults.items():
+        named = fault["subtask"]
+        subtask = str(named.get(pack, "")) if isinstance(named, Mapping) else str(named)
+        if subtask in subtasks:
+            plans.setdefault(subtask, plan)
+    return {subtask: plans[subtask] for subtask in subtasks if subtask in plans}
+
+
+def _ahead(subtask: str, stages: Sequence[Sequence[str]]) -> int | None:
+    return next((len(stage) - stage.index(subtask) for stage in stages if subtask in stage), None)
+
+
+def _at_several_positions(struck: Sequence[StruckArm]) -> tuple[StruckArm, ...]:
+    positions: dict[str, set[int]] = {}
+    for one in struck:
+        positions.setdefault(one.scenario, set()).add(one.position)
+    return tuple(one for one in struck if len(positions[one.scenario]) > 1)
+
+
+def _at_several_lengths(struck: Iterable[StruckArm]) -> tuple[LengthSeries, ...]:
+    """By pack, model, end and architecture. Of two sizes of one length the first counts."""
+    found: dict[tuple[str, str, End, str], dict[int, Arm]] = {}
+    for one in struck:
+        if one.end and len(one.arm.usable):
+            key = (one.scenario.partition(":")[0], one.model, one.end, one.architecture)
+            found.setdefault(key, {}).setdefault(one.length, one.arm)
+    several = [(key, tuple(sorted(arms.items(), key=lambda of: of[0]))) for key, arms in found.items() if len(arms) > 1]
+    return tuple(LengthSeries(*key, lengths, slope_of(lengths)) for key, lengths in several)
+
+
+# What a report shows of it
+
+POSITION_NOTES = (
+    "retry tokens of a trial whose fault strikes this one subtask; mean ± sd [95% interval]",
+    "to the checkpoint: how many subtasks static had run, or was to run, before it looked, the failed one among them",
+)
+LENGTH_NOTES = (
+    "retry tokens of a trial whose fault strikes the pipeline's first or last subtask; mean ± sd [95% interval]",
+    "slope: retry tokens more by subtask added; least squares through the lengths of each repetition, then the mean over "
+    "repetitions with Student's 95% interval",
+)
+LONGEST_NAMED = 8  # subtasks; in a longer pipeline their names have no room beside each other, and their numbers stand there
+SAID = "Points are means with their 95% intervals, joined by straight lines."
+
+
+def tables(run: Run) -> Iterator[Table]:
+    found = depth(run)
+    if found.positions:
+        yield _positions_table(run, found.positions)
+    if found.lengths:
+        yield _lengths_table(run, found.lengths)
+
+
+def _positions_table(run: Run, found: Sequence[StruckArm]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.scenario, model_label(run, one.model), f"{one.position} of {one.length}", one.subtask),
+            *("–" if one.ahead is None else one.ahead, one.architecture),
+            *(Estimate(one.retry_tokens, with_n=True), Rate(one.arm.solved())),
+        )
+        for one in found
+    ]
+    return Table(
+        name="study-depth",
+        title="Depth: retry tokens by where in the pipeline the failure strikes",
+        columns=("Scenario", "Model", "Position", "Subtask", "To the checkpoint", "Architecture", "Retry tokens", "Solved"),
+        rows=tuple(rows),
+        notes=POSITION_NOTES,
+    )
+
+
+def _lengths_table(run: Run, found: Sequence[LengthSeries]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.pack, model_label(run, one.model), one.end, one.architecture),
+            "; ".join(f"{length}: {Estimate(arm.mean('retry_tokens')).text()}" for length, arm in one.lengths),
+            Estimate(one.slope, 1, with_n=True),
+        )
+        for one in found
+    ]
+    return Table(
+        name="study-depth-length",
+        title="Depth: retry tokens by the length of the pipeline",
+        columns=("Pack", "Model", "Struck subtask", "Architecture", "Retry tokens by number of subtasks", "Slope"),
+        rows=tuple(rows),
+        notes=LENGTH_NOTES,
+    )
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """For each model a figure by position, a panel for each scenario, and one by length, a panel for each pack and end."""
+    found = depth(run)
+    for model, struck in by_model(run, found.positions):
+        yield _positions_figure(run, model, struck)
+    for model, growth in by_model(run, found.lengths):
+        yield _lengths_figure(run, model, growth)
+
+
+def _positions_figure(run: Run, model: str, found: Sequence[StruckArm]) -> Picture:
+    scenarios = list(dict.fromkeys(one.scenario for one in found))
+    figure, axes = panels(len(scenarios), 2, 4.6, 3.0)
+    signs = signs_of(run.names("architecture"))
+    for scenario, ax in zip(scenarios, axes, strict=True):
+        own = [one for one in found if one.scenario == scenario]
+        for place, (architecture, sign) in enumerate(signs.items()):
+            shift = 0.08 * (place - (len(signs) - 1) / 2)
+            joined(ax, [(one.position + shift, one.retry_tokens) for one in own if one.architecture == architecture], sign)
+        ax.set_title(f"{scenario}, {trials_in(one.arm for one in own)}")
+        names = {one.position: one.subtask.replace("_", "\n") if one.length <= LONGEST_NAMED else one.position for one in own}
+        ax.set_xticks(list(names), map(str, names.values()))
+        _name_axes(ax, "the subtask whose first reply lacks a field")
+    legend_of_points(figure, signs)
+    title = f"Depth: what a failure costs by where it strikes, {model_label(run, model)}"
+    return finish(figure, slug("study", "depth", model), title, f"{title}. {SAID}")
+
+
+def _lengths_figure(run: Run, model: str, found: Sequence[LengthSeries]) -> Picture:
+    places = list(dict.fromkeys((one.pack, one.end) for one in found))
+    figure, axes = panels(len(places), 2, 4.6, 3.0)
+    signs = signs_of(run.names("architecture"))
+    for (pack, end), ax in zip(places, axes, strict=True):
+        own = [one for one in found if (one.pack, one.end) == (pack, end)]
+        for one in own:
+            joined(ax, [(length, arm.mean("retry_tokens")) for length, arm in one.lengths], signs[one.architecture])
+        panel_title(ax, f"{pack}, {end} subtask struck", trials_in(arm for one in own for _, arm in one.lengths))
+        ax.set_xticks(sorted({length for one in own for length, _ in one.lengths}))
+        _name_axes(ax, "subtasks in the pipeline")
+    legend_of_points(figure, signs)
+    title = f"Depth: what a failure costs by the length of the pipeline, {model_label(run, model)}"
+    return finish(figure, slug("study", "depth", "length", model), title, f"{title}. {SAID}")
+
+
+def _name_axes(ax: Axes, x: str) -> None:
+    ax.set_xlabel(x)
+    ax.set_ylabel("retry tokens a trial")
+    ax.set_ylim(bottom=0)
+    ax.grid(axis="y", color=PALE, lw=0.6)

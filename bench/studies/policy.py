@@ -1,0 +1,169 @@
+"""Policy on the same failure: what each policy of recovery would pay for the very failure that a trial had (`forks`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import instances_of
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Mean, Pair, Ratio, by_unit, mean_of, ratio_of_means
+from bench.errors import ResultsError
+from bench.experiment.record import TrialRecord
+from bench.experiment.store import latest, read_trials
+from bench.render.drawing import BLUE, PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import Cell, Estimate, Table
+from bench.studies.by_model import by_model
+from bench.studies.forks import POLICIES, Fork, fork_of
+
+
+@dataclass(frozen=True)
+class PolicyPrice:
+    """One policy on all failures of an arm: its mean price, and the ratio of that to the least's. `each`: the single prices."""
+
+    policy: str
+    mean: Mean
+    to_least: Ratio
+    each: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The first failures of one architecture's trials, over all fault plans. `paid`: what the trials then went on to pay."""
+
+    scenario: str
+    model: str
+    architecture: str
+    trials: int
+    failures: int
+    standing: Mean
+    priced: tuple[PolicyPrice, ...]
+    paid: Mean
+
+
+def policies(run: Run) -> list[Failures]:
+    """By scenario, model and architecture, in the config's order; trials that ended in an error are left out.
+
+    Raises ResultsError where the run's events cannot be read, or where nothing was ever rejected.
+    """
+    grouped: dict[tuple[str, str, str], dict[Pair, Fork]] = {}
+    instances = dict(zip(run.trials["trial"].tolist(), instances_of(run.trials), strict=True))
+    for record in _records(run):
+        fork = fork_of(record.events) if record.outcome != "error" else None
+        if fork:
+            own = grouped.setdefault((record.scenario, record.model, record.architecture), {})
+            own[instances.get(record.id, ""), len(own)] = fork
+    if not grouped:
+        raise ResultsError("needs trials in which something was rejected")
+    return [
+        _failures(scenario, model, architecture, _trials_in(run, scenario, model, architecture), forks)
+        for scenario in run.names("scenario")
+        for model in run.names("model")
+        for architecture in run.names("architecture")
+        if (forks := grouped.get((scenario, model, architecture)))
+    ]
+
+
+def _records(run: Run) -> Iterable[TrialRecord]:
+    for part in run.parts or (run,):
+        if part.folder is None:
+            raise ResultsError("needs the events of its trials, which are read from the run's folder")
+        yield from latest(read_trials(part.folder))
+
+
+def _trials_in(run: Run, scenario: str, model: str, architecture: str) -> int:
+    trials = run.trials
+    own = (trials["scenario"] == scenario) & (trials["model"] == model) & (trials["architecture"] == architecture)
+    return int((own & (trials["outcome"] != "error")).sum())
+
+
+def _failures(scenario: str, model: str, architecture: str, trials: int, forks: Mapping[Pair, Fork]) -> Failures:
+    """Each failure counts once, or of several instances each instance."""
+    prices = {policy: {place: float(fork.prices[policy]) for place, fork in forks.items()} for policy in POLICIES}
+    units = {policy: by_unit(each) for policy, each in prices.items()}
+    priced = [
+        PolicyPrice(policy, mean_of(own.values()), ratio_of_means(own, units["least"]), tuple(prices[policy].values()))
+        for policy, own in units.items()
+    ]
+    return Failures(
+        *(scenario, model, architecture, trials, len(forks)),
+        standing=mean_of(by_unit({place: float(fork.standing) for place, fork in forks.items()}).values()),
+        priced=tuple(priced),
+        paid=mean_of(by_unit({place: float(fork.paid) for place, fork in forks.items()}).values()),
+    )
+
+
+# What a report shows of it
+
+NOTES = (
+    "each trial is forked where its verifier first rejected something; all policies are priced on that very failure, in tokens "
+    "of the calls that they would make again: the recorded calls' prompts, and replies of the recorded size that are accepted",
+    "mean ± sd [95% interval]; by the least: ratio of the means [Fieller's 95% interval], paired by failure",
+    "least: the rejected outputs, and of what was made from them only what the answer holds in another text: hindsight, which "
+    "no policy has; a simulated model gives the same output again whatever it reads",
+    "outputs standing on it: made from the rejected ones before these were noticed; retry alone leaves them as they are",
+    "paid: all that the trial then really made again, its repair prompts and its later failures among it",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = []
+    for one in policies(run):
+        place = (one.scenario, model_label(run, one.model), one.architecture, f"{one.failures} of {one.trials}")
+        for priced in one.priced:
+            price = Estimate(priced.mean)
+            rows.append((*place, priced.policy, price, _ratio(priced.to_least), Estimate(one.standing, 1), Estimate(one.paid)))
+    yield Table(
+        name="study-policy",
+        title="Policies priced on the same failures, tokens",
+        columns=(
+            *("Scenario", "Model", "Architecture", "Trials with a failure", "Policy", "Price", "By the least"),
+            *("Outputs standing on it", "Paid"),
+        ),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def _ratio(found: Ratio) -> str:
+    if found.ratio is None:
+        return "n/a"
+    interval = f"[{found.low:.2f}, {found.high:.2f}]" if found.low is not None and found.high is not None else "(interval n/a)"
+    return f"{found.ratio:.2f} {interval}"
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
+    for model, own in by_model(run, policies(run)):
+        yield _figure(run, model, own)
+
+
+def _figure(run: Run, model: str, found: Sequence[Failures]) -> Picture:
+    across = max(sum(one.scenario == other.scenario for one in found) for other in found)
+    figure, axes = panels(len(found), across, 3.9, 2.0)
+    for place, (one, ax) in enumerate(zip(found, axes, strict=True)):
+        _prices(ax, one)
+        ax.set_title(f"{one.scenario}\n{one.architecture}, {one.failures} failures")
+        ax.set_yticks(range(len(POLICIES)), POLICIES if not place % across else [])
+        ax.set_ylim(len(POLICIES) - 0.5, -0.5)
+        ax.set_xlim(
+            0, 1.05 * max(max(priced.each) for other in found if other.scenario == one.scenario for priced in other.priced)
+        )
+        ax.set_xlabel("tokens to pay again")
+        ax.grid(axis="x", color=PALE, lw=0.6)
+    title = f"What each policy would pay on the same failure, {model_label(run, model)}"
+    said = "Circles are single failures, squares their mean with its 95% interval."
+    return finish(figure, slug("study", "policy", model), title, f"{title}. {said}")
+
+
+def _prices(ax: Axes, one: Failures) -> None:
+    for place, priced in enumerate(one.priced):
+        ax.plot(priced.each, [place + 0.18] * len(priced.each), "o", ms=3, mfc="none", mec="#999999", mew=0.6)
+        mean = priced.mean
+        if mean.mean is not None:
+            low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
+            errors = [[mean.mean - low], [high - mean.mean]]
+            ax.errorbar([mean.mean], [place - 0.12], xerr=errors, fmt="s", ms=4.5, color=BLUE, capsize=3, lw=1)

@@ -1,0 +1,75 @@
+"""The closed forms of the architectures, with the prices of the calls that a run made without faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pandas as pd
+
+from bench.analysis.arms import FAULT_FREE
+from bench.analysis.frames import Run
+from bench.analysis.measures import Measure
+from bench.analysis.statistics import known, mean_of
+from bench.studies import closed_forms
+from bench.studies.closed_forms import Expectation, Pipeline
+
+CALL_COLUMNS = {"tokens": "tokens", "latency_seconds": "seconds"}
+"""Column of the trials -> that of the calls: a price that calls have, too, and that closed forms can be reckoned from."""
+
+Form = Callable[[float], Expectation]
+"""Failure rate -> what a trial spends, and its chance of being solved."""
+
+
+def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
+    return frame[frame["architecture"] == architecture]
+
+
+def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Measure) -> dict[str, Form]:
+    """Architecture -> its closed form by this measure, for those that have one, where the run has trials without faults to take
+    the prices from; none for a measure that calls do not have."""
+    if measure.column not in CALL_COLUMNS:
+        return {}
+    stages = run.manifest["scenarios"].get(scenario, {}).get("stages", [])
+    attempts = int(run.manifest["config"]["max_attempts"])
+    priced = calls.assign(tokens=calls["tokens_in"] + calls["tokens_out"])
+    column = CALL_COLUMNS[measure.column]
+    forms: dict[str, Form] = {}
+    whole = _mean(_smooth(_of(priced, "monolithic"))[column])
+    if whole is not None:
+        forms["monolithic"] = partial(_monolithic, whole, sum(map(len, stages)), attempts)
+    for name, form in (("static", closed_forms.static), ("runtime_structured", closed_forms.runtime_structured)):
+        pipeline = _pipeline(_of(priced, name), column, stages, attempts, asks_alike=name == "static")
+        if pipeline:
+            forms[name] = partial(form, pipeline)
+    return forms if stages else {}
+
+
+def _monolithic(call: float, subtasks: int, attempts: int, rate: float) -> Expectation:
+    return closed_forms.monolithic(call, subtasks, rate, attempts)
+
+
+def _pipeline(
+    calls: pd.DataFrame, column: str, stages: Sequence[Sequence[str]], attempts: int, asks_alike: bool
+) -> Pipeline | None:
+    """`asks_alike`: a further call has the first one's prompt, and so its price; else it has that of the further calls made."""
+    first, again = list[tuple[float, ...]](), list[tuple[float, ...]]()
+    smooth, further = _smooth(calls), calls[calls["cause"] == "retry"]
+    for stage in stages:
+        prices = [_mean(smooth.loc[smooth["subtask"] == name, column]) for name in stage]
+        plain = tuple(price for price in prices if price is not None)
+        if len(plain) < len(stage):
+            return None
+        retried = [_mean(further.loc[further["subtask"] == name, column]) for name in stage]
+        first.append(plain)
+        again.append(plain if asks_alike else tuple(two or one for one, two in zip(plain, retried, strict=True)))
+    return Pipeline(tuple(first), tuple(again), attempts)
+
+
+def _smooth(calls: pd.DataFrame) -> pd.DataFrame:
+    """First calls in trials without faults."""
+    return calls[(calls["fault"] == FAULT_FREE) & (calls["cause"] == "first")]
+
+
+def _mean(prices: pd.Series[float]) -> float | None:
+    return mean_of(known(prices)).mean

@@ -1,0 +1,214 @@
+"""Repair: what it buys to tell a model why its output was rejected, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import Arm, Condition, arms_of, base_of, pairs_of
+from bench.analysis.frames import Run
+from bench.analysis.statistics import (
+    Mean,
+    Pair,
+    PairedMean,
+    RateDifference,
+    Share,
+    by_unit,
+    mean_of,
+    paired_rates,
+    share_by_instance,
+)
+from bench.errors import ResultsError
+from bench.render.drawing import BLUE, PALE, Picture, finish, panel_title, panels
+from bench.render.labels import model_label, slug
+from bench.render.marks import whisker
+from bench.render.table import Cell, Estimate, Rate, RateGap, Table
+from bench.studies.by_model import by_model
+
+UNTOLD = "none"
+"""The setting under which a rejected output is asked for again in the same words."""
+
+
+@dataclass(frozen=True)
+class RepairVariant:
+    """A variant of an architecture by what its repair prompt tells, beside the variant that is told nothing.
+
+    Of each trial the first repair counts: the first call after the first rejection that asks for the same output again and is
+    answered. Later ones stand on what came of it, and trials with many would outweigh the others.
+
+    accepted         first repairs whose output was accepted, of the trials that came to one
+    accepted_less    the rate less the untold variant's, over the repetitions in which both came to a repair; None for that one
+    prompt_tokens    tokens of the first repair's prompt
+    retry_tokens     of a trial that did not end in an error
+    retry_less       retry tokens less the untold variant's, paired by repetition; None for that one
+    """
+
+    scenario: str
+    model: str
+    plan: str
+    base: str
+    architecture: str
+    setting: str
+    arm: Arm
+    accepted: Share
+    accepted_less: RateDifference | None
+    prompt_tokens: Mean
+    retry_tokens: Mean
+    retry_less: PairedMean | None
+
+
+def repair(run: Run) -> list[RepairVariant]:
+    """By scenario, model, fault plan and variant.
+
+    Raises ResultsError where no architecture was run under two repair settings, one of them none.
+    """
+    families = _families(run)
+    first = _first_repairs(run)
+    found = [
+        variant
+        for condition, arms in arms_of(run).items()
+        for base, settings in families.items()
+        for variant in _variants(condition, base, {name: arms[name] for name in settings if name in arms}, settings, first)
+    ]
+    if not found:
+        raise ResultsError("needs an architecture under two repair settings or more, 'none' among them: [architecture.NAME]")
+    return found
+
+
+def _families(run: Run) -> dict[str, dict[str, str]]:
+    """Base -> architecture -> its repair setting, for the bases that were run with none and with another."""
+    config = run.manifest["config"]
+    variants: Mapping[str, Mapping[str, str | None]] = config.get("architecture", {})
+    families: dict[str, dict[str, str]] = {}
+    for name in run.names("architecture"):
+        setting = variants.get(name, {}).get("repair") or config.get("repair", "")
+        families.setdefault(base_of(run, name), {})[name] = setting
+    return {base: one for base, one in families.items() if UNTOLD in one.values() and len(set(one.values())) > 1}
+
+
+def _first_repairs(run: Run) -> dict[str, tuple[bool, int]]:
+    """Trial -> (was its first repair's output accepted, tokens of that prompt)."""
+    found: dict[str, tuple[bool, int]] = {}
+    for trial, calls in run.calls[run.calls["failure"] == ""].groupby("trial", sort=False):
+        repaired = _first_repair(calls)
+        if repaired is not None:
+            found[str(trial)] = (repaired["verdict"] == "accepted", int(repaired["tokens_in"]))
+    return found
+
+
+def _first_repair(calls: pd.DataFrame) -> pd.Series | None:
+    rejections = calls[calls["verdict"].str.startswith("rejected")]
+    if rejections.empty:
+        return None
+    first = rejections.iloc[0]
+    again = calls[(calls["subtask"] == first["subtask"]) & (calls["attempt"] > first["attempt"]) & (calls["cause"] != "judge")]
+    return None if again.empty else again.iloc[0]
+
+
+def _variants(
+    condition: Condition, base: str, arms: Mapping[str, Arm], settings: Mapping[str, str], first: Mapping[str, tuple[bool, int]]
+) -> Iterator[RepairVariant]:
+    untold = next((arm for name, arm in arms.items() if settings[name] == UNTOLD), None)
+    for name, arm in arms.items():
+        other = None if arm is untold else untold
+        repairs = _of_first_repairs(arm, first)
+        accepted = _accepted(repairs)
+        yield RepairVariant(
+            *(condition.scenario, condition.model, condition.plan, base, name, settings[name], arm),
+            accepted=share_by_instance([instance for instance, _ in accepted], list(accepted.values())),
+            accepted_less=paired_rates(accepted, _accepted(_of_first_repairs(other, first))) if other else None,
+            prompt_tokens=mean_of(by_unit({pair: float(tokens) for pair, (_, tokens) in repairs.items()}).values()),
+            retry_tokens=arm.mean("retry_tokens"),
+            retry_less=arm.less(other, "retry_tokens") if other else None,
+        )
+
+
+def _of_first_repairs(arm: Arm, first: Mapping[str, tuple[bool, int]]) -> dict[Pair, tuple[bool, int]]:
+    """Pair -> (was its first repair's output accepted, tokens of that prompt), for the trials that came to one."""
+    rows = zip(pairs_of(arm.usable), arm.usable["trial"].tolist(), strict=True)
+    return {pair: first[trial] for pair, trial in rows if trial in first}
+
+
+def _accepted(repairs: Mapping[Pair, tuple[bool, int]]) -> dict[Pair, bool]:
+    return {pair: accepted for pair, (accepted, _) in repairs.items()}
+
+
+# What a report shows of it
+
+NOTES = (
+    "first repair: of each trial the first call after the first rejection that asks for the same output again; k/N of the "
+    "trials that came to one, with Wilson's 95% interval",
+    "against none: paired by repetition with the variant whose repair prompt says nothing; rates over the repetitions in which "
+    "both came to a repair, tokens with Student's 95% interval",
+    "a simulated model reads no reason: on it the setting shows its price and nothing else",
+)
+COLUMNS = (
+    *("Scenario", "Model", "Fault plan", "Variant", "Repair prompt", "First repair accepted", "Against none"),
+    *("Its prompt's tokens", "Retry tokens a trial", "Retry tokens against none", "Solved"),
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(
+                one.scenario,
+                model_label(run, one.model),
+                one.plan,
+                f"{one.architecture} ({one.base})",
+                one.setting,
+                Rate(one.accepted),
+            ),
+            RateGap(one.accepted_less) if one.accepted_less else "–",
+            *(Estimate(one.prompt_tokens, with_n=True), Estimate(one.retry_tokens, with_n=True)),
+            Estimate(one.retry_less.difference, with_n=True) if one.retry_less else "–",
+            Rate(one.arm.solved()),
+        )
+        for one in repair(run)
+    ]
+    yield Table("study-repair", "Repair: what telling the reason of a rejection buys", COLUMNS, tuple(rows), NOTES)
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: above the share of first repairs accepted, below the retry tokens, a column of panels for each
+    scenario, fault plan and architecture that came to a repair."""
+    for model, own in by_model(run, (one for one in repair(run) if one.accepted.n)):
+        yield _figure(run, model, own)
+
+
+def _figure(run: Run, model: str, found: Sequence[RepairVariant]) -> Picture:
+    places = list(dict.fromkeys((one.scenario, one.plan, one.base) for one in found))
+    figure, axes = panels(2 * len(places), len(places), 3.0, 2.4)
+    draws: tuple[Callable[[Axes, Sequence[RepairVariant]], None], ...] = (_shares, _tokens)
+    for number, ax in enumerate(axes):
+        scenario, plan, base = places[number % len(places)]
+        own = [one for one in found if (one.scenario, one.plan, one.base) == (scenario, plan, base)]
+        draws[number // len(places)](ax, own)
+        panel_title(ax, scenario, base, f"fault plan {plan}")
+        ax.set_xticks(range(len(own)), [f"{one.setting}\nN = {one.accepted.n}" for one in own])
+        ax.set_xlim(-0.5, len(own) - 0.5)
+        ax.set_ylim(bottom=0)
+        ax.grid(axis="y", color=PALE, lw=0.6)
+    title = f"Repair: what telling the reason of a rejection buys, {model_label(run, model)}"
+    said = "Above: first repairs accepted, below: retry tokens of all trials, by what the repair prompt tells; 95% intervals. "
+    said += "N: trials that came to a repair."
+    return finish(figure, slug("study", "repair", model), title, f"{title}. {said}")
+
+
+def _shares(ax: Axes, found: Sequence[RepairVariant]) -> None:
+    ax.set_ylim(top=1.05)
+    ax.set_ylabel("first repairs accepted")
+    for x, one in enumerate(found):
+        share = one.accepted
+        if share.rate is not None and share.low is not None and share.high is not None:
+            ends = [[share.rate - share.low], [share.high - share.rate]]
+            ax.errorbar([x], [share.rate], ends, fmt="o", ms=4.5, color=BLUE, capsize=3, lw=1)
+
+
+def _tokens(ax: Axes, found: Sequence[RepairVariant]) -> None:
+    ax.set_ylabel("retry tokens a trial")
+    for x, one in enumerate(found):
+        whisker(ax, x, one.retry_tokens, ("s", BLUE))
