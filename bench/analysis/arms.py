@@ -126,7 +126,7 @@ def control_of(arms: Arms, arm: Arm) -> Arm | None:
 
 
 def require_receipts(run: Run) -> None:
-    """Raises ResultsError, naming the trials, where a planned fault was neither delivered nor moot, or came unplanned: then
+    """Raises ResultsError, naming the trials, where a planned fault was neither delivered nor not applicable, or came unplanned: then
     the arms did not run under the faults that they are compared under, and no number says anything."""
     bad = list(dict.fromkeys(run.faults.loc[~run.faults["adds_up"], "trial"].tolist()))
     if bad:

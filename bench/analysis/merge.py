@@ -80,8 +80,8 @@ def _refuse_other_experiment(one: Run, two: Run) -> None:
 def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterator[str]:
     """What must agree and does not."""
     configs = one["config"], two["config"]
-    if one.get("ruler") != two.get("ruler"):
-        yield "the ruler for tokens"
+    if one.get("tokenizer") != two.get("tokenizer"):
+        yield "the tokenizer for tokens"
     for key in sorted((configs[0].keys() | configs[1].keys()) - OWN):
         if _setting(configs[0], key) != _setting(configs[1], key):
             yield f"the config's {key}"

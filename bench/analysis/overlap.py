@@ -39,7 +39,7 @@ class Overlap:
 
 
 def overlap_of(first: Run, second: Run, narrow: bool) -> Overlap:
-    """Raises ResultsError, naming what differs: always where no trials can be paired (another seed or ruler, nothing in
+    """Raises ResultsError, naming what differs: always where no trials can be paired (another seed or tokenizer, nothing in
     common), and else unless `narrow` asks for the overlap of runs that are not alike."""
     _refuse_other_draws(first, second)
     counterparts = dict(_counterparts(first, second))
@@ -64,9 +64,9 @@ def _both(first: Run, second: Run) -> str:
 
 def _refuse_other_draws(first: Run, second: Run) -> None:
     """Trials are pairs because they met the same random draws, and their tokens were counted alike."""
-    rulers = first.manifest.get("ruler"), second.manifest.get("ruler")
+    tokenizers = first.manifest.get("tokenizer"), second.manifest.get("tokenizer")
     seeds = _config(first).get("seed"), _config(second).get("seed")
-    for what, (one, two) in (("the ruler for tokens", rulers), ("the seed", seeds)):
+    for what, (one, two) in (("the tokenizer for tokens", tokenizers), ("the seed", seeds)):
         if one != two:
             raise ResultsError(f"{_both(first, second)} differ in {what} ({one}, {two}): none of their trials are pairs")
 

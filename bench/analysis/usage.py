@@ -1,4 +1,4 @@
-"""Our ruler beside the provider's own count: the ratio that a model has, and the calls that stray from it."""
+"""Our tokenizer beside the provider's own count: the ratio that a model has, and the calls that stray from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial cost: the provider's token counts where it told them, our ruler's where it did not, times its prices."""
+"""What a trial cost: the provider's token counts where it told them, our tokenizer's where it did not, times its prices."""
 
 from __future__ import annotations
 

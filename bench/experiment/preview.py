@@ -21,7 +21,7 @@ from bench.runtime.events import Called
 
 @dataclass(frozen=True)
 class ArmPreview:
-    """What all repetitions of one arm will take, by our ruler; `cost` is None where the model has no prices."""
+    """What all repetitions of one arm will take, by our tokenizer; `cost` is None where the model has no prices."""
 
     scenario: str
     architecture: str

@@ -38,6 +38,7 @@ ACCOUNT_LOOKS: Mapping[str, Look] = {
     "useful": Look(GREEN),
     "rejected": Look(VERMILION, "////"),
     "superseded": Look(ORANGE, "\\" * 4),
+    "redundant": Look(YELLOW, "||||"),
     "lost": Look(PURPLE, "xxxx"),
     "judging": Look(SKY, "----"),
 }

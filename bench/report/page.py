@@ -77,7 +77,7 @@ CONTENTS = (
     ("cost", "What a solved task costs", ("per_solved",)),
     ("ledger", "Where the tokens went", ("ledger",)),
     ("faults", "Faults", ("injection", "natural_failures")),
-    ("ruler", "The ruler", ("usage",)),
+    ("tokenizer", "The tokenizer", ("usage",)),
 )
 """The sections in reading order: anchor, title, and the beginnings of the names of the tables in it."""
 

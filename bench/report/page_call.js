@@ -1,5 +1,7 @@
 // One call, opened: what was asked, what was said, what came of it.
 
+const VIEWS = { told: "", undamaged: " (of the undamaged reply)", shadow: " (in shadow, untold)" };
+
 function callDetails(call, record, firsts) {
   const details = make("details", { className: "call" }, callSummary(call));
   const fill = async () => details.append(await callContent(call, record, firsts));
@@ -43,11 +45,11 @@ function callFacts(call) {
 
 // What the verifier said, which faults the call carried, and which versions it wrote.
 function findings(call, record) {
-  const own = (events) => events.filter((event) => event.call === call.call);
+  const own = (events) => events.filter((event) => event.calls ? event.calls.includes(call.call) : event.call === call.call);
   const lines = [
-    ...own(record.verdicts).map((one) => `Verifier: ${one.subtask} ${one.accepted ? "accepted" : `rejected: ${one.reason}`}${one.detail ? ` (${one.detail})` : ""}`),
+    ...own(record.verdicts).map((one) => `Verifier${VIEWS[one.view]}: ${one.subtask} ${one.accepted ? "accepted" : `rejected: ${one.reason}`}${one.detail ? ` (${one.detail})` : ""}`),
     ...own(record.faults).map((one) => `Fault ${one.fault}, ${one.effect} at ${one.point} of ${one.subtask}: ${one.stage}${one.detail ? ` (${one.detail})` : ""}`),
-    ...own(record.versions).map((one) => `Written: ${one.subtask} v${one.version}, ${one.verified ? "verified" : "handed on unverified"}, from ${madeFrom(one)}`),
+    ...own(record.versions).map((one) => `Written: ${one.subtask} v${one.version}, ${one.verified ? "verified" : "unverified"}, from ${madeFrom(one)}`),
   ];
   const times = new Map(); // an output that is verified at several checkpoints stands once
   for (const line of lines) times.set(line, (times.get(line) ?? 0) + 1);

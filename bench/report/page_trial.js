@@ -1,6 +1,6 @@
 // One trial as a timeline of its calls by subtask, and beside it another one of the same task and repetition.
 
-const ACCOUNTS = ["useful", "rejected", "superseded", "lost", "judging"];
+const ACCOUNTS = ["useful", "rejected", "superseded", "redundant", "lost", "judging"];
 const TWINS = { architecture: "Another architecture", fault: "Another fault plan", model: "Another model" };
 const NONE = "-1";
 

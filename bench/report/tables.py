@@ -86,8 +86,8 @@ def ledger(run: Run, arms: Arms) -> Table:
 
 def injection(run: Run, arms: Arms) -> Table:
     """The receipts of the faults."""
-    stages = ("planned", "delivered", "moot", "seen")
-    endings = ("recovered", "gave_up", "unnoticed", "error")
+    stages = ("planned", "delivered", "not_applicable", "detected")
+    endings = ("recovered", "gave_up", "undetected", "error")
     rows: list[tuple[Cell, ...]] = []
     for arm in each_arm(arms):
         own = run.faults[run.faults["trial"].isin(set(arm.trials["trial"]))]
@@ -103,12 +103,12 @@ def injection(run: Run, arms: Arms) -> Table:
         name="injection",
         title="Faults and their receipts",
         columns=(
-            *(*ARM, "Trials", "Calls", "Planned", "Delivered", "Moot", "Seen"),
-            *("Recovered", "Gave up", "Unnoticed", "In an error", "Delivered per call", "Delivered per task"),
+            *(*ARM, "Trials", "Calls", "Planned", "Delivered", "Not applicable", "Detected"),
+            *("Recovered", "Gave up", "Undetected", "In an error", "Delivered per call", "Delivered per task"),
         ),
         rows=tuple(rows),
         notes=(
-            "every planned fault was delivered, or was moot because the text was too broken already to carry it",
+            "every planned fault was delivered, or was not applicable because nothing was there that could carry it",
             "a call that does several subtasks' work is exposed to the faults of each",
         ),
     )
@@ -157,7 +157,7 @@ def natural_failures(run: Run, published: Published) -> Table:
 
 
 def usage(run: Run) -> Table:
-    """Our ruler against the provider's own count."""
+    """Our tokenizer against the provider's own count."""
     rows: list[tuple[Cell, ...]] = []
     for model in run.names("model"):
         for found in usage_ratios(run.calls[run.calls["model"] == model]):

@@ -141,7 +141,7 @@ def _call(entry: ledger.Entry, numbers: Mapping[str, int]) -> Json:
     call = entry.call
     return {
         **vars(call),
-        "messages": [(role, numbers.get(digest, digest)) for role, digest in call.messages],
+        "messages": [(message.role, numbers.get(message.content, message.content)) for message in call.messages],
         "reply": numbers.get(call.reply, call.reply) if call.reply else None,
         "delivered": numbers.get(call.delivered, call.delivered) if call.delivered else None,
         "account": entry.account,
@@ -152,7 +152,7 @@ def _call(entry: ledger.Entry, numbers: Mapping[str, int]) -> Json:
 def _version(event: Committed) -> Json:
     """Without the digests: the outputs themselves are in the replies."""
     made_from = [(name, version) for name, version, _ in event.made_from]
-    return {"subtask": event.subtask, "version": event.version, "call": event.call} | {
+    return {"subtask": event.subtask, "version": event.version, "calls": event.calls} | {
         "verified": event.verified,
         "made_from": made_from,
     }

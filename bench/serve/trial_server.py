@@ -26,8 +26,8 @@ from bench.errors import GaveUp, Ungraded
 from bench.experiment.record import TrialRecord
 from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
-from bench.runtime.prompt import render
 from bench.runtime.key import TrialKey
+from bench.runtime.prompt import render
 from bench.runtime.workbench import Workbench
 from bench.scenario import Json, Subtask, Task
 

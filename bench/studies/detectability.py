@@ -53,7 +53,7 @@ def detectability(run: Run) -> list[Detection]:
         raise ResultsError("needs fault plans with one fault each")
     found = []
     struck = run.trials[(run.trials["faults_delivered"] > 0) & ~run.trials["outcome"].isin(UNUSABLE)]
-    passed = set(run.faults.loc[run.faults["ended"] == "unnoticed", "trial"])
+    passed = set(run.faults.loc[run.faults["ended"] == "undetected", "trial"])
     struck = struck.assign(passed=struck["trial"].isin(passed))
     for (scenario, model), trials in struck.groupby(["scenario", "model"], sort=False):
         for plan, fault in faults.items():
@@ -73,7 +73,7 @@ def named(fault: FaultEntry) -> str:
 def _detection(scenario: str, model: str, architecture: str, plan: str, fault: str, trials: pd.DataFrame) -> Detection:
     ends = [_end(*row) for row in zip(trials["outcome"], trials["passed"], trials["silent_corruption"], strict=True)]
     shares = {end: share_in(trials, [one == end for one in ends]) for end in ENDS}
-    noticed = share_in(trials, trials["faults_seen"] > 0)
+    noticed = share_in(trials, trials["faults_detected"] > 0)
     return Detection(scenario, model, architecture, plan, fault, noticed, shares)
 
 

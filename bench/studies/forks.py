@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench.analysis.ledger import RETRY_CAUSES
+from bench.analysis.ledger import is_retry
 from bench.runtime.events import Answered, Called, Committed, Event, Judged
 
 POLICIES = ("full rerun", "rerun from there", "rerun what it invalidates", "retry alone", "least")
@@ -69,9 +69,14 @@ def fork_of(events: Sequence[Event]) -> Fork | None:
     made = _Progress()
     for place, event in enumerate(events):
         made.see(event)
-        if isinstance(event, Judged) and not event.accepted:
+        if _is_rejection(event):
             return _fork(made, _rejected_together(events[place:]), events[place:])
     return None
+
+
+def _is_rejection(event: Event) -> bool:
+    """Whether the trial met a rejection here; a verdict on what a fault had replaced is none of its course."""
+    return isinstance(event, Judged) and not event.accepted and event.view != "undamaged"
 
 
 def _rejected_together(rest: Iterable[Event]) -> list[str]:
@@ -80,7 +85,7 @@ def _rejected_together(rest: Iterable[Event]) -> list[str]:
     for event in rest:
         if isinstance(event, Called):
             break
-        if isinstance(event, Judged) and not event.accepted:
+        if isinstance(event, Judged) and _is_rejection(event):
             failed.append(event.subtask)
     return list(dict.fromkeys(failed))
 
@@ -91,7 +96,7 @@ def _fork(made: _Progress, failed: Sequence[str], rest: Sequence[Event]) -> Fork
     below = made.from_(failed)
     differing = {name for name in below if _came_out_different(made.written[name], rest)}
     again = (asked, asked[first:], {*failed, *below}, failed, {*failed, *differing})
-    calls = [event for event in rest if isinstance(event, Called) and event.cause in RETRY_CAUSES]
+    calls = [event for event in rest if isinstance(event, Called) and is_retry(event)]
     return Fork(
         prices={policy: made.price(names) for policy, names in zip(POLICIES, again, strict=True)},
         standing=len(below),

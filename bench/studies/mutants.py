@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from bench.runtime.effects import EFFECTS, Effect, Target, dump
-from bench.runtime.proposal import parts_of
+from bench.runtime.reply import parts_of
 from bench.runtime.verification import Rejected, Verdict, insufficient, judge
 from bench.scenario import Json, Output, Scenario, Subtask
 from bench.seeding import draw_for

@@ -17,7 +17,7 @@ from bench.analysis.arms import FAULT_FREE
 from bench.analysis.rows import TRIALS
 from bench.errors import nearest
 
-MEASURES = frozenset(name for name, kind in TRIALS.items() if kind in ("int64", "float64", "boolean")) - {"repetition"}
+MEASURES = frozenset(column.name for column in TRIALS if column.kind in ("int64", "float64", "boolean")) - {"repetition"}
 """The columns of a run's trials that a claim can be about."""
 
 
