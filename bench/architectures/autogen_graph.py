@@ -58,9 +58,7 @@ async def _flow(
     return {one.source: one.content for one in result.messages if isinstance(one, TextMessage) and one.source in here}
 
 
-def _agent(
-    subtask: Subtask, prompt: Sequence[Message], session: EndpointSession, http: AsyncHttpxClient
-) -> MessageFilterAgent:
+def _agent(subtask: Subtask, prompt: Sequence[Message], session: EndpointSession, http: AsyncHttpxClient) -> MessageFilterAgent:
     """An agent that knows its prompt, and of the others hears only those whose outputs its subtask reads."""
     system, user = prompt
     address = session.base_url(subtask)

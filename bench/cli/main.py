@@ -177,6 +177,28 @@ def _report(folders: list[Path], target: Path) -> None:
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 
 
+@app.command()
+def upgrade(
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")], scenarios: Packs = PACKS
+) -> None:
+    """Carry runs of an earlier format over to the present one. The old files are kept beside."""
+    from bench.experiment.upgrade.upgrade import upgrade as carry_over  # noqa: PLC0415  as `_report`
+
+    for run in runs:
+        done = carry_over(folder_of(run), scenarios)
+        if done is None:
+            out.print(f"{run}: has the present format already")
+            continue
+        out.print(
+            f"{done.folder}: {done.trials} trials carried over, {done.replayed} of them completed by a replay", markup=False
+        )
+        if done.obstacle:
+            out.print(
+                f"    not all were: {done.obstacle}; what a fault would have mattered there stays undetermined", markup=False
+            )
+        out.print(f"    the old files are in {done.old}", markup=False)
+
+
 @new_app.command("scenario")
 def scenario_(name: str, into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0]) -> None:
     """Begin a scenario pack that passes `bench check` as it is."""

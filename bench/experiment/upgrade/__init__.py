@@ -1,0 +1,1 @@
+"""Runs of earlier formats carried over to the one that is read now, a step from each to the next."""
