@@ -7,12 +7,17 @@ code still does what the code did that recorded the run.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
 
 NEW_FIELDS = ("cause", "caused_by", "inferred", "sample", "calls")
 """Fields that the earlier format did not have, or had by other definitions."""
+
+
+OWN_PACE = (Waited, Faulted)
+"""Events that may come at another moment: a replay waits for nobody, and receipts are written sooner or later."""
 
 
 class Differs(Exception):
@@ -24,11 +29,13 @@ def completed(recorded: Sequence[Event], replayed: Sequence[Event]) -> tuple[Eve
 
     Raises Differs where they are not the same course of events.
     """
+    if _receipts(recorded) != _receipts(replayed):
+        raise Differs("its faults came to other ends")
     merged: list[Event] = []
     numbers: dict[int, int] = {}
-    counterparts = ((number, event) for number, event in enumerate(replayed) if not isinstance(event, Waited))
+    counterparts = ((number, event) for number, event in enumerate(replayed) if not isinstance(event, OWN_PACE))
     for event in recorded:
-        merged.append(event if isinstance(event, Waited) else _matched(event, counterparts, merged, numbers))
+        merged.append(event if isinstance(event, OWN_PACE) else _matched(event, counterparts, merged, numbers))
     if any(not _is_new(event) for _, event in counterparts):
         raise Differs("the replay goes on")
     return tuple(_renumbered(event, numbers) for event in merged)
@@ -48,6 +55,11 @@ def _matched(event: Event, counterparts: Iterator[tuple[int, Event]], merged: li
     raise Differs("the replay ends earlier")
 
 
+def _receipts(events: Sequence[Event]) -> Counter[tuple[object, ...]]:
+    faults = [event for event in events if isinstance(event, Faulted)]
+    return Counter((fault.effect, fault.subtask, fault.attempt, fault.stage, fault.call) for fault in faults)
+
+
 def _is_new(event: Event) -> bool:
     return isinstance(event, Judged) and event.view != "told"
 
@@ -58,8 +70,6 @@ def _course(event: Event) -> tuple[object, ...]:
         case Called():
             asked = (event.subtasks, event.attempt, event.try_, event.seed, event.messages)
             return ("call", event.call, *asked, event.reply, event.delivered, event.failure, event.tokens_in, event.tokens_out)
-        case Faulted():
-            return ("fault", event.fault, event.effect, event.subtask, event.attempt, event.stage, event.call)
         case Judged():
             return ("verdict", event.calls[-1:], event.subtask, event.accepted, event.reason, event.detail)
         case Committed():
