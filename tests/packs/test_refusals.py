@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pack_edits import Edit, copy_of, edit, in_code, in_file, refusal
+from pack_edits import Edit, copy_of, in_code, in_file, refusal
 
 from bench.errors import PackError
 from bench.packs import PackFolder, load_pack
@@ -152,13 +152,12 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
         "output must be a class derived from bench.scenario.Output",
     ),
     "validator that fails": (
-        before_all("from pydantic import field_validator")
-        and in_code(
+        in_code(
             "class Review(Output):",
             "class Review(Output):\n    from pydantic import field_validator as v\n"
             '    at = v("approved")(lambda value: value.boo)\n',
         ),
-        "scenario.py:39: an output type fails: AttributeError: 'bool' object has no attribute 'boo'",
+        "scenario.py:34: an output type fails: AttributeError: 'bool' object has no attribute 'boo'",
     ),
     "one check": (
         in_code("checks=(days_are_in_the_notes,)", "checks=days_are_in_the_notes"),
@@ -212,8 +211,8 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
     ),
     "variants of letters": (before_all('VARIANTS = ("paper")'), "VARIANTS is 'paper'; write a tuple of names"),
     "variant with a colon": (before_all('VARIANTS = ("a:b",)'), "'a:b' is no name for a variant"),
-    "module that exits": (before_all("raise SystemExit(1)"), "scenario.py:13: does not load: SystemExit: 1"),
-    "module that is no Python": (before_all("def ="), "scenario.py:13: does not load: SyntaxError: invalid syntax"),
+    "module that exits": (before_all("raise SystemExit(1)"), "scenario.py:14: does not load: SystemExit: 1"),
+    "module that is no Python": (before_all("def ="), "scenario.py:14: does not load: SyntaxError: invalid syntax"),
 }
 
 
