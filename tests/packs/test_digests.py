@@ -43,7 +43,10 @@ NEITHER: dict[str, Edit] = {
     "Windows line ends": lambda pack: [
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n")) for path in pack.rglob("*.py")
     ],
-    "a cache": lambda pack: ((pack / "__pycache__").mkdir(), (pack / "__pycache__" / "x.pyc").write_bytes(b"x")),
+    "a cache": lambda pack: [
+        (pack / "documents" / "__pycache__").mkdir(parents=True),  # type: ignore[func-returns-value]
+        (pack / "documents" / "__pycache__" / "x.pyc").write_bytes(b"\0"),
+    ],
 }
 
 
