@@ -159,6 +159,13 @@ def test_values_bound_to_a_check_are_asked_and_those_bound_to_the_grader_grade(o
     assert changed(orchard, in_file("trees.txt", "4", "5")) == {"asked"}
 
 
+def test_what_a_pack_decides_from_a_file_of_its_own_is_asked(orchard: Path) -> None:
+    (orchard / "checkpoint.txt").write_text("pears")
+    read = '(folder.path / "checkpoint.txt").read_text()'
+    in_code('checkpoint=fruit == "pears"', f"checkpoint=fruit == {read}")(orchard)
+    assert changed(orchard, in_file("checkpoint.txt", "pears", "apples")) == {"asked"}
+
+
 def test_each_instance_is_asked_and_graded_by_its_own() -> None:
     scenarios = load_instances("orchard", ROOTS)
     for digest in ("asked", "graded_by", "reference_digest"):

@@ -167,6 +167,10 @@ def test_the_grader_gets_the_outputs_that_are_the_answer_and_no_others(tiny: Pat
     assert scenario.task.answer_names == ("total",)
     assert scenario.grade_outputs({"total": scenario.reference["total"]}).correct
     assert scenario.grade_outputs(scenario.reference).correct
+    every = {
+        subtask.name: subtask.output.model_validate(scenario.reference[subtask.name]) for subtask in scenario.task.subtasks
+    }
+    assert scenario.grade_answer(every).correct
 
 
 def test_the_answer_is_every_subtasks_output_where_a_pack_names_none() -> None:
@@ -204,3 +208,12 @@ def test_an_error_is_placed_at_the_last_line_of_the_pack_that_it_passed() -> Non
     line = next(number for number, text in enumerate(source, 1) if 'answer["total"].total' in text)
     assert place_of(error.value, TINY) == f"scenario.py:{line}"
     assert place_of(error.value, PACKS / "orchard") == ""
+
+
+def test_the_place_is_where_an_error_was_raised_and_not_where_it_was_called(tmp_path: Path) -> None:
+    orchard = copy_of("orchard", tmp_path)
+    edit(orchard / "harvest.py", "    rng = Random", "    1 / 0\n    rng = Random")
+    source = (orchard / "harvest.py").read_text().splitlines()
+    assert refusal(orchard).startswith(
+        f"{orchard / 'harvest.py'}:{source.index('    1 / 0') + 1}: scenario(folder, instance) fails"
+    )
