@@ -134,7 +134,7 @@ def test_a_bug_is_an_error_of_this_trial_in_one_line() -> None:
     def broken(_: Answer, __: Path) -> Grade:
         raise ZeroDivisionError("a\nb")
 
-    corrupted = replace(matrix, scenarios={"tiny": replace(TINY, grade=broken, digest="other")})
+    corrupted = replace(matrix, scenarios={"tiny": replace(TINY, grade=broken, asked="other")})
     [result] = run_all(corrupted)
     assert (result.record.outcome, result.record.reason) == ("error", "ZeroDivisionError: a b")
     assert result.record.grade is None

@@ -42,7 +42,7 @@ def test_the_generator_writes_the_committed_files_byte_for_byte(tmp_path: Path) 
 
 
 def test_the_longest_pipeline_is_sound() -> None:
-    assert [verdict.problem for _, verdict in check_pack(f"chain:{VARIANTS[-1]}", [PACK.parent]) if verdict.problem] == []
+    assert [result.problems for _, result in check_pack(f"chain:{VARIANTS[-1]}", [PACK.parent]) if result.problems] == []
 
 
 @sizes
