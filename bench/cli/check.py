@@ -3,7 +3,6 @@ model can see gives the answer away, keyword rules do not solve it, and every ar
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from bench.packs import find_packs, load_pack, variants_of
 from bench.runtime.caller import unbounded
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
+from bench.runtime.loop import run
 from bench.runtime.proposal import parts_of
 from bench.runtime.verification import Rejected, judge
 from bench.scenario import Json, Scenario, Subtask
@@ -132,7 +132,7 @@ def _baseline_fails(scenario: Scenario) -> Verdict:
 
 def _every_architecture_solves_it(scenario: Scenario, packs: Sequence[Path]) -> Verdict:
     what = "with a model that knows the reference, every architecture solves it, without a retry"
-    for record in asyncio.run(_with_reference(scenario, packs)):
+    for record in run(_with_reference(scenario, packs)):
         if record.outcome != "solved":
             return Verdict(what, f"{record.architecture}: {record.outcome} {record.reason}".rstrip())
         if any(isinstance(event, Called) and event.cause != "first" for event in record.events):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -16,6 +15,7 @@ from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.runtime.caller import unbounded
 from bench.runtime.events import Called
+from bench.runtime.loop import run
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
     """One row an arm. No model is asked."""
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
     tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
-    for record in asyncio.run(_first_repetition(rehearsal)):
+    for record in run(_first_repetition(rehearsal)):
         yield _arm(record, matrix.config.repetitions, tariff)
 
 

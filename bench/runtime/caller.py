@@ -152,10 +152,12 @@ class Caller:
         raise AssertionError("unreachable")
 
     async def send(
-        self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, corrupt: Corrupt
+        self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, corrupt: Corrupt, together: int | None = None
     ) -> Received | CallFailed:
-        """One request on a framework's behalf, which makes its retries itself; `faults` loses those that it uses up."""
-        return await self._try(Request(tuple(messages), ask.seed, ask.context), faults, try_, ask.cause, corrupt)
+        """One request on a framework's behalf, which makes its retries itself; `faults` loses those that it uses up. It is made
+        `together` with so many, if it says so."""
+        async with self._clock.arrival(together, again=try_ > 1):
+            return await self._try(Request(tuple(messages), ask.seed, ask.context), faults, try_, ask.cause, corrupt)
 
     def due(self, ask: Ask) -> list[Due]:
         """The call faults due for this attempt. A refusal is a reply: it comes after all failures."""
@@ -164,6 +166,9 @@ class Caller:
 
     def elsewhere(self) -> AbstractContextManager[None]:
         return self._clock.elsewhere()
+
+    def expect(self, calls: int) -> None:
+        self._clock.expect(calls)
 
     def pause(self) -> Pause:
         """A framework's own back-off begins."""

@@ -132,13 +132,18 @@ class EndpointSession:
         names = path.split("+")
         return tuple(known[name] for name in names) if set(names) <= known.keys() and len(set(names)) == len(names) else None
 
-    async def answer(self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Reply:
-        """One request. Raises the CallFailed that it met, injected or real; the framework sees that as HTTP. A cancellation
-        means that its client went away."""
+    def expect(self, calls: int) -> None:
+        """The framework makes its next so many calls together, and none before all of them are answered. It need not say so
+        on a live model, nor where it makes one at a time. Raises UndeclaredCalls where a call is in flight already."""
+        self.caller.expect(calls)
+
+    async def answer(self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None) -> Reply:
+        """One request, made `together` with so many, if it says so. Raises the CallFailed that it met, injected or real; the
+        framework sees that as HTTP. A cancellation means that its client went away."""
         key = _names(subtasks), messages
         going = self._going(key)
         try:
-            received = await self._send(going, subtasks, messages)
+            received = await self._send(going, subtasks, messages, together)
         except asyncio.CancelledError:
             self._keep(key, going, paid=True)
             self._why = GaveUp(key[0], "the framework did not wait for the reply")
@@ -184,7 +189,9 @@ class EndpointSession:
         self._asked.add(names)
         return _Going(ask, self.caller.due(ask))
 
-    async def _send(self, going: _Going, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Received | CallFailed:
+    async def _send(
+        self, going: _Going, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None
+    ) -> Received | CallFailed:
         going.tries += 1
         ask = going.ask
 
@@ -193,7 +200,7 @@ class EndpointSession:
                 return Corrupted(reply.text)
             return self.terms.corrupt(reply, subtasks, ask.context.attempt, call)
 
-        return await self.caller.send(messages, ask, going.faults, going.tries, corrupt)
+        return await self.caller.send(messages, ask, going.faults, going.tries, corrupt, together)
 
     def _keep(self, key: Key, going: _Going, paid: bool) -> None:
         """A request failed: it may be repeated, and the time until then is the framework's back-off."""

@@ -1,0 +1,108 @@
+"""The calls that come over an endpoint, on virtual time. Nobody sees when a framework in a thread or in another process has
+nothing more to ask; so it declares how many calls it makes together, and makes one at a time where it declares nothing.
+
+Calls made together are answered together, when the last of them is done: so what follows them begins at the same virtual time
+in every run. Each has its own seconds all the same. What was not declared is refused, because its seconds would be a guess.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bench.errors import UndeclaredCalls
+
+GLANCE = 0.003
+"""Real seconds for which the first undeclared call waits for a second one, which is then refused: never part of a result."""
+PATIENCE = 30.0
+"""Real seconds for which calls that were declared and do not come are waited for."""
+REMEDY = (
+    "on simulated or recorded seconds, declare N calls made together by endpoint.expect(N) or by the header X-Bench-Parallel: N"
+    " on each of them, or use a live model"
+)
+
+
+class DeclaredCalls:
+    """`missing` calls were declared and have not come; time does not pass without them."""
+
+    def __init__(self) -> None:
+        self._missing = 0
+        self._in_flight = 0
+        self._declared = False
+        self._all_done = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._glanced = False
+        self._refusal = ""
+
+    def expect(self, calls: int) -> None:
+        """The next so many calls are made together, and none follows before all of them are answered."""
+        if calls < 1:
+            raise ValueError(f"expect({calls}): at least one call is made")
+        if self._in_flight:
+            raise UndeclaredCalls(f"calls were declared while one was in flight, too late to say when they began; {REMEDY}")
+        self._missing, self._declared = calls, True
+
+    @asynccontextmanager
+    async def arrival(self, together: int | None, again: bool) -> AsyncIterator[None]:
+        """While inside, a call that came over the endpoint is in flight; left when all calls made together with it are done.
+
+        `together` is what it says of itself. A failed call that is made `again` needs no declaration: when it comes is the
+        client's real back-off. Raises UndeclaredCalls.
+        """
+        self._admit(together, again)
+        all_done = self._all_done
+        self._in_flight += 1
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight and not self._missing:
+                all_done.set()
+        await all_done.wait()
+        self.check()
+
+    def holds(self) -> bool:
+        """Whether time has to wait for a call. Asked when the loop is idle."""
+        return bool(self._missing) or (bool(self._in_flight) and not self._declared and not self._glanced)
+
+    def wait(self) -> bool:
+        """Wait for that call, for a bounded real time; whether the wait begins only now."""
+        if self._timer:
+            return False
+        wait, then = (PATIENCE, self._give_up) if self._missing else (GLANCE, self._glance)
+        self._timer = asyncio.get_running_loop().call_later(wait, then)
+        return True
+
+    def check(self) -> None:
+        """Raise UndeclaredCalls where calls were declared that never came."""
+        if self._refusal:
+            raise UndeclaredCalls(self._refusal)
+
+    def _admit(self, together: int | None, again: bool) -> None:
+        self._settle()
+        if not self._in_flight and not self._missing:
+            self._declared = together is not None and not again
+            self._missing = 0 if again else together or 1
+        elif not self._missing and not again:
+            raise UndeclaredCalls(f"a call came over the endpoint while another one was in flight, undeclared; {REMEDY}")
+        if not again:
+            self._missing -= 1
+        if self._all_done.is_set():
+            self._all_done = asyncio.Event()
+
+    def _settle(self) -> None:
+        """A call has come: whatever was waited for, it is waited for anew."""
+        if self._timer:
+            self._timer.cancel()
+        self._timer, self._glanced = None, False
+
+    def _glance(self) -> None:
+        self._timer, self._glanced = None, True
+
+    def _give_up(self) -> None:
+        """Let those that came end, in a refusal: so a wrong declaration hangs nobody."""
+        self._refusal = f"{self._missing} of the calls that were declared did not come within {PATIENCE:g} s; {REMEDY}"
+        self._timer, self._missing = None, 0
+        if not self._in_flight:
+            self._all_done.set()
