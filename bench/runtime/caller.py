@@ -10,7 +10,7 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -152,12 +152,10 @@ class Caller:
         raise AssertionError("unreachable")
 
     async def send(
-        self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, corrupt: Corrupt, together: int | None = None
+        self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, corrupt: Corrupt
     ) -> Received | CallFailed:
-        """One request on a framework's behalf, which makes its retries itself; `faults` loses those that it uses up. It is made
-        `together` with so many, if it says so."""
-        async with self._clock.arrival(together, again=try_ > 1):
-            return await self._try(Request(tuple(messages), ask.seed, ask.context), faults, try_, ask.cause, corrupt)
+        """One request on a framework's behalf, which makes its retries itself; `faults` loses those that it uses up."""
+        return await self._try(Request(tuple(messages), ask.seed, ask.context), faults, try_, ask.cause, corrupt)
 
     def due(self, ask: Ask) -> list[Due]:
         """The call faults due for this attempt. A refusal is a reply: it comes after all failures."""
@@ -169,6 +167,10 @@ class Caller:
 
     def expect(self, calls: int) -> None:
         self._clock.expect(calls)
+
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        """A framework's call is in flight, over the endpoint."""
+        return self._clock.arrival(what, together, again=again)
 
     def pause(self) -> Pause:
         """A framework's own back-off begins."""

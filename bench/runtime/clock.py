@@ -103,10 +103,11 @@ class TrialClock:
         UndeclaredCalls where one is in flight already."""
         self._time.expect(calls)
 
-    def arrival(self, together: int | None = None, *, again: bool = False) -> AbstractAsyncContextManager[None]:
+    def arrival(self, what: object, together: int | None = None, *, again: bool = False) -> AbstractAsyncContextManager[None]:
         """While inside, a call that came over the endpoint is in flight, made `together` with so many (itself among them), if
-        it says so. Raises UndeclaredCalls where virtual time cannot tell when it began."""
-        return self._time.arrival(together, again)
+        it says so; they begin in the order of `what` they ask. Raises UndeclaredCalls where virtual time cannot tell when it
+        began; a failed call that is made `again` is never asked."""
+        return self._time.arrival(what, together, again)
 
     def pause(self) -> Pause:
         """Begin what may turn out to be a wait that the trial did not choose itself: a client's own back-off."""

@@ -141,11 +141,14 @@ class EndpointSession:
         """One request, made `together` with so many, if it says so. Raises the CallFailed that it met, injected or real; the
         framework sees that as HTTP. A cancellation means that its client went away."""
         key = _names(subtasks), messages
-        going = self._going(key)
+        going = None
         try:
-            received = await self._send(going, subtasks, messages, together)
+            async with self.caller.arrival(key, together, again=bool(self._failed.get(key))):
+                going = self._going(key)
+                received = await self._send(going, subtasks, messages)
         except asyncio.CancelledError:
-            self._keep(key, going, paid=True)
+            if going:
+                self._keep(key, going, paid=True)
             self._why = GaveUp(key[0], "the framework did not wait for the reply")
             raise
         except Exception as bug:
@@ -189,9 +192,7 @@ class EndpointSession:
         self._asked.add(names)
         return _Going(ask, self.caller.due(ask))
 
-    async def _send(
-        self, going: _Going, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None
-    ) -> Received | CallFailed:
+    async def _send(self, going: _Going, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Received | CallFailed:
         going.tries += 1
         ask = going.ask
 
@@ -200,7 +201,7 @@ class EndpointSession:
                 return Corrupted(reply.text)
             return self.terms.corrupt(reply, subtasks, ask.context.attempt, call)
 
-        return await self.caller.send(messages, ask, going.faults, going.tries, corrupt, together)
+        return await self.caller.send(messages, ask, going.faults, going.tries, corrupt)
 
     def _keep(self, key: Key, going: _Going, paid: bool) -> None:
         """A request failed: it may be repeated, and the time until then is the framework's back-off."""

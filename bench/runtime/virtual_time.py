@@ -43,7 +43,7 @@ class RealTime:
     def expect(self, calls: int) -> None:
         pass
 
-    def arrival(self, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
         return nullcontext()
 
     def elsewhere(self) -> AbstractContextManager[None]:
@@ -111,8 +111,8 @@ class VirtualTime:
     def expect(self, calls: int) -> None:
         self._calls.expect(calls)
 
-    def arrival(self, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
-        return self._calls.arrival(together, again)
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        return self._calls.arrival(what, together, again)
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
