@@ -25,8 +25,10 @@ from bench.errors import UndeclaredCalls
 from bench.experiment.trial import TrialResult
 from bench.models.base import Request, Timing
 from bench.runtime import declared_calls
+from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called
+from bench.runtime.loop import run
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -172,9 +174,26 @@ def test_undeclared_calls_side_by_side_end_the_trial_in_one_line_that_says_what_
 def test_undeclared_tasks_that_begin_at_once_end_the_trial_too() -> None:
     async def client(endpoint: EndpointSession) -> None:
         async with client_at(endpoint) as one:
+            await say(one, 1)
             await asyncio.gather(say(one, 1), say(one, 2))
 
     assert trial(client).record.reason.startswith("UndeclaredCalls: ")
+
+
+def test_an_undeclared_call_waits_a_moment_for_another_one_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = TrialClock(virtual=True)
+
+    async def call(after: float) -> None:
+        await asyncio.sleep(after)
+        async with clock.arrival("a call"):
+            await clock.sleep(1)
+
+    async def work() -> None:
+        await asyncio.gather(call(0), call(0.02))
+
+    monkeypatch.setattr(declared_calls, "GLANCE", 30)
+    with pytest.raises(UndeclaredCalls):
+        run(clock.run(work()))
 
 
 def test_on_a_live_model_nothing_has_to_be_declared() -> None:
@@ -228,7 +247,7 @@ def test_a_header_that_is_no_number_of_calls_is_a_bad_request(said: str) -> None
     assert events(trial(client), Called) == []
 
 
-# -- failures among calls made together -----------------------------------------------------------------------------------
+# -- the order among calls made together ----------------------------------------------------------------------------------
 
 
 async def arrive(calls: declared_calls.DeclaredCalls, what: str, order: list[str]) -> None:
@@ -254,6 +273,25 @@ def in_order(*coming: str) -> Sequence[str]:
 
 def test_calls_made_together_begin_in_an_order_of_their_own() -> None:
     assert in_order("b", "c", "a") == in_order("c", "a", "b") == ["a", "b", "c"]
+
+
+def test_calls_made_together_are_answered_when_the_last_of_them_is_done() -> None:
+    clock = TrialClock(virtual=True)
+    done: list[float] = []
+    answered: list[float] = []
+
+    async def call(seconds: float) -> None:
+        async with clock.arrival(seconds):
+            await clock.sleep(seconds)
+            done.append(in_seconds(clock.now()))
+        answered.append(in_seconds(clock.now()))
+
+    async def work() -> None:
+        clock.expect(3)
+        await asyncio.gather(call(2), call(3), call(1))
+
+    run(clock.run(work()))
+    assert (done, answered) == ([1.0, 2.0, 3.0], [3.0] * 3)
 
 
 def test_a_client_that_goes_away_before_the_others_have_come_is_waited_for_anew() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Coroutine
 from time import perf_counter
 from typing import Any
@@ -82,6 +83,52 @@ def test_a_simulated_sleep_that_is_cancelled_takes_no_time() -> None:
 
     run(clock, work())
     assert in_seconds(clock.now()) == 2.0
+
+
+def test_a_cancelled_sleep_that_would_have_ended_first_is_passed_over() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        early = asyncio.create_task(clock.sleep(5))
+        await asyncio.sleep(0)
+        early.cancel()
+        await clock.sleep(10)
+        await clock.sleep(0)
+
+    run(clock, work())
+    assert in_seconds(clock.now()) == 10.0
+
+
+def test_time_does_not_pass_before_a_call_that_was_declared_has_come() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        with clock.elsewhere():
+            clock.expect(1)
+            own = asyncio.create_task(clock.sleep(1))
+            await asyncio.sleep(0.02)
+            assert clock.now() == 0
+            async with clock.arrival("a call"):
+                await clock.sleep(3)
+            await own
+
+    run(clock, work())
+    assert in_seconds(clock.now()) == 3.0
+
+
+def test_a_thread_may_wait_for_virtual_time_while_the_trial_works_elsewhere() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        over = threading.Event()
+        thread = asyncio.create_task(asyncio.to_thread(over.wait, 60))
+        with clock.elsewhere():
+            await clock.sleep(3)
+            over.set()
+            assert await thread
+
+    run(clock, work())
+    assert in_seconds(clock.now()) == 3.0
 
 
 def test_waiting_counts_only_where_no_call_is_in_flight() -> None:
