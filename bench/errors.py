@@ -17,6 +17,7 @@
 
     GaveUp                    a trial used up its attempts: a result, not an error
     Ungraded                  a trial only counted calls, and has ended: a result as well
+    UndeclaredCalls           calls over an endpoint overlapped undeclared: virtual seconds would be a guess
 
 Expected *rejections* are data (`bench.runtime.verification.Rejected`), never exceptions.
 """
@@ -114,6 +115,10 @@ class GaveUp(Exception):
 
 class Ungraded(Exception):
     """A trial whose calls are only counted has ended: there is nothing to grade."""
+
+
+class UndeclaredCalls(Exception):
+    """Calls were in flight together of which virtual time could not tell when they began: their seconds would be a guess."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ from mellea.stdlib.context import SimpleContext
 from mellea.stdlib.sampling import RepairTemplateStrategy
 from pydantic import BaseModel
 
+from bench.endpoint.wire import PARALLEL
 from bench.errors import GaveUp
 from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
@@ -101,7 +102,7 @@ async def _instruct(
     """Mellea's loop. Raises GaveUp where its budget is used up, which Mellea itself does not."""
     strategy = _Repair(line.workbench.attempts_left(subtask), rejected)
     system, user = line.endpoint.messages(subtask)
-    line.session.backend.turn_to(line.endpoint.base_url(subtask))
+    line.session.backend.turn_to(line.endpoint.base_url(subtask), judges=len(requirements))
     result = await line.session.ainstruct(
         f"{user.content}\n\n# Your last answer was found wrong\n{found.detail}" if found else user.content,
         requirements=list(requirements),
@@ -127,10 +128,17 @@ async def _session(base_url: str) -> AsyncIterator[MelleaSession]:
 
 class _Backend(OpenAIBackend):  # type: ignore[misc]  # skipped by mypy, as all of Mellea is
     """A session has one backend, a backend one address; but ours name the subtask. A backend for each of them would be paid
-    for in framework time, which no user of Mellea does."""
+    for in framework time, which no user of Mellea does. An output's requirements are judged all at once, one call each."""
 
-    def turn_to(self, base_url: str) -> None:
+    def turn_to(self, base_url: str, judges: int) -> None:
         self._async_client.base_url = base_url
+        self._judges = judges
+
+    async def generate_from_context(self, action: Any, ctx: Context, **options: Any) -> Any:
+        if isinstance(action, Requirement):
+            headers = {"extra_headers": {PARALLEL: str(self._judges)}}
+            options["model_options"] = {**(options.get("model_options") or {}), **headers}
+        return await super().generate_from_context(action, ctx, **options)
 
 
 class _Repair(RepairTemplateStrategy):  # type: ignore[misc]

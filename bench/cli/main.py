@@ -29,6 +29,7 @@ from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter
 from bench.packs import find_packs, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
+from bench.runtime import loop
 from bench.runtime.effects import EFFECTS
 from bench.signals import Stop, exit_code
 from bench.studies.registry import require_known
@@ -116,7 +117,7 @@ def _run(matrix: Matrix, writer: RunWriter) -> None:
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
         with RunProgress(out, len(todo), so_far) as progress:
-            stopped = asyncio.run(_until_stopped(matrix, writer, progress))
+            stopped = loop.run(_until_stopped(matrix, writer, progress))
     except KeyboardInterrupt:  # a second one, which waits for nothing
         stopped = signal.SIGINT
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +16,7 @@ from bench.experiment.provenance import code_digest
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
 from bench.paths import PACKS, RESULTS
+from bench.runtime.loop import run
 from bench.signals import exit_code
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def command(
     writer, so_far = open_run(console, folder, matrix, aside), SoFar(matrix)
     try:
         todo = len(missing(matrix.specs, writer.recorded))
-        served = asyncio.run(
+        served = run(
             serve(matrix, writer, port, lambda root: _introduce(console, root, matrix, todo, folder), _watch(console, so_far))
         )
     finally:

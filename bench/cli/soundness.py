@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from bench.packs.code import code_of, home_of
 from bench.runtime.caller import unbounded
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
+from bench.runtime.loop import run
 from bench.runtime.reply import parts_of
 from bench.runtime.verification import Rejected, judge, validate
 from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
@@ -168,7 +168,7 @@ def baseline_fails(hooks: Hooks) -> Soundness:
 
 def every_architecture_solves_it(hooks: Hooks) -> Soundness:
     try:
-        records = hooks.call("an architecture", lambda: asyncio.run(_with_reference(hooks.scenario)))
+        records = hooks.call("an architecture", lambda: run(_with_reference(hooks.scenario)))
     except HookFailed as failure:
         return Soundness((str(failure),))
     failures: dict[str, list[str]] = {}

@@ -12,6 +12,7 @@
 
 The client's sampling settings, seed and model name are ignored in favour of the experiment's. With a simulated or a recorded
 model the model's seconds run on the trial's clock and take no real time; the client, its back-off and its patience are real.
+There, a client that makes N calls together says `X-Bench-Parallel: N` on each of them, or its trial ends in an error.
 The endpoint works on the trial's own event loop: a framework that blocks belongs into a thread.
 """
 
@@ -24,7 +25,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from bench.endpoint import wire
-from bench.endpoint.wire import Chat, Problem
+from bench.endpoint.wire import PARALLEL, Chat, Problem
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, NotRecorded, RateLimited, TimedOut
 from bench.models.base import Reply
 from bench.runtime.endpoint_session import EndpointSession
@@ -79,9 +80,9 @@ def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
         subtasks = session.named(request.match_info.get("names", ""))
         if subtasks is None:
             raise _nothing_at(request)
-        asked = wire.chat_of(await request.read())
+        asked, together = wire.chat_of(await request.read()), _together(request)
         session.received += 1
-        return await _answered(request, session, subtasks, asked)
+        return await _answered(request, session, subtasks, asked, together)
 
     return [
         web.post("/v1/chat/completions", chat),
@@ -106,6 +107,16 @@ async def in_openai_style(request: web.Request, handler: Handler) -> web.StreamR
         return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
 
 
+def _together(request: web.Request) -> int | None:
+    """How many calls, this one among them, are made together; None where it does not say."""
+    number = request.headers.get(PARALLEL)
+    if number is None:
+        return None
+    if not number.isdecimal() or int(number) < 1:
+        raise Problem(400, f"{PARALLEL}: give the number of calls made together, not '{number}'")
+    return int(number)
+
+
 async def _models(_: web.Request) -> web.StreamResponse:
     return web.json_response(
         {"object": "list", "data": [{"id": wire.MODEL, "object": "model", "created": 0, "owned_by": "bench"}]}
@@ -121,11 +132,11 @@ def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:
 
 
 async def _answered(
-    request: web.Request, session: EndpointSession, subtasks: tuple[Subtask, ...], asked: Chat
+    request: web.Request, session: EndpointSession, subtasks: tuple[Subtask, ...], asked: Chat, together: int | None
 ) -> web.StreamResponse:
     number = session.received
     try:
-        reply = await session.answer(subtasks, asked.messages)
+        reply = await session.answer(subtasks, asked.messages, together)
     except CallFailed as failure:
         return await _failed(request, failure, asked, number)
     if asked.stream:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -17,6 +16,7 @@ from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.runtime.caller import unbounded
 from bench.runtime.events import Called
+from bench.runtime.loop import run
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
     """One row an arm. No model is asked."""
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
     tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
-    for arm, records in groupby(asyncio.run(_first_repetition(rehearsal)), key=_arm):
+    for arm, records in groupby(run(_first_repetition(rehearsal)), key=_arm):
         yield _preview(arm, list(records), matrix.config.repetitions, tariff)
 
 

@@ -18,7 +18,6 @@ from bench.models.base import Model
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers, answering
 from bench.runtime.caller import Slot
-from bench.runtime.clock import meter_tasks
 
 ENDPOINT_LOST_AFTER = 3
 """Trials in a row that an endpoint failed for good; then the run stops, since the rest would only fail as well."""
@@ -38,7 +37,6 @@ async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRe
     """
     todo = missing(matrix.specs, writer.recorded)
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
-    meter_tasks(asyncio.get_running_loop())
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
     how = "stopped"
     try:

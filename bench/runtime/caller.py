@@ -11,7 +11,7 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -179,6 +179,13 @@ class Caller:
 
     def elsewhere(self) -> AbstractContextManager[None]:
         return self._clock.elsewhere()
+
+    def expect(self, calls: int) -> None:
+        self._clock.expect(calls)
+
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        """A framework's call is in flight, over the endpoint."""
+        return self._clock.arrival(what, together, again=again)
 
     def pause(self) -> Pause:
         """A framework's own back-off begins."""

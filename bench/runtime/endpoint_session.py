@@ -138,15 +138,22 @@ class EndpointSession:
         names = path.split("+")
         return tuple(known[name] for name in names) if set(names) <= known.keys() and len(set(names)) == len(names) else None
 
-    async def answer(self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Reply:
-        """One request. Raises the CallFailed that it met, injected or real; the framework sees that as HTTP. A cancellation
-        means that its client went away."""
+    def expect(self, calls: int) -> None:
+        """The framework makes its next so many calls together, and none before all of them are answered. It need not say so
+        on a live model, nor where it makes one at a time. Raises UndeclaredCalls where a call is in flight already."""
+        self._caller.expect(calls)
+
+    async def answer(self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None) -> Reply:
+        """One request, made `together` with so many, if it says so. Raises the CallFailed that it met, injected or real; the
+        framework sees that as HTTP. A cancellation means that its client went away."""
         question = _names(subtasks), messages
-        pending = self._pending(question, subtasks)
+        pending = None
         try:
-            outcome = await self._send(pending, subtasks, messages)
+            async with self._caller.arrival(question, together, again=bool(self._failed.get(question))):
+                pending = self._pending(question, subtasks)
+                outcome = await self._send(pending, subtasks, messages)
         except asyncio.CancelledError:
-            if self._caller.abandoned:
+            if pending and self._caller.abandoned:
                 self._lose(question, pending, self._caller.abandoned)
             self._failure = GaveUp(question[0], "the framework did not wait for the reply")
             raise

@@ -281,6 +281,7 @@ def test_a_request_in_flight_at_the_loans_end_is_accounted_for(endpoint: Trial) 
 
 def test_requests_side_by_side_are_attempts_of_their_own(endpoint: Trial) -> None:
     async def client(endpoint: EndpointSession) -> None:
+        endpoint.expect(3)
         assert set(await asyncio.gather(ask(endpoint), ask(endpoint), ask(endpoint))) == {ANSWER.text}
 
     result = endpoint(client, [fault("rate_limit", 0.05)], [ANSWER] * 3)

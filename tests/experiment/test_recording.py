@@ -23,6 +23,7 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.recording import load_recording, recorded_entries
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import MANIFEST, TEXTS, TRIALS, RunWriter, read_trials
+from bench.runtime import loop
 from bench.runtime.events import Called, Waited
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -55,7 +56,7 @@ def run(settings: Config, folder: Path) -> list[TrialRecord]:
     matrix: Matrix = build_matrix(settings, ROOTS, "code")
     writer = RunWriter(folder, manifest_of(matrix, folder.name))
     try:
-        asyncio.run(run_matrix(matrix, writer, lambda _: None))
+        loop.run(run_matrix(matrix, writer, lambda _: None))
     finally:
         writer.close()
     return list(read_trials(folder))
@@ -180,7 +181,7 @@ def test_a_changed_prompt_is_a_miss(recorded: Path, tmp_path: Path) -> None:
     task = replace(matrix.scenarios["tiny"].task, role="You are someone else.")
     matrix = replace(matrix, scenarios={"tiny": replace(matrix.scenarios["tiny"], task=task)})
     writer = RunWriter(tmp_path / "again", manifest_of(matrix, "again"))
-    asyncio.run(run_matrix(matrix, writer, lambda _: None))
+    loop.run(run_matrix(matrix, writer, lambda _: None))
     writer.close()
     trials = list(read_trials(tmp_path / "again"))
     assert {trial.outcome for trial in trials} == {"error"}

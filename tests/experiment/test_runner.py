@@ -20,6 +20,7 @@ from bench.experiment.store import RunWriter, latest, read_sessions, read_trials
 from bench.models.base import Model, Reply, Request, Sleep, Timing
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
+from bench.runtime import loop
 from bench.runtime.events import Waited
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -80,7 +81,7 @@ def live(matrix: Matrix, concurrency: int = 1) -> tuple[Matrix, Live]:
 def run(matrix: Matrix, folder: Path, watch: Callable[[TrialRecord], None] = lambda _: None) -> list[TrialRecord]:
     writer = RunWriter(folder, manifest_of(matrix, "test"))
     try:
-        asyncio.run(run_matrix(matrix, writer, watch))
+        loop.run(run_matrix(matrix, writer, watch))
     finally:
         writer.close()
     return list(read_trials(folder))

@@ -24,8 +24,8 @@ from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.openai import OpenAIModel
 from bench.models.openai_settings import OpenAISettings
 from bench.runtime.caller import unbounded
-from bench.runtime.clock import meter_tasks
 from bench.runtime.events import Called, Faulted, Waited
+from bench.runtime.loop import run
 from bench.scenario import Answer, Grade
 from bench.tokens import count_tokens
 
@@ -55,11 +55,10 @@ def together(matrix: Matrix, order: list[int]) -> list[TrialRecord]:
     """All trials at once, begun in this order; the records in the matrix's order."""
 
     async def work() -> list[TrialResult]:
-        meter_tasks(asyncio.get_running_loop())
         trials = [run_trial(matrix.specs[at], matrix, unbounded, GRADERS) for at in order]
         return list(await asyncio.gather(*trials))
 
-    results = dict(zip(order, asyncio.run(work()), strict=True))
+    results = dict(zip(order, run(work()), strict=True))
     return [results[at].record for at in range(len(order))]
 
 
@@ -153,7 +152,7 @@ def test_equal_answers_are_graded_once_and_those_of_another_size_apart() -> None
         for name in ("tiny", "tiny", "tiny:large"):
             await graders.grade(replace(TINY, name=name, grade=grade, truth=Path(name)), answer)
 
-    asyncio.run(work())
+    run(work())
     assert graded == [Path("tiny"), Path("tiny:large")]
 
 
@@ -169,7 +168,7 @@ def test_a_cancelled_trial_leaves_no_record() -> None:
         with pytest.raises(asyncio.CancelledError):
             await trial
 
-    asyncio.run(work())
+    run(work())
 
 
 # -- over a real wire --------------------------------------------------------------------------------------------------
@@ -193,7 +192,7 @@ def live(*steps: Step, timeout: float = 5.0, tries: int = 4) -> tuple[TrialResul
             finally:
                 await model.close()
 
-        result = asyncio.run(work())
+        result = run(work())
         assert imbalance(book(result.record.events), result.record.tokens) is None
         return result, server.bodies
 

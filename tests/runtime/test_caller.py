@@ -16,6 +16,7 @@ from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Reply
 from bench.runtime.caller import BackOff, unbounded
 from bench.runtime.events import Called, Faulted, Judged, Waited
+from bench.runtime.loop import run
 from bench.tokens import count_tokens
 
 PAID = [TimedOut("late"), CutOff("broke", partial="half a rep")]
@@ -164,7 +165,7 @@ def test_the_seconds_of_a_reply_that_is_given_again_pass_once_on_a_live_trials_c
     again = Reply(json.dumps(TINY.reference["total"]), took=1000.0, reused=True)
     model = ScriptedModel(TINY.reference, {"total": [again]}, seconds=lambda _: 0.0)
     model.timing = "live"
-    result = asyncio.run(run_trial(matrix.specs[0], with_model(matrix, model), unbounded, GRADERS))
+    result = run(run_trial(matrix.specs[0], with_model(matrix, model), unbounded, GRADERS))
     assert 1000.0 <= total_calls(result)[0].seconds <= result.record.api_seconds < 1100.0
 
 
@@ -181,7 +182,7 @@ def slot_taken(taken: bool) -> TrialResult:
     matrix = matrix_of(architectures=["static"])
     model = ScriptedModel(TINY.reference, seconds=lambda _: 0.0)
     model.timing = "live"
-    return asyncio.run(run_trial(matrix.specs[0], with_model(matrix, model), lambda _: Slow(0 if taken else 1), GRADERS))
+    return run(run_trial(matrix.specs[0], with_model(matrix, model), lambda _: Slow(0 if taken else 1), GRADERS))
 
 
 def test_waiting_for_a_slot_is_waiting() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Coroutine
 from time import perf_counter
 from typing import Any
@@ -12,17 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.runtime.clock import TrialClock, in_seconds, meter_tasks, total, union
+from bench.runtime import loop
+from bench.runtime.clock import TrialClock, in_seconds, total, union
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)).map(lambda one: (one[0], sum(one))))
 
 
 def run(clock: TrialClock, work: Coroutine[Any, Any, None]) -> None:
-    async def start() -> None:
-        meter_tasks(asyncio.get_running_loop())
-        await clock.run(work)
-
-    asyncio.run(start())
+    loop.run(clock.run(work))
 
 
 def busy(seconds: float) -> None:
@@ -41,7 +39,7 @@ def test_a_union_is_the_same_points_in_time_disjoint_and_in_order(intervals: lis
     assert total(merged) <= sum(end - start for start, end in intervals)
 
 
-def test_simulated_calls_one_after_another_take_the_sum_and_no_real_time() -> None:
+def test_simulated_calls_one_after_another_take_the_sum() -> None:
     clock = TrialClock(virtual=True)
 
     async def work() -> None:
@@ -49,9 +47,7 @@ def test_simulated_calls_one_after_another_take_the_sum_and_no_real_time() -> No
             with clock.standing("call"):
                 await clock.sleep(seconds)
 
-    began = perf_counter()
     run(clock, work())
-    assert perf_counter() - began < 5
     assert (clock.api_seconds, clock.waiting_seconds, in_seconds(clock.now())) == (150.0, 0.0, 150.0)
 
 
@@ -87,6 +83,52 @@ def test_a_simulated_sleep_that_is_cancelled_takes_no_time() -> None:
 
     run(clock, work())
     assert in_seconds(clock.now()) == 2.0
+
+
+def test_a_cancelled_sleep_that_would_have_ended_first_is_passed_over() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        early = asyncio.create_task(clock.sleep(5))
+        await asyncio.sleep(0)
+        early.cancel()
+        await clock.sleep(10)
+        await clock.sleep(0)
+
+    run(clock, work())
+    assert in_seconds(clock.now()) == 10.0
+
+
+def test_time_does_not_pass_before_a_call_that_was_declared_has_come() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        with clock.elsewhere():
+            clock.expect(1)
+            own = asyncio.create_task(clock.sleep(1))
+            await asyncio.sleep(0.02)
+            assert clock.now() == 0
+            async with clock.arrival("a call"):
+                await clock.sleep(3)
+            await own
+
+    run(clock, work())
+    assert in_seconds(clock.now()) == 3.0
+
+
+def test_a_thread_may_wait_for_virtual_time_while_the_trial_works_elsewhere() -> None:
+    clock = TrialClock(virtual=True)
+
+    async def work() -> None:
+        over = threading.Event()
+        thread = asyncio.create_task(asyncio.to_thread(over.wait, 60))
+        with clock.elsewhere():
+            await clock.sleep(3)
+            over.set()
+            assert await thread
+
+    run(clock, work())
+    assert in_seconds(clock.now()) == 3.0
 
 
 def test_waiting_counts_only_where_no_call_is_in_flight() -> None:
@@ -129,14 +171,10 @@ def test_another_trials_work_on_the_same_loop_is_not_counted() -> None:
             busy(0.03)
             await asyncio.sleep(0)
 
-    async def trial(clock: TrialClock, work: Coroutine[Any, Any, None]) -> None:
-        await clock.run(work)
-
     async def both() -> None:
-        meter_tasks(asyncio.get_running_loop())
-        await asyncio.gather(trial(mine, idle()), trial(other, greedy()))
+        await asyncio.gather(mine.run(idle()), other.run(greedy()))
 
-    asyncio.run(both())
+    loop.run(both())
     assert other.framework_seconds >= 0.15
     assert mine.framework_seconds < 0.05
 
@@ -164,14 +202,11 @@ def test_a_cancellation_reaches_the_work() -> None:
             cleaned.append(True)
 
     async def start() -> None:
-        trial = asyncio.ensure_future(wrap(TrialClock(virtual=False)))
+        trial = asyncio.create_task(TrialClock(virtual=False).run(work()))
         await asyncio.sleep(0.01)
         trial.cancel()
         with pytest.raises(asyncio.CancelledError):
             await trial
 
-    async def wrap(clock: TrialClock) -> None:
-        await clock.run(work())
-
-    asyncio.run(start())
+    loop.run(start())
     assert cleaned == [True]

@@ -18,6 +18,7 @@ from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Message, Reply
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called, Waited
+from bench.runtime.loop import run
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -84,6 +85,7 @@ def test_a_try_after_a_reply_that_was_paid_and_lost_is_a_retry() -> None:
 
 def test_two_failed_requests_of_the_same_words_are_each_repeated_once() -> None:
     async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        endpoint.expect(2)
         for _try in range(2):
             await asyncio.gather(ask(endpoint), ask(endpoint))
 
@@ -203,6 +205,6 @@ def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> 
                 await asyncio.wait_for(ask(endpoint), 0.05)
 
     matrix = replace(matrix_of(architectures=["static"]), architectures={"static": architecture})
-    result = asyncio.run(run_trial(matrix.specs[0], matrix, lambda _: asyncio.Semaphore(0), GRADERS))
+    result = run(run_trial(matrix.specs[0], matrix, lambda _: asyncio.Semaphore(0), GRADERS))
     [call] = events(result, Called)
     assert (call.failure, call.asked, call.tokens_in, call.seconds) == ("unreachable", False, 0, 0.0)

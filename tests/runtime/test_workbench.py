@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -15,6 +14,7 @@ from bench.runtime.caller import BackOff, Caller, unbounded
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Called, Committed, Event, Judged
 from bench.runtime.faults import Fault, FaultPlan, FaultSchedule
+from bench.runtime.loop import run
 from bench.runtime.proposal import Proposal, parts_of
 from bench.runtime.state import Source
 from bench.runtime.verification import Rejected
@@ -182,9 +182,9 @@ def test_attempts_are_bounded() -> None:
     bench = Bench()
     gather = TINY.task.subtask("gather")
     for attempt in (1, 2, 3):
-        assert asyncio.run(bench.workbench.propose(gather)).attempt == attempt
+        assert run(bench.workbench.propose(gather)).attempt == attempt
     with pytest.raises(GaveUp, match="gather: no accepted output in 3 attempts"):
-        asyncio.run(bench.workbench.propose(gather))
+        run(bench.workbench.propose(gather))
 
 
 def test_a_call_is_a_retry_only_where_the_last_output_was_rejected() -> None:
@@ -192,7 +192,7 @@ def test_a_call_is_a_retry_only_where_the_last_output_was_rejected() -> None:
     gather = TINY.task.subtask("gather")
 
     def ask_and_hand_on() -> None:
-        bench.workbench.commit_unverified(asyncio.run(bench.workbench.propose(gather)))
+        bench.workbench.commit_unverified(run(bench.workbench.propose(gather)))
 
     ask_and_hand_on()
     bench.workbench.verify(bench.proposed("gather", confidence=None))

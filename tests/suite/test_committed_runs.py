@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from bench.experiment.store import RunWriter
 from bench.render.table import markdown
 from bench.report.report import contents_of
 from bench.report.tables import all_tables
+from bench.runtime.loop import run
 
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
@@ -54,7 +54,7 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     matrix = build_matrix(settings, [ROOT / "scenarios"], "code")
     folder = tmp_path_factory.mktemp("results") / f"{recording}-replay"
     writer = RunWriter(folder, manifest_of(matrix, folder.name))
-    asyncio.run(run_matrix(matrix, writer, lambda _: None))
+    run(run_matrix(matrix, writer, lambda _: None))
     writer.close()
     return bench.load_run(folder)
 

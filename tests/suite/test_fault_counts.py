@@ -5,8 +5,6 @@ The suite runs a sample of each cell's trials; `pytest -m slow` runs 1,000 of ea
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from trials import GRADERS, matrix_of
 
@@ -16,6 +14,7 @@ from bench.experiment.trial import run_trial
 from bench.runtime.caller import unbounded
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Faulted
+from bench.runtime.loop import run
 
 CELLS = [
     (effect, point, architecture)
@@ -48,7 +47,7 @@ def whole_trials(effect: str, point: str, architecture: str, trials: int) -> int
         records = [(await run_trial(spec, matrix, unbounded, GRADERS)).record for spec in matrix.specs]
         return sum(is_whole(record, exposed) for record in records)
 
-    return asyncio.run(count())
+    return run(count())
 
 
 @pytest.mark.parametrize(("effect", "point", "architecture"), CELLS)

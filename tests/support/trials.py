@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from bench.models.base import Model
 from bench.packs import load_pack
 from bench.runtime.caller import unbounded
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
+from bench.runtime.loop import run
 
 ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")
 TINY = load_pack("tiny", ROOTS)
@@ -61,7 +61,7 @@ def run_all(matrix: Matrix, specs: Iterable[TrialSpec] | None = None) -> list[Tr
         chosen = matrix.specs if specs is None else specs
         return [await run_trial(spec, matrix, unbounded, GRADERS) for spec in chosen]
 
-    return asyncio.run(work())
+    return run(work())
 
 
 def scripted(

@@ -8,7 +8,6 @@ sample) by itself, and the whole by the wall's slope between two sizes, which ta
 
 from __future__ import annotations
 
-import asyncio
 import statistics
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from bench.experiment.trial import Graders, run_trial
 from bench.models.base import Message, Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel
 from bench.runtime.caller import unbounded
+from bench.runtime.loop import run
 from bench.tokens import count_tokens
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
@@ -86,7 +86,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
 def exchanges() -> Sequence[tuple[tuple[Message, ...], str]]:
     """The five prompts of a trial of ours, and the replies."""
     matrix, model = our_matrix(1)
-    asyncio.run(run_trial(matrix.specs[0], matrix, unbounded, Graders()))
+    run(run_trial(matrix.specs[0], matrix, unbounded, Graders()))
     return model.exchanges
 
 
@@ -134,8 +134,8 @@ def said(name: str, seconds: list[float], slopes: list[float]) -> str:
 
 def main(rounds: int) -> None:
     kinds = {
-        "bench": lambda count, folder: asyncio.run(our_trials(count, folder, cold=False)),
-        "bench, no prompt counted before": lambda count, folder: asyncio.run(our_trials(count, folder, cold=True)),
+        "bench": lambda count, folder: run(our_trials(count, folder, cold=False)),
+        "bench, no prompt counted before": lambda count, folder: run(our_trials(count, folder, cold=True)),
         "Inspect AI, mock model": inspect_samples,
     }
     each: dict[str, list[float]] = {name: [] for name in kinds}

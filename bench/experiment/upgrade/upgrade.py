@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from bench.experiment.trial import Graders, run_trial
 from bench.experiment.upgrade import format_2
 from bench.experiment.upgrade.replay import Differs, completed
 from bench.runtime.caller import unbounded
+from bench.runtime.loop import run
 
 Arm = tuple[str, str, str, str, int]
 
@@ -52,7 +52,7 @@ def upgrade(folder: Path, packs: Sequence[Path]) -> Upgraded | None:
     manifest = format_2.manifest(old)
     _write(new, manifest, records, texts)
     matrix, obstacle = _matrix(new, manifest, packs, max(record.repetition for record in standing.values()))
-    replays = asyncio.run(_replays(matrix, standing.values())) if matrix else {}
+    replays = run(_replays(matrix, standing.values())) if matrix else {}
     carried = {key: _completed(record, replays.get(_arm(record))) for key, record in standing.items()}
     failed = [reason for _, reason in carried.values() if reason]
     if matrix and not failed:

@@ -1,0 +1,30 @@
+"""Stretches of time in whole nanoseconds: so a recorded call's seconds come out the same on any trial's clock."""
+
+from __future__ import annotations
+
+Interval = tuple[int, int]
+"""From, to: nanoseconds."""
+NANOSECONDS = 1_000_000_000
+
+
+def union(intervals: list[Interval]) -> list[Interval]:
+    """The same points in time as disjoint intervals, in order."""
+    merged: list[Interval] = []
+    for start, end in sorted(intervals):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def total(intervals: list[Interval]) -> int:
+    return sum(end - start for start, end in intervals)
+
+
+def in_seconds(nanoseconds: int) -> float:
+    return nanoseconds / NANOSECONDS
+
+
+def in_nanoseconds(seconds: float) -> int:
+    return round(seconds * NANOSECONDS)

@@ -1,0 +1,114 @@
+"""The event loop that everything asynchronous here runs on. It knows when nothing can run, and whose work is whose.
+
+Virtual time passes when asyncio would wait: no task is ready, and no connection has anything to read. asyncio then asks its
+selector to block; ours first lets those wake who sleep in virtual time. So virtual seconds depend neither on how many turns of
+the loop a task needs nor on the machine.
+
+Real timers and real connections work as on any loop, and nobody who sleeps in virtual time waits for them: a timer may be a
+time limit. A job in a thread is work of the trial that began it, and holds that trial's time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import selectors
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from typing import Any, Protocol, TypeVar, TypeVarTuple
+
+Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
+
+
+class Sleeper(Protocol):
+    """Someone who sleeps in virtual time."""
+
+    def wake(self) -> bool:
+        """Nothing can run: whether this gave the loop anything to do."""
+
+
+class Observer(Protocol):
+    """A trial's clock: it follows the trial's work over all tasks and threads."""
+
+    def follow(self, work: Coroutine[Any, Any, Result]) -> Coroutine[Any, Any, Result]: ...
+
+    def job_began(self) -> None: ...
+
+    def job_ended(self) -> None: ...
+
+
+observer: contextvars.ContextVar[Observer | None] = contextvars.ContextVar("observer", default=None)
+"""Whose work the code at hand is. Tasks inherit it."""
+from_thread: contextvars.ContextVar[bool] = contextvars.ContextVar("from_thread", default=False)
+"""Whether a thread put the code at hand on the loop."""
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine on a loop of ours to its end: the one way in which asynchronous code is run here."""
+    with asyncio.Runner(loop_factory=Loop) as runner:
+        return runner.run(work)
+
+
+def running() -> Loop:
+    """The loop that the caller runs on. Raises RuntimeError where it is none of ours."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, Loop):
+        said = f"a trial runs on the package's own event loop, not on {type(loop).__name__}"
+        raise RuntimeError(f"{said}: call bench.runtime.loop.run(...) instead of asyncio.run(...)")
+    return loop
+
+
+class IdleSelector(selectors.DefaultSelector):
+    """Wakes the sleepers instead of waiting, as long as one of them has something to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sleepers: dict[Sleeper, None] = {}
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        idle = timeout is None or timeout > 0
+        if not idle or not self.sleepers:
+            return super().select(timeout)
+        return super().select(0) or ([] if self._wake() else super().select(timeout))
+
+    def _wake(self) -> bool:
+        """Every sleeper is asked: they are different trials, and none waits for another."""
+        return sum(sleeper.wake() for sleeper in list(self.sleepers)) > 0
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """`sleepers`: those who sleep in virtual time just now."""
+
+    def __init__(self) -> None:
+        selector = IdleSelector()
+        super().__init__(selector)
+        self.sleepers = selector.sleepers
+        self._thread = threading.get_ident()
+        self.set_task_factory(_observed)
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Arguments], Result], *args: *Arguments
+    ) -> asyncio.Future[Result]:
+        """As on any loop; whoever's work it is knows of the job until its result is there, or nobody waits for it any more."""
+        job = super().run_in_executor(executor, func, *args)
+        if whose := observer.get():
+            whose.job_began()
+            job.add_done_callback(lambda _: whose.job_ended())
+        return job
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Arguments], object], *args: *Arguments, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """As on any loop; what a thread puts on the loop is marked."""
+        if threading.get_ident() != self._thread:
+            context = (context or contextvars.copy_context()).copy()
+            context.run(from_thread.set, True)
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+
+def _observed(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
+    """A task that something began counts as work of the same trial."""
+    whose = observer.get()
+    return asyncio.Task(whose.follow(work) if whose and asyncio.iscoroutine(work) else work, loop=loop, **options)

@@ -1,0 +1,130 @@
+"""The two kinds of time that a trial's clock can show: real, and virtual. Both count nanoseconds since the trial began.
+
+Virtual time stands while anything of the trial can run, and then jumps to the earliest sleeper's moment:
+
+    in process           nothing can run when the event loop is idle and no thread works for the trial
+    over an endpoint     nor before the calls that the framework declared have come (`bench.runtime.declared_calls`)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter_ns
+
+from bench.errors import UndeclaredCalls
+from bench.runtime.declared_calls import DeclaredCalls
+from bench.runtime.intervals import in_nanoseconds
+from bench.runtime.loop import from_thread, running
+
+
+class RealTime:
+    """Passes by itself: whatever runs together overlaps as it does, and nothing has to be declared."""
+
+    def __init__(self) -> None:
+        self._epoch = perf_counter_ns()
+
+    def now(self) -> int:
+        return perf_counter_ns() - self._epoch
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def advance(self, nanoseconds: int) -> None:
+        """So much was spent once, for another trial, and passes here as well."""
+        self._epoch -= nanoseconds
+
+    def reach(self, moment: int) -> None:
+        """It has been reached."""
+
+    def expect(self, calls: int) -> None:
+        pass
+
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
+        return nullcontext()
+
+    def elsewhere(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def jobs(self, more: int) -> None:
+        pass
+
+
+class VirtualTime:
+    """Passes when nothing of the trial can run. A cancelled sleep takes no time."""
+
+    def __init__(self) -> None:
+        self._now = 0
+        self._beds: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+        self._asleep = 0
+        self._jobs = 0
+        self._elsewhere = 0
+        self._calls = DeclaredCalls()
+
+    def now(self) -> int:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Raises UndeclaredCalls where a thread asks for it, whose idleness nobody sees."""
+        loop = running()
+        if from_thread.get() and not self._elsewhere:
+            raise UndeclaredCalls(
+                "a thread made a call on the trial's event loop, and virtual time cannot tell when that thread waits;"
+                " let it make its calls over workbench.endpoint(...), or use a live model"
+            )
+        woken = loop.create_future()
+        heapq.heappush(self._beds, (self._now + in_nanoseconds(seconds), next(self._numbers), woken))
+        loop.sleepers[self] = None
+        self._asleep += 1
+        try:
+            await woken
+        finally:
+            self._asleep -= 1
+            if not self._asleep:
+                del loop.sleepers[self]
+
+    def wake(self) -> bool:
+        """The event loop is idle: wake the earliest sleeper, unless someone else of the trial is at work."""
+        if self._jobs and not self._elsewhere:
+            return False
+        if self._calls.holds():
+            return self._calls.wait()
+        while self._beds:
+            due, _, woken = heapq.heappop(self._beds)
+            if not woken.done():
+                self._now = max(self._now, due)
+                woken.set_result(None)
+                return True
+        return False
+
+    def advance(self, nanoseconds: int) -> None:
+        """Only live replies are reused."""
+
+    def reach(self, moment: int) -> None:
+        """It is at least this late: real time passed that counts."""
+        self._now = max(self._now, moment)
+
+    def expect(self, calls: int) -> None:
+        self._calls.expect(calls)
+
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        return self._calls.arrival(what, together, again)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """While inside, a thread of the trial may be waiting for virtual time, and does not hold it. Raises UndeclaredCalls at
+        the end, where declared calls never came."""
+        self._elsewhere += 1
+        try:
+            yield
+        finally:
+            self._elsewhere -= 1
+        self._calls.check()
+
+    def jobs(self, more: int) -> None:
+        """So many more jobs in threads work for the trial."""
+        self._jobs += more
