@@ -53,13 +53,14 @@ async def dspy(task: Task, workbench: Workbench) -> None:
 
 def _refine(task: Task, workbench: Workbench, session: EndpointSession) -> None:
     verdicts: list[Rejected | None] = []
+    bench = workbench  # DSPy shows the model the source of `reward`: its words are part of the prompt, and stay as recorded
 
     def take(name: str, predictor: framework.Predict) -> None:
         _take(task.subtask(name), predictor, workbench, session)
 
     def reward(_: object, __: framework.Prediction) -> float:
         """1 where a verifier accepts the outputs of all steps, else 0."""
-        verdicts.append(workbench.checkpoint(task.subtasks))
+        verdicts.append(bench.checkpoint(task.subtasks))
         return 0.0 if verdicts[-1] else 1.0
 
     vars(refine)["print"] = logging.getLogger(__name__).debug  # it prints what failed, into our progress

@@ -153,8 +153,9 @@ class EndpointSession:
                 pending = self._pending(question, subtasks)
                 outcome = await self._send(pending, subtasks, messages)
         except asyncio.CancelledError:
-            if pending and self._caller.abandoned:
-                self._lose(question, pending, self._caller.abandoned)
+            if pending and (lost := self._caller.abandoned):
+                self._caller.abandoned = None
+                self._lose(question, pending, lost)
             self._failure = GaveUp(question[0], "the framework did not wait for the reply")
             raise
         except Exception as bug:
