@@ -43,7 +43,7 @@ def trial(old: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def responses(trial: TrialRecord, models: Mapping[str, Mapping[str, Json]]) -> Iterator[ResponseRecord]:
-    """What the trial's model did, read off its calls; `models` are the manifest's. No model answered what a fault kept from it."""
+    """What the trial's model did, read off its calls; `models` are the manifest's. A request that a fault held back is none."""
     asked: Counter[tuple[tuple[StoredMessage, ...], int]] = Counter()
     answered: Counter[tuple[tuple[StoredMessage, ...], int]] = Counter()
     for call in trial.events:

@@ -16,10 +16,6 @@ NEW_FIELDS = ("cause", "caused_by", "inferred", "sample", "calls")
 """Fields that the earlier format did not have, or had by other definitions."""
 
 
-OWN_PACE = (Waited, Faulted)
-"""Events that may come at another moment: a replay waits for nobody, and receipts are written sooner or later."""
-
-
 class Differs(Exception):
     """The replay went another way than the trial."""
 
@@ -29,16 +25,19 @@ def completed(recorded: Sequence[Event], replayed: Sequence[Event]) -> tuple[Eve
 
     Raises Differs where they are not the same course of events.
     """
-    if _receipts(recorded) != _receipts(replayed):
-        raise Differs("its faults came to other ends")
+    if _unordered(recorded) != _unordered(replayed):
+        raise Differs("its faults came to other ends, or other judgments were asked for")
     merged: list[Event] = []
     numbers: dict[int, int] = {}
-    counterparts = ((number, event) for number, event in enumerate(replayed) if not isinstance(event, OWN_PACE))
-    for event in recorded:
-        merged.append(event if isinstance(event, OWN_PACE) else _matched(event, counterparts, merged, numbers))
+    counterparts = ((number, event) for number, event in enumerate(replayed) if not _has_own_pace(event))
+    places: dict[int, int] = {}
+    for number, event in enumerate(recorded):
+        kept = event if _has_own_pace(event) else _matched(event, counterparts, merged, numbers)
+        places[number] = len(merged)
+        merged.append(kept)
     if any(not _is_new(event) for _, event in counterparts):
         raise Differs("the replay goes on")
-    return tuple(_renumbered(event, numbers) for event in merged)
+    return tuple(_renumbered(event, places if _has_own_pace(event) else numbers) for event in merged)
 
 
 def _matched(event: Event, counterparts: Iterator[tuple[int, Event]], merged: list[Event], numbers: dict[int, int]) -> Event:
@@ -55,9 +54,22 @@ def _matched(event: Event, counterparts: Iterator[tuple[int, Event]], merged: li
     raise Differs("the replay ends earlier")
 
 
-def _receipts(events: Sequence[Event]) -> Counter[tuple[object, ...]]:
-    faults = [event for event in events if isinstance(event, Faulted)]
-    return Counter((fault.effect, fault.subtask, fault.attempt, fault.stage, fault.call) for fault in faults)
+def _has_own_pace(event: Event) -> bool:
+    """Whether it may come at another moment: a replay waits for nobody, receipts are written sooner or later, and of judgments
+    that are asked for together any may come first."""
+    return isinstance(event, Waited | Faulted) or (isinstance(event, Called) and event.cause == "judge")
+
+
+def _unordered(events: Sequence[Event]) -> Counter[tuple[object, ...]]:
+    """What of the events with a pace of their own must be there, at whatever moment."""
+    faults = (event for event in events if isinstance(event, Faulted))
+    judgments = (event for event in events if isinstance(event, Called) and event.cause == "judge")
+    return Counter(
+        [
+            *((fault.effect, fault.subtask, fault.attempt, fault.stage, fault.call) for fault in faults),
+            *((call.subtasks, call.attempt, call.seed, call.messages, call.reply, call.failure) for call in judgments),
+        ]
+    )
 
 
 def _is_new(event: Event) -> bool:
@@ -88,7 +100,7 @@ def _with_new_fields(event: Event, counterpart: Event) -> Event:
 
 
 def _renumbered(event: Event, numbers: dict[int, int]) -> Event:
-    """Events are named by their numbers, which the waits of the recorded trial have moved."""
+    """Events are named by their numbers, which have moved: those of the replay, or for what has its own pace of the recording."""
     if isinstance(event, Called) and event.caused_by is not None:
         return dataclasses.replace(event, caused_by=numbers[event.caused_by])
     return event
