@@ -83,7 +83,7 @@ def _course(event: Event) -> tuple[object, ...]:
             asked = (event.subtasks, event.attempt, event.try_, event.seed, event.messages)
             return ("call", event.call, *asked, event.reply, event.delivered, event.failure, event.tokens_in, event.tokens_out)
         case Judged():
-            return ("verdict", event.calls[-1:], event.subtask, event.accepted, event.reason, event.detail)
+            return ("verdict", event.calls[-1:], event.subtask, event.accepted, event.reason)
         case Committed():
             return ("commit", event.subtask, event.version, event.calls[-1:], event.verified, event.digest, event.made_from)
         case Answered():
@@ -100,7 +100,7 @@ def _with_new_fields(event: Event, counterpart: Event) -> Event:
 
 
 def _renumbered(event: Event, numbers: dict[int, int]) -> Event:
-    """Events are named by their numbers, which have moved: those of the replay, or for what has its own pace of the recording."""
+    """Events are named by their numbers, which have moved: the replay's, or the recording's for what has its own pace."""
     if isinstance(event, Called) and event.caused_by is not None:
         return dataclasses.replace(event, caused_by=numbers[event.caused_by])
     return event
