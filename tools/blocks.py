@@ -131,8 +131,9 @@ def run(path: Path) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """This one's, without keys: nothing here may ask a provider."""
-    return {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    """This one's, without keys: nothing here may ask a provider. `bench` and `python` are those that run this."""
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    return {**kept, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"}
 
 
 def main(paths: list[str]) -> int:
