@@ -20,7 +20,8 @@ nitpicky = False  # types from other projects are named and not linked
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True}
+autodoc_preserve_defaults = True
+autodoc_default_options = {"members": True, "exclude-members": "model_config"}
 
 html_theme = "furo"
 html_title = "recovery-bench"

@@ -116,6 +116,7 @@ def run(path: Path) -> bool:
         began = time.monotonic()
         done = subprocess.run(
             ["bash", "-c", script],
+            check=False,
             cwd=folder,
             env=_environment(),
             stdout=subprocess.PIPE,
@@ -137,7 +138,8 @@ def _environment() -> dict[str, str]:
 
 
 def main(paths: list[str]) -> int:
-    return 0 if all([run(Path(path)) for path in paths]) else 1
+    passed = [run(Path(path)) for path in paths]
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class OpenAIEntry(OpenAISettings):
 
 
 class RecordedEntry(_Strict):
-    """A model of a recorded run: each request is answered from that run's log. `--model recorded:RUN` writes this table itself."""
+    """A model of a recorded run: each request is answered from that run's log. `--model recorded:RUN` needs no such table."""
 
     kind: Literal["recorded"]
     run: Path
@@ -104,8 +104,8 @@ class ArchitectureEntry(_Strict):
 
 
 class BackOffEntry(_Strict):
-    """How calls that failed for a passing reason (429, 5xx, no connection, time-out, connection cut) are made again. A framework
-    and an agent of your own make their retries themselves, and this does not concern them."""
+    """How calls that failed for a passing reason (429, 5xx, no connection, time-out, connection cut) are made again. A
+    framework and an agent of your own make their retries themselves: this does not concern them."""
 
     tries: int = Field(6, ge=1)
     """Requests for one attempt, the first among them."""
@@ -124,7 +124,7 @@ class Config(_Strict):
     scenarios: tuple[str, ...] = Field(min_length=1)
     """The packs by name; `PACK:VARIANT` for a variant that is not the pack's first."""
     architectures: tuple[str, ...] = Field(min_length=1)
-    """By name, as `bench list` shows them; by `module:function`, for one of your own; or a variant from `[architecture.NAME]`."""
+    """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""
     models: tuple[str, ...] = Field(min_length=1)
     """The models that are run, each with its table `[model.NAME]`. `--model` takes their place."""
     plans: tuple[str, ...] = ("none",)

@@ -77,7 +77,9 @@ def build_matrix(config: Config, packs: Sequence[Path], code_digest: str, guests
     loaded = [guests.scenarios.get(name) or load_pack(name, packs) for name in config.scenarios]
     scenarios = {scenario.name: scenario for scenario in loaded}
     if len(scenarios) < len(loaded):
-        raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once")
+        raise ConfigError(
+            f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once"
+        )
     _refuse_borrowed_names(config)
     architectures = {
         name: guests.architectures.get(name) or load_architecture(config.base(name)) for name in config.architectures

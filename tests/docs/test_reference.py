@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import re
 from pathlib import Path
 
 import pytest
 import typer
 from reference import command_pages, config_keys, effects, systems, workbench_calls
 from reference.docstrings import restructured
+from reference.pages import GENERATED, filled, inside
 
 from bench.architectures.registry import SYSTEMS
 from bench.cli.main import app
@@ -60,9 +59,15 @@ def test_the_calls_of_the_workbench_are_shown_with_readable_signatures() -> None
 
 
 def test_each_generated_part_of_a_page_has_its_generator() -> None:
-    pages = {path: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
-    names = [name for text in pages.values() for name in re.findall(r"<!-- generated: (\w+) -->", text)]
-    assert len(names) >= 5 and all(importlib.import_module(f"reference.{name}").page() for name in names)
+    pages = [path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")]
+    assert sum(len(GENERATED.findall(text)) for text in pages) >= 5
+    assert [text for text in pages if GENERATED.search(filled(text))] == []
+
+
+def test_a_link_to_what_is_no_page_becomes_a_path_and_others_stay(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "reference" / "page.md"
+    text = "[a](../b.md) [the run](../../results/one) [c](d.md) [it](../../e.md#part)"
+    assert inside(text, page, tmp_path / "docs") == "[a](../b.md) the run (`results/one`) [c](d.md) it (`e.md`)"
 
 
 @pytest.mark.parametrize(

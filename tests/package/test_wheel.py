@@ -31,8 +31,16 @@ NOT_CODE = (".md", ".json", ".txt", ".toml", ".css", ".js", ".j2", ".typed")
 
 def command(folder: Path, *words: str) -> str:
     """Run the installed command in this folder: what it prints."""
-    program = Path(sys.executable).parent / "bench"
-    done = subprocess.run([program, *words], cwd=folder, env=environment(), capture_output=True, text=True, timeout=100)
+    return output_of(folder, str(Path(sys.executable).parent / "bench"), *words)
+
+
+def program(folder: Path, text: str) -> str:
+    """Run a program in this folder, with the Python that the wheel is installed for: what it prints."""
+    return output_of(folder, sys.executable, "-c", text)
+
+
+def output_of(folder: Path, *words: str) -> str:
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -48,10 +56,7 @@ def only(pattern: str) -> Path:
 
 
 def test_what_is_installed_is_the_wheel(tmp_path: Path) -> None:
-    program = "import bench; print(bench.__file__)"
-    words = [sys.executable, "-c", program]
-    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
-    place = Path(done.stdout.strip())
+    place = Path(program(tmp_path, "import bench; print(bench.__file__)").strip())
     assert "site-packages" in place.parts and not place.is_relative_to(ROOT / "bench")
 
 
@@ -101,7 +106,4 @@ def test_a_run_from_the_wheel_is_read_by_a_program(tmp_path: Path) -> None:
     command(tmp_path, "new", "scenario", "demo")
     (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
     command(tmp_path, "run", "mine.toml", "--repetitions", "1")
-    program = "import bench; print(len(bench.load_run('results/mine-simulated').trials))"
-    words = [sys.executable, "-c", program]
-    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["6"]
+    assert program(tmp_path, "import bench; print(len(bench.load_run('results/mine-simulated').trials))").split() == ["6"]

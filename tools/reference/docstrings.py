@@ -1,7 +1,7 @@
 """Our docstrings as reStructuredText, for Sphinx's autodoc.
 
-They are plain English in three forms: prose with `code` in backticks; lists of a name, two spaces or more, and what it means; and
-indented blocks, which are shown as they stand.
+They are plain English in three forms: prose with `code` in backticks; lists of a name, two spaces or more, and what it means;
+and indented blocks, which are shown as they stand.
 """
 
 from __future__ import annotations
