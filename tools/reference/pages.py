@@ -1,7 +1,7 @@
 """The text of a page of docs/ as it is built.
 
-A comment `<!-- generated: NAME -->` is replaced by what `reference.NAME.page()` returns. A link to a file of the checkout that is
-no page, such as a report's table, becomes its words and the file's path.
+A comment `<!-- generated: NAME -->` is replaced by what `reference.NAME.page()` returns. A link to a file of the checkout that
+is no page, such as a report's table, becomes its words and the file's path.
 """
 
 from __future__ import annotations
