@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 COPIED = ("configs", "results", "scenarios")
 """What of the checkout its copy holds: what commands read by a relative path."""
 EMPTY = "<!-- in an empty folder -->"
-FENCE = re.compile(r"^```(\w*)\s*$")
+FENCE = re.compile(r"^```(\S*)")
 MARK = re.compile(r"^<!-- (not run|file): (.+?) -->$")
 PATIENCE = 300.0
 

@@ -28,6 +28,11 @@ def test_a_comment_above_one_block_says_nothing_of_the_next() -> None:
     assert (first.reason, second.reason) == ("slow", "")
 
 
+def test_a_directive_of_the_site_is_a_block_like_any_other_so_that_its_end_opens_none() -> None:
+    directive, console = blocks_of("```{include} a.md\n```\n\n```console\n$ b\n```\n")
+    assert (directive.language, console) == ("{include}", Block(5, "console", "$ b\n"))
+
+
 def test_commands_are_the_lines_behind_a_dollar_and_go_on_behind_a_backslash() -> None:
     block = Block(1, "console", "$ one\nshown\n$ two \\\n  more\n")
     assert list(commands_of(block)) == [(1, "one"), (3, "two \\\n  more")]
