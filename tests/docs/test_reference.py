@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from reference import command_pages, config_keys, effects, systems, workbench_calls
+from reference import command_pages, config_keys, effects, floors, systems, workbench_calls
 from reference.docstrings import restructured
 from reference.pages import GENERATED, filled, inside
 
@@ -50,6 +50,13 @@ def test_each_command_and_each_of_its_options_stands_in_the_reference() -> None:
 def test_each_effect_and_each_system_stands_in_the_reference() -> None:
     assert [name for name in EFFECTS if f"| `{name}` |" not in effects.page()] == []
     assert [limit for system in SYSTEMS.values() for limit in system.limits if f"- {limit}" not in systems.page()] == []
+
+
+def test_imports_run_downwards_and_each_room_of_the_package_is_described() -> None:
+    uses = floors.imports()
+    floor, plan = floors.floors(uses), (DOCS / "architecture.md").read_text(encoding="utf-8")
+    assert floor["errors"] == 0 < floor["runtime"] < floor["experiment"] < floor["analysis"] < floor["cli"]
+    assert [room for room in uses if f"`{room}/`" not in plan and f"`{room}.py`" not in plan] == []
 
 
 def test_the_calls_of_the_workbench_are_shown_with_readable_signatures() -> None:
