@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 from blocks import Block, blocks_of, commands_of, main, script_of
+from reference import command_pages
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -60,3 +63,17 @@ def test_a_document_does_as_well_as_its_commands(tmp_path: Path, document: str, 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_each_of_our_documents_can_be_read_as_a_session(path: Path) -> None:
     assert script_of(path.name, list(blocks_of(path.read_text(encoding="utf-8"))))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_command_that_is_shown_exists_with_its_options_even_where_it_is_not_run(path: Path) -> None:
+    options = {
+        name.split()[1]: {option for parameter in command.params for option in parameter.opts}
+        for name, command in command_pages.commands()
+    }
+    for block in blocks_of(path.read_text(encoding="utf-8")):
+        for _, line in commands_of(block) if block.language == "console" else ():
+            program, *words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
+            if program == "bench":
+                command, *rest = words
+                assert {word for word in rest if word.startswith("--")} <= options[command], line

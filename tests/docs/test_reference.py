@@ -52,6 +52,11 @@ def test_each_effect_and_each_system_stands_in_the_reference() -> None:
     assert [limit for system in SYSTEMS.values() for limit in system.limits if f"- {limit}" not in systems.page()] == []
 
 
+def test_the_page_on_frameworks_says_of_each_how_it_recovers() -> None:
+    page = (DOCS / "frameworks.md").read_text(encoding="utf-8")
+    assert [name for name in SYSTEMS if f"| `{name}` |" not in page] == []
+
+
 def test_imports_run_downwards_and_each_room_of_the_package_is_described() -> None:
     uses = floors.imports()
     floor, plan = floors.floors(uses), (DOCS / "architecture.md").read_text(encoding="utf-8")

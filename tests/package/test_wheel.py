@@ -70,7 +70,7 @@ def test_the_wheel_holds_every_file_of_the_package_that_is_no_cache() -> None:
     assert [name for name in names if not name.startswith(("bench/", "recovery_bench-"))] == []
 
 
-def test_the_sdist_holds_what_the_tests_and_the_documents_need_but_no_runs() -> None:
+def test_the_sdist_holds_the_sources_and_no_runs() -> None:
     with tarfile.open(only("*.tar.gz")) as archive:
         tops = {name.split("/", 2)[1] for name in archive.getnames() if "/" in name}
     assert tops >= {
