@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -76,6 +77,26 @@ def lint(session: nox.Session) -> None:
     session.run("mypy")
     session.run("lint-imports", "--no-cache")
     session.run("bench", "check")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, into build/docs, strictly; then every command and example in it is run, and in README.md."""
+    install(session, "docs")
+    session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "docs", "build/docs")
+    session.run("python", "tools/blocks.py", "README.md", "CONTRIBUTING.md", *map(str, sorted(Path("docs").rglob("*.md"))))
+
+
+@nox.session(reuse_venv=False)
+def package(session: nox.Session) -> None:
+    """The wheel and the sdist, into build/dist; the wheel in a fresh environment, outside of the checkout, does its job."""
+    groups = nox.project.dependency_groups(PYPROJECT, "package")
+    session.install(*CONSTRAINTS, *groups)
+    shutil.rmtree("build/dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", "build/dist", env={"PIP_CONSTRAINT": "constraints.txt"}, silent=True)
+    [wheel] = Path("build/dist").glob("*.whl")
+    session.install(*CONSTRAINTS, str(wheel))
+    session.run("pytest", "-n", "0", "tests/package", *session.posargs, env={"BENCH_PACKAGE": "build/dist"})
 
 
 @nox.session

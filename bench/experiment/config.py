@@ -24,7 +24,7 @@ RENAMED = {"experiment": "study"}
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class SimulatedEntry(SimulatedSettings):
@@ -36,13 +36,17 @@ class OpenAIEntry(OpenAISettings):
 
 
 class RecordedEntry(_Strict):
-    """A model of a recorded run, by default the one of the same name. Prices, where given, take the recorded ones' place."""
+    """A model of a recorded run: each request is answered from that run's log. `--model recorded:RUN` needs no such table."""
 
     kind: Literal["recorded"]
     run: Path
+    """The run's folder."""
     model: str | None = None
+    """The model's name in that run; by default its name here."""
     price_in: float | None = Field(None, ge=0.0)
+    """Dollars per million tokens read, in place of the recorded price."""
     price_out: float | None = Field(None, ge=0.0)
+    """Dollars per million tokens written, in place of the recorded price."""
 
 
 class RoutedEntry(RoutedSettings):
@@ -53,14 +57,21 @@ ModelEntry = Annotated[SimulatedEntry | OpenAIEntry | RecordedEntry | RoutedEntr
 
 
 class FaultEntry(_Strict):
-    """One fault of a plan. `subtask`: a name, `*` for every subtask, or a table of names by scenario."""
+    """One fault of a plan. It has one trigger: either `attempts` or `probability`."""
 
     point: Point
+    """Where it strikes: in a reply, in what a subtask reads, in what is written to the state, or at the call itself."""
     effect: str
+    """What it does there; `bench list` shows each effect with the points at which it can strike."""
     subtask: str | dict[str, str] = EVERY
+    """Whom it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario."""
     attempts: tuple[int, ...] = ()
+    """The attempts at the subtask that it strikes, counted from 1."""
     probability: float = Field(0.0, ge=0.0, le=1.0)
+    """The chance with which it strikes each attempt."""
     seconds: float = Field(1.0, ge=0.0)
+    """For `slow`: how much later the reply comes. For `timeout`: how long nothing comes. For `rate_limit`: what Retry-After
+    says. No other effect reads it."""
 
     @model_validator(mode="after")
     def _known(self) -> FaultEntry:
@@ -75,23 +86,33 @@ class FaultEntry(_Strict):
 
 
 class PlanEntry(_Strict):
+    """A fault plan. The plan `none` needs no table: it is the control."""
+
     faults: tuple[FaultEntry, ...] = ()
+    """Its faults. A text carries one fault: where several are due for the same text, the first of the plan strikes."""
 
 
 class ArchitectureEntry(_Strict):
     """A variant: the architecture `base` under a name of its own, with settings of its own in the experiment's place."""
 
     base: str
+    """An architecture's name, or `module:function`."""
     max_attempts: int | None = Field(None, ge=1)
+    """This variant's, in place of the experiment's."""
     repair: Repair | None = None
+    """This variant's, in place of the experiment's."""
 
 
 class BackOffEntry(_Strict):
-    """How calls that failed for a passing reason are made again; seconds."""
+    """How calls that failed for a passing reason (429, 5xx, no connection, time-out, connection cut) are made again. A
+    framework and an agent of your own make their retries themselves: this does not concern them."""
 
     tries: int = Field(6, ge=1)
+    """Requests for one attempt, the first among them."""
     base: float = Field(1.0, ge=0.0)
+    """Seconds before the second request; doubled before each further one. A server's Retry-After takes their place."""
     most: float = Field(60.0, ge=0.0)
+    """The longest that is waited before one request, in seconds, whatever the server asked for."""
 
 
 class Config(_Strict):
@@ -99,20 +120,35 @@ class Config(_Strict):
     question that its report answers with a table and a figure more: whoever loads a config refuses one that does not exist."""
 
     name: str = Field(pattern=NAME)
+    """The run's folder under results/ begins with it."""
     scenarios: tuple[str, ...] = Field(min_length=1)
+    """The packs by name; `PACK:VARIANT` for a variant that is not the pack's first."""
     architectures: tuple[str, ...] = Field(min_length=1)
+    """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""
     models: tuple[str, ...] = Field(min_length=1)
+    """The models that are run, each with its table `[model.NAME]`. `--model` takes their place."""
     plans: tuple[str, ...] = ("none",)
+    """The fault plans that are run, each with its table `[plan.NAME]`; `none` is the control."""
     repetitions: int = Field(ge=1)
-    instances: int | None = Field(None, ge=1, description="how many of each pack's instances, the first ones; by default all")
+    """How often each combination is run, each time under a seed of its own."""
+    instances: int | None = Field(None, ge=1)
+    """How many of each pack's instances, the first ones; all, if not given. `PACK/INSTANCE` in `scenarios` names one."""
     seed: int
+    """From it all draws and all seeds of requests are derived. Runs are compared only under the same seed."""
     max_attempts: int = Field(3, ge=1)
+    """Attempts at one subtask in one trial; then the trial has given up."""
     repair: Repair = "reason"
+    """What the next prompt tells of a rejection: nothing, the reason, or the reason and the rejected reply."""
     study: str | None = None
+    """The question beyond the paper that the report answers with a table and a figure more; none, if not given."""
     back_off: BackOffEntry = BackOffEntry()
+    """How failed calls are made again."""
     architecture: Mapping[Annotated[str, Field(pattern=NAME)], ArchitectureEntry] = Field(default_factory=dict)
+    """Variants of architectures, by name."""
     model: Mapping[str, ModelEntry] = Field(default_factory=dict)
+    """Models, by name. A table that `models` does not name is read and not run."""
     plan: Mapping[str, PlanEntry] = Field(default_factory=dict)
+    """Fault plans, by name."""
 
     @model_validator(mode="after")
     def _resolved(self) -> Config:

@@ -45,41 +45,48 @@ ResponseFormat = Literal["none", "json_object", "json_schema", "json_object_sche
 
 
 class OpenAISettings(BaseModel):
-    """The lines of a config that describe one endpoint's model. Prices are per million tokens.
+    """A model behind an OpenAI-compatible endpoint. What is not set is not sent, so that the endpoint's own default holds."""
 
-    model             its name at the provider; by default its name in the config
-    api_key_env       the environment variable that holds the key; a loopback endpoint may do without
-    response_format   how an endpoint is asked to keep a reply in form: not at all, to any JSON object, or to the schema of what
-                      the prompt asks for, as OpenAI is told (`json_schema`) or llama.cpp's Python server (`json_object_schema`)
-    timeout_seconds   for the whole reply, from connecting to its last byte
-    usage             whether an endpoint that counts no tokens is refused before a run
-    weights           which weights answer: the digest of their file, where you serve them yourself; it is written down, not
-                      checked, since no endpoint tells
-    cache             the same request (messages, seed) is sent once in a run and its reply given to every arm that makes it
-    cache_from        runs whose replies need not be asked for again: what a model of the same settings answered there is given
-                      again, with its seconds, which are those of the machine that made that run
-    extra_body        further fields of the request, as the provider names them
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     model: str | None = None
+    """Its name at the provider; by default its name in the config."""
     base_url: Annotated[str, AfterValidator(normal_url)] = OPENAI_URL
+    """The endpoint's address, up to `/chat/completions`."""
     api_key_env: str = "OPENAI_API_KEY"
+    """The environment variable that holds the key; an endpoint on loopback may do without."""
     temperature: float | None = Field(default=None, ge=0)
+    """Sent with every request."""
     max_tokens: int | None = Field(default=None, ge=1)
+    """Sent with every request: the longest reply."""
     top_p: float | None = Field(default=None, gt=0, le=1)
+    """Sent with every request."""
     response_format: ResponseFormat = "none"
+    """How the endpoint is asked to keep a reply in form: not at all, to any JSON object, or to the schema of what the prompt
+    asks for, as OpenAI is told (`json_schema`) or llama.cpp's Python server (`json_object_schema`)."""
     connect_timeout_seconds: float = Field(default=10.0, gt=0)
+    """How long connecting may take."""
     timeout_seconds: float = Field(default=120.0, gt=0)
+    """How long the whole reply may take, from connecting to its last byte."""
     concurrency: int = Field(default=1, ge=1)
+    """Calls in flight at the endpoint at a time. Models that share an endpoint share this bound."""
     usage: Literal["required", "optional"] = "required"
+    """Whether an endpoint that counts no tokens is refused before the run."""
     price_in: float | None = Field(default=None, ge=0)
+    """Dollars per million tokens read. Without both prices the cost is unknown, never 0."""
     price_out: float | None = Field(default=None, ge=0)
+    """Dollars per million tokens written."""
     weights: str | None = None
+    """Which weights answer: the digest of their file, where you serve them yourself. It is written down and not checked, since
+    no endpoint tells."""
     cache: bool = False
+    """The same request (messages, seed) is sent once in a run, and its reply is given to every arm that makes it. It needs
+    `concurrency = 1`."""
     cache_from: tuple[Path, ...] = ()
+    """Runs whose replies are taken over: what a model of the same settings answered there is given again, with the seconds that
+    it took there. It needs `cache = true`."""
     extra_body: Annotated[dict[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
+    """Further fields of every request, as the provider names them."""
 
     @model_validator(mode="after")
     def _remembers(self) -> OpenAISettings:

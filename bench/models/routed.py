@@ -15,16 +15,18 @@ from bench.models.base import Model, Reply, Request, Sleep, Timing
 
 
 class RoutedSettings(BaseModel):
-    """Subtask -> the name of the model that does it; `default` does all others.
+    """A model that passes each request on to another model of the config, by the subtasks that the request is for.
 
     A request for several subtasks at once, such as a monolithic architecture's, goes to the default unless all of them are
     routed to one and the same model: one reply cannot be shared out.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     default: str
+    """The model that does all subtasks that `subtasks` does not name."""
     subtasks: Mapping[str, str] = Field(min_length=1)
+    """Subtask -> the name of the model that does it."""
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -24,19 +24,26 @@ ADVICE = "Give every field of the form that is asked for."
 
 
 class SimulatedSettings(BaseModel):
-    """`failure_rate`: of each subtask's part of a reply. Latency: seconds a call, plus per 1,000 tokens in and out, times a
-    lognormal factor of median 1 and this `jitter` (the sd of its logarithm)."""
+    """A model that answers from the packs' references, without network. Everything that is shown of it is marked SIMULATED."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     failure_rate: float = Field(0.0, ge=0.0, le=1.0)
+    """The chance with which each subtask's part of a reply lacks a required field."""
     wrapping: bool = True
+    """Whether some replies come in a code fence, indented, or behind a sentence, as models write them."""
     seconds_per_call: float = Field(0.4, ge=0.0)
+    """Simulated seconds that every call takes; no real time passes."""
     seconds_per_1000_in: float = Field(0.2, ge=0.0)
+    """Simulated seconds for 1,000 tokens read."""
     seconds_per_1000_out: float = Field(20.0, ge=0.0)
+    """Simulated seconds for 1,000 tokens written."""
     jitter: float = Field(0.15, ge=0.0, le=2.0)
+    """The spread of a call's seconds: the sd of the logarithm of a lognormal factor of median 1."""
     price_in: float | None = Field(None, ge=0.0)
+    """Dollars per million tokens read. Without both prices the cost is unknown, never 0."""
     price_out: float | None = Field(None, ge=0.0)
+    """Dollars per million tokens written."""
 
 
 class SimulatedModel:

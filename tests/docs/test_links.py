@@ -1,0 +1,32 @@
+"""Every link from one document to another, or to a file, leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+INCLUDED = re.compile(r"^```\{include\} (\S+)$", re.MULTILINE)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def anchors_of(text: str) -> set[str]:
+    """What a heading is linked by, as GitHub and MyST make it."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in HEADING.findall(text)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_link_of_a_document_leads_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    links = [link for link in (*LINK.findall(text), *INCLUDED.findall(text)) if "://" not in link]
+    broken = []
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path) if path else document
+        if not target.exists() or (anchor and anchor not in anchors_of(target.read_text(encoding="utf-8"))):
+            broken.append(link)
+    assert broken == []

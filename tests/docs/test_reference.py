@@ -1,0 +1,101 @@
+"""The generated pages hold all that there is, and say what each thing means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from reference import command_pages, config_keys, effects, floors, systems, workbench_calls
+from reference.docstrings import restructured
+from reference.pages import GENERATED, filled, inside
+
+from bench.architectures.registry import SYSTEMS
+from bench.cli.main import app
+from bench.experiment.config import Config
+from bench.runtime.effects import EFFECTS
+
+DOCS = Path(__file__).parents[2] / "docs"
+TABLES = config_keys.tables()
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.heading)
+def test_each_table_of_a_config_and_each_key_in_it_says_what_it_means(table: config_keys.Table) -> None:
+    keys = {key: value for key, value in table.schema["properties"].items() if "const" not in value}
+    assert table.about and [key for key, value in keys.items() if not value.get("description")] == []
+
+
+def test_each_table_that_a_config_can_hold_has_a_section() -> None:
+    headings = {table.heading for table in TABLES}
+    assert set(config_keys.tables()[0].schema["$defs"]) and len(headings) == len(Config.model_json_schema()["$defs"]) + 1
+    assert {"`[back_off]`", "Each entry of `plan.NAME.faults`"} < headings
+
+
+def test_a_keys_row_says_what_may_be_written_and_what_holds_without_it() -> None:
+    page = config_keys.page()
+    assert "| `max_attempts` | whole number at least 1 | `3` |" in page
+    assert "| `seed` | whole number | required |" in page
+    assert "| `top_p` | number above 0 at most 1 | – |" in page
+
+
+def test_each_command_and_each_of_its_options_stands_in_the_reference() -> None:
+    page, program = command_pages.page(), typer.main.get_command(app)
+    assert {name.split()[1] for name, _ in command_pages.commands()} == set(program.commands)  # type: ignore[attr-defined]
+    for name, command in command_pages.commands():
+        assert f"## `{name}`" in page and command.help
+        for parameter in command.params:
+            assert f"`{parameter.opts[0]}" in page or parameter.metavar
+
+
+def test_each_effect_and_each_system_stands_in_the_reference() -> None:
+    assert [name for name in EFFECTS if f"| `{name}` |" not in effects.page()] == []
+    assert [limit for system in SYSTEMS.values() for limit in system.limits if f"- {limit}" not in systems.page()] == []
+
+
+def test_the_page_on_frameworks_says_of_each_how_it_recovers() -> None:
+    page = (DOCS / "frameworks.md").read_text(encoding="utf-8")
+    assert [name for name in SYSTEMS if f"| `{name}` |" not in page] == []
+
+
+def test_imports_run_downwards_and_each_room_of_the_package_is_described() -> None:
+    uses = floors.imports()
+    floor, plan = floors.floors(uses), (DOCS / "architecture.md").read_text(encoding="utf-8")
+    assert floor["errors"] == 0 < floor["runtime"] < floor["experiment"] < floor["analysis"] < floor["cli"]
+    assert [room for room in uses if f"`{room}/`" not in plan and f"`{room}.py`" not in plan] == []
+
+
+def test_the_calls_of_the_workbench_are_shown_with_readable_signatures() -> None:
+    page = workbench_calls.page()
+    assert "`await propose(*subtasks: Subtask" in page
+    assert " at 0x" not in page and "bench." not in page
+
+
+def test_each_generated_part_of_a_page_has_its_generator() -> None:
+    pages = [path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")]
+    assert sum(len(GENERATED.findall(text)) for text in pages) >= 5
+    assert [text for text in pages if GENERATED.search(filled(text))] == []
+
+
+def test_a_link_to_what_is_no_page_becomes_a_path_and_others_stay(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "reference" / "page.md"
+    text = "[a](../b.md) [the run](../../results/one) [c](d.md) [it](../../e.md#part)"
+    assert inside(text, page, tmp_path / "docs") == "[a](../b.md) the run (`results/one`) [c](d.md) it (`e.md`)"
+
+
+@pytest.mark.parametrize(
+    ("docstring", "made"),
+    [
+        ("`reads` names what_ it shows", "``reads`` names what\\_ it shows"),
+        ("a | b, and a *", "a \\| b, and a \\*"),
+        ("*paid* and **never**", "*paid* and **never**"),
+        (
+            "name    what it is,\n        at length\nother   another",
+            "\n* ``name``: what it is,\n  at length\n* ``other``: another",
+        ),
+        ("Prose first.\nname    what it is", "Prose first.\n\n* ``name``: what it is"),
+        ("    code(as, it_stands)", "::\n\n    code(as, it_stands)"),
+        ("    Base          one\n    |-- Derived   two", "::\n\n    Base          one\n    |-- Derived   two"),
+    ],
+)
+def test_a_docstring_is_shown_in_the_form_that_it_was_written_in(docstring: str, made: str) -> None:
+    assert "\n".join(restructured(docstring.splitlines())).rstrip() == made

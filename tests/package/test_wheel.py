@@ -1,0 +1,109 @@
+"""The wheel that others install does the whole job, outside of the checkout. `nox -s package` builds it and runs this."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DISTRIBUTIONS = ROOT / os.environ.get("BENCH_PACKAGE", "build/dist")
+pytestmark = pytest.mark.skipif("BENCH_PACKAGE" not in os.environ, reason="nox -s package installs the wheel for this")
+
+CONFIG = """
+name = "mine"
+scenarios = ["demo"]
+architectures = ["monolithic", "static", "runtime_structured"]
+models = ["simulated"]
+plans = ["none", "lost_field"]
+repetitions = 3
+seed = 1
+model.simulated.kind = "simulated"
+plan.lost_field.faults = [{ point = "output", effect = "missing_field", attempts = [1] }]
+"""
+NOT_CODE = (".md", ".json", ".txt", ".toml", ".css", ".js", ".j2", ".typed")
+
+
+def command(folder: Path, *words: str) -> str:
+    """Run the installed command in this folder: what it prints."""
+    return output_of(folder, str(Path(sys.executable).parent / "bench"), *words)
+
+
+def program(folder: Path, text: str) -> str:
+    """Run a program in this folder, with the Python that the wheel is installed for: what it prints."""
+    return output_of(folder, sys.executable, "-c", text)
+
+
+def output_of(folder: Path, *words: str) -> str:
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """This process's, without what would lead to the checkout."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def only(pattern: str) -> Path:
+    [path] = DISTRIBUTIONS.glob(pattern)
+    return path
+
+
+def test_what_is_installed_is_the_wheel(tmp_path: Path) -> None:
+    place = Path(program(tmp_path, "import bench; print(bench.__file__)").strip())
+    assert "site-packages" in place.parts and not place.is_relative_to(ROOT / "bench")
+
+
+def test_the_wheel_holds_every_file_of_the_package_that_is_no_cache() -> None:
+    names = set(zipfile.ZipFile(only("*.whl")).namelist())
+    files = [
+        path.relative_to(ROOT) for path in (ROOT / "bench").rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ]
+    assert {path.suffix for path in files} >= set(NOT_CODE)
+    assert [str(path) for path in files if path.as_posix() not in names] == []
+    assert [name for name in names if not name.startswith(("bench/", "recovery_bench-"))] == []
+
+
+def test_the_sdist_holds_the_sources_and_no_runs() -> None:
+    with tarfile.open(only("*.tar.gz")) as archive:
+        tops = {name.split("/", 2)[1] for name in archive.getnames() if "/" in name}
+    assert tops >= {
+        "bench",
+        "configs",
+        "docs",
+        "scenarios",
+        "tests",
+        "tools",
+        "noxfile.py",
+        "constraints.txt",
+        "README.md",
+        "LICENSE",
+    }
+    assert not tops & {"results", "reports", "build"}
+
+
+def test_from_an_empty_folder_a_pack_is_begun_checked_run_and_reported(tmp_path: Path) -> None:
+    assert "k8s" not in command(tmp_path, "list")
+    command(tmp_path, "new", "scenario", "demo")
+    assert "FAILED" not in command(tmp_path, "check", "demo")
+    assert "demo" in command(tmp_path, "list")
+    (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
+    assert "18 solved" in command(tmp_path, "run", "mine.toml")
+    command(tmp_path, "report", "mine-simulated")
+    report = tmp_path / "reports" / "mine-simulated"
+    page = (report / "report.html").read_text(encoding="utf-8")
+    assert "<style>" in page and "<script" in page and "SIMULATED" in page
+    assert list(report.glob("tables/*.tex")) and list(report.glob("figures/*.svg")) and (report / "report.md").exists()
+
+
+def test_a_run_from_the_wheel_is_read_by_a_program(tmp_path: Path) -> None:
+    command(tmp_path, "new", "scenario", "demo")
+    (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
+    command(tmp_path, "run", "mine.toml", "--repetitions", "1")
+    assert program(tmp_path, "import bench; print(len(bench.load_run('results/mine-simulated').trials))").split() == ["6"]

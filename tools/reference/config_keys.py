@@ -1,0 +1,106 @@
+"""Every key of a config, as Markdown, from the pydantic models that read a config: a section for each table."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench.experiment import config
+from bench.experiment.config import Config
+
+Schema = Mapping[str, Any]
+WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "object": "table"}
+LIMITS = (("minimum", "at least"), ("exclusiveMinimum", "above"), ("maximum", "at most"), ("exclusiveMaximum", "below"))
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a config: its heading, what it is for, and its keys."""
+
+    heading: str
+    about: str
+    schema: Schema
+
+
+def page() -> str:
+    """A section for each table, with a row for each key."""
+    return "\n\n".join(_section(table) for table in tables())
+
+
+def tables() -> list[Table]:
+    """The config itself and every table in it, each before what stands in it."""
+    schema = Config.model_json_schema()
+    return [Table("The config itself", _about("Config"), schema), *_below(schema, "", schema["$defs"])]
+
+
+def _below(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> Iterator[Table]:
+    for key, value in schema["properties"].items():
+        for suffix, name in _tables_in(value):
+            path = f"{place}{key}{suffix}"
+            inner = definitions[name]
+            yield Table(_heading(path, inner), _about(name), inner)
+            yield from _below(inner, f"{path}.", definitions)
+
+
+def _tables_in(value: Schema) -> Iterator[tuple[str, str]]:
+    """The tables that a key's value is made of: what follows the key, and the definition's name."""
+    if "$ref" in value:
+        yield "", value["$ref"].rsplit("/", 1)[-1]
+    for entry in value.get("oneOf", ()):
+        yield from _tables_in(entry)
+    if isinstance(items := value.get("items"), dict):
+        yield from ((f"[]{suffix}", name) for suffix, name in _tables_in(items))
+    for named in (value.get("additionalProperties"), *value.get("patternProperties", {}).values()):
+        if isinstance(named, dict):
+            yield from ((f".NAME{suffix}", name) for suffix, name in _tables_in(named))
+
+
+def _heading(path: str, schema: Schema) -> str:
+    if path.endswith("[]"):
+        return f"Each entry of `{path.removesuffix('[]')}`"
+    kind = schema["properties"].get("kind", {}).get("const")
+    return f'`[{path}]` with `kind = "{kind}"`' if kind else f"`[{path}]`"
+
+
+def _about(name: str) -> str:
+    return inspect.getdoc(getattr(config, name)) or ""
+
+
+def _section(table: Table) -> str:
+    required = table.schema.get("required", ())
+    rows = [
+        f"| `{key}` | {_kind(value)} | {_default(key, value, required)} | {_flat(value.get('description', ''))} |"
+        for key, value in table.schema["properties"].items()
+        if "const" not in value
+    ]
+    head = "| key | value | if not given | what it means |\n| --- | --- | --- | --- |"
+    return "\n\n".join((f"## {table.heading}", table.about, "\n".join((head, *rows))))
+
+
+def _kind(value: Schema) -> str:
+    """What may be written there, in words."""
+    if choices := value.get("anyOf"):
+        return " or ".join(_kind(choice) for choice in choices if choice.get("type") != "null")
+    if "enum" in value:
+        return ", ".join(f"`{choice}`" for choice in value["enum"])
+    if value.get("type") == "array":
+        return f"list: {_kind(value['items'])}"
+    word = WORDS.get(value.get("type", "object"), "table")
+    limits = [f"{said} {value[key]:g}" for key, said in LIMITS if key in value]
+    return " ".join((word, *limits))
+
+
+def _default(key: str, value: Schema, required: tuple[str, ...]) -> str:
+    if key in required:
+        return "required"
+    default = value.get("default")
+    if default is None or default == [] or isinstance(default, dict) or "default" not in value:
+        return "–"
+    return f"`{json.dumps(default)}`"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

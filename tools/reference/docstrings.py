@@ -1,0 +1,68 @@
+"""Our docstrings as reStructuredText, for Sphinx's autodoc.
+
+They are plain English in three forms: prose with `code` in backticks; lists of a name, two spaces or more, and what it means;
+and indented blocks, which are shown as they stand.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+
+ENTRY = re.compile(r"^(?P<name>\S(?:\S| (?! ))*) {2,}(?P<means>\S.*)$")
+CODE = re.compile(r"(`[^`\n]+`)")
+INDENT = 4
+TREE = ("|--", "`--")
+
+
+def restructured(lines: Iterable[str]) -> list[str]:
+    """The docstring of these lines, as reStructuredText."""
+    text = []
+    for blank, group in itertools.groupby((line.rstrip() for line in lines), key=lambda line: not line):
+        block = list(group)
+        text += [""] if blank else [*_block(block), ""]
+    return text
+
+
+def _block(lines: list[str]) -> Iterator[str]:
+    shift = len(lines[0]) - len(lines[0].lstrip())
+    unshifted = [line[shift:] if line[:shift].isspace() or not shift else line for line in lines]
+    entries = [bool(ENTRY.match(line)) for line in unshifted]
+    if any(line.startswith(TREE) for line in unshifted):
+        yield from ("::", "", *(f"{' ' * INDENT}{line}" for line in unshifted))
+    elif any(entries):
+        first = entries.index(True)
+        yield from _prose(unshifted[:first])
+        yield from _entries(unshifted[first:])
+    elif shift >= INDENT:
+        yield from ("::", "", *lines)
+    else:
+        yield from _prose(lines)
+
+
+def _entries(lines: list[str]) -> Iterator[str]:
+    """One item of a list for each entry; a line that begins none goes on with the one before."""
+    yield ""
+    for line in lines:
+        if entry := ENTRY.match(line):
+            yield f"* ``{entry['name'].strip('`')}``: {_escaped(entry['means'])}"
+        else:
+            yield f"  {_escaped(line.strip())}"
+
+
+def _prose(lines: Iterable[str]) -> Iterator[str]:
+    return (_escaped(line) for line in lines)
+
+
+def _escaped(line: str) -> str:
+    """Code in double backticks, and beside it nothing that is more than text there."""
+    return "".join(_literal(piece) if place % 2 else _plain(piece) for place, piece in enumerate(CODE.split(line)))
+
+
+def _literal(code: str) -> str:
+    return f"``{code[1:-1]}``"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"(?<=\w)_(?!\w)|[|`]|(?<![\w*])\*(?=[\s,.;)]|$)", lambda found: f"\\{found[0]}", text)

@@ -1,0 +1,31 @@
+"""The text of a page of docs/ as it is built.
+
+A comment `<!-- generated: NAME -->` is replaced by what `reference.NAME.page()` returns. A link to a file of the checkout that
+is no page, such as a report's table, becomes its words and the file's path.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+RELATIVE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)")
+
+
+def filled(text: str) -> str:
+    """The text of a page with its generated parts."""
+    return GENERATED.sub(lambda found: importlib.import_module(f"reference.{found[1]}").page(), text)
+
+
+def inside(text: str, page: Path, pages: Path) -> str:
+    """The text of a page, in which no link leads out of the folder of pages."""
+
+    def resolved(link: re.Match[str]) -> str:
+        target = (page.parent / link[2]).resolve()
+        if target.is_relative_to(pages):
+            return link[0]
+        return f"{link[1]} (`{target.relative_to(pages.parent)}`)"
+
+    return RELATIVE.sub(resolved, text)
