@@ -217,9 +217,9 @@ def test_a_declared_call_that_never_comes_ends_the_trial_and_hangs_nobody(monkey
         endpoint.expect(3)
         await side_by_side(endpoint)
 
-    monkeypatch.setattr(declared_calls, "PATIENCE", 0.05)
+    monkeypatch.setattr(declared_calls, "PATIENCE", 0.5)
     record = trial(client).record
-    assert record.reason.startswith("UndeclaredCalls: 1 of the calls that were declared did not come within 0.05 s")
+    assert record.reason.startswith("UndeclaredCalls: 1 of the calls that were declared did not come within 0.5 s")
 
 
 def test_a_declaration_that_comes_while_a_call_is_in_flight_is_too_late() -> None:

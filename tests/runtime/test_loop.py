@@ -13,7 +13,7 @@ import pytest
 
 from bench.errors import UndeclaredCalls
 from bench.runtime.clock import TrialClock, in_seconds
-from bench.runtime.loop import run
+from bench.runtime.loop import observer, run
 
 DAGS = 1_000
 MOST_TURNS = 120
@@ -182,7 +182,7 @@ def test_a_real_sleep_takes_its_time_and_a_virtual_trial_does_not_wait_for_it() 
     assert in_seconds(virtual.now()) == 50_000.0
 
 
-def test_an_endless_virtual_trial_starves_neither_timers_nor_connections() -> None:
+def test_an_endless_virtual_trial_starves_neither_timers_nor_connections_nor_another_one() -> None:
     clock = TrialClock(virtual=True)
 
     async def endless() -> None:
@@ -203,10 +203,21 @@ def test_an_endless_virtual_trial_starves_neither_timers_nor_connections() -> No
             writer.close()
         await asyncio.sleep(0.01)
         assert await asyncio.to_thread(lambda: "done") == "done"
+        other = TrialClock(virtual=True)
+        await other.run(other.sleep(1))
         trial.cancel()
 
     run(work())
     assert clock.now() > 0
+
+
+def test_what_a_task_does_after_a_trial_is_not_the_trials_work() -> None:
+    async def work() -> None:
+        clock = TrialClock(virtual=True)
+        await clock.run(clock.sleep(1))
+        assert observer.get() is None
+
+    run(work())
 
 
 def test_a_trials_own_time_limit_does_not_hold_its_virtual_time() -> None:
