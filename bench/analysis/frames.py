@@ -18,8 +18,8 @@ import pandas as pd
 from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, PLACE, TRIALS, WAITS, Column, Row, TrialRows, rows_of
 from bench.errors import ResultsError
 from bench.experiment.cost import Tariff
-from bench.experiment.record import SessionRecord
-from bench.experiment.store import read_manifest, read_records
+from bench.experiment.record import Regrade, SessionRecord
+from bench.experiment.store import read_grades, read_manifest, read_records
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,7 @@ class Run:
     waits     one row a wait
     errors_rerun   records of errors that a later record of the same trial took the place of
     parts     the runs that it was put together from (`bench.analysis.merge`); none for a run as it was recorded
+    regrades  when answers were graded anew, by which grader, and how many grades changed
     rerun     the ids of the trials that ended in an error at first and were run again
     folder    where it was read from, and its events and texts can be read; None where it was put together
     """
@@ -51,6 +52,7 @@ class Run:
     parts: tuple[Run, ...] = ()
     folder: Path | None = None
     rerun: frozenset[str] = frozenset()
+    regrades: tuple[Regrade, ...] = ()
 
     @cached_property
     def timings(self) -> Mapping[str, frozenset[str]]:
@@ -95,6 +97,7 @@ def load_run(path: str | Path) -> Run:
         errors_rerun=records - len(latest),
         folder=folder,
         rerun=frozenset(rerun),
+        regrades=read_grades(folder).history,
     )
 
 

@@ -25,6 +25,7 @@ from bench.experiment.config import load_config
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.preview import preview
 from bench.experiment.provenance import code_digest
+from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter
 from bench.packs import find_packs, variants_of
@@ -176,6 +177,17 @@ def _report(folders: list[Path], target: Path) -> None:
     written = write_report(found, target)
     out.print("\n".join(verdict_lines(run, found.judgements, published)), markup=False)
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
+
+
+@app.command()
+def regrade(
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")], scenarios: Packs = PACKS
+) -> None:
+    """Grade the stored answers of runs anew, by the packs' present graders. No model is asked; the report says so."""
+    for run in runs:
+        for done in regrade_run(folder_of(run), scenarios):
+            graded = f"{done.answers} answers graded anew by the grader {done.graded_by}, {done.changed} grades changed"
+            out.print(f"{run}: {done.scenario}: {graded}", markup=False)
 
 
 @app.command()

@@ -15,7 +15,7 @@ import fcntl
 import json
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -104,7 +104,7 @@ class RunWriter:
                 self._trials, self._texts, self._responses = (
                     AppendOnly(folder / name, opened) for name in (TRIALS, TEXTS, RESPONSES)
                 )
-                self._lock()
+                _lock(self._trials.file, folder)
                 self._write_manifest(manifest)
             except OSError as error:
                 raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
@@ -115,12 +115,6 @@ class RunWriter:
             self._responses.link = _last_link(folder / RESPONSES)
             self._known = {line["digest"] for line in _texts(folder)}
             self._opened = opened.pop_all()
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._trials.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ResultsError(f"{self.folder}: another bench run is writing here; wait for it, or give --name") from error
 
     def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
         path = self.folder / MANIFEST
@@ -154,6 +148,25 @@ class RunWriter:
 
     def close(self) -> None:
         self._opened.close()
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """While inside, nobody else writes to a run's folder. Raises ResultsError where somebody does."""
+    with ExitStack() as opened:
+        try:
+            file = AppendOnly(folder / TRIALS, opened)
+        except OSError as error:
+            raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
+        _lock(file.file, folder)
+        yield
+
+
+def _lock(file: int, folder: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ResultsError(f"{folder}: another bench run is writing here; wait for it, or give --name") from error
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:

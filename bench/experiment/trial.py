@@ -128,7 +128,12 @@ async def _ending(
         return Ending("error", f"{failure.kind}: {failure.detail}", failure=failure)
     except Exception as bug:
         return _bug(bug, log)
-    return Ending("solved" if grade.correct else "wrong", grade=grade)
+    return Ending(outcome_of(grade), grade=grade)
+
+
+def outcome_of(grade: Grade) -> Outcome:
+    """How a trial that ended with an answer of this grade has ended."""
+    return "solved" if grade.correct else "wrong"
 
 
 def _bug(bug: Exception, log: TrialLog) -> Ending:

@@ -1,0 +1,87 @@
+"""Grades made anew: the stored answers of a run, graded by the packs' present graders. No model is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bench.errors import ResultsError
+from bench.experiment.manifest import joint_digest
+from bench.experiment.places import place_of
+from bench.experiment.provenance import now
+from bench.experiment.record import NewGrade, Regrade, TrialRecord
+from bench.experiment.store import append_grades, latest, read_manifest, read_texts, read_trials, writing
+from bench.experiment.trial import UNFIT, outcome_of
+from bench.packs import load_pack
+from bench.runtime.events import Answered, Committed
+from bench.scenario import Grade, Output, Scenario, scenario_key
+
+
+@dataclass(frozen=True)
+class _Graded:
+    """A trial's answer, graded anew."""
+
+    trial: TrialRecord
+    grade: Grade
+
+    @property
+    def is_new(self) -> bool:
+        return self.grade != self.trial.grade
+
+
+def regrade(folder: Path, packs: Sequence[Path]) -> list[Regrade]:
+    """Grade the answers of a run anew and keep the grades that changed; what was done, by scenario.
+
+    Raises ResultsError where the folder holds no run, is being written to, or lacks a text; PackError where a pack cannot be
+    loaded.
+    """
+    manifest = read_manifest(folder)
+    with writing(folder):
+        texts = read_texts(folder)
+        trials = [trial for trial in latest(read_trials(folder)) if trial.grade is not None]
+        done = []
+        for name, pack in manifest["scenarios"].items():
+            scenarios = [load_pack(name, packs, instance) for instance in pack["instances"]]
+            known = {scenario.key: scenario for scenario in scenarios}
+            own = [trial for trial in trials if trial.scenario == name]
+            graded = [_graded(trial, known[scenario_key(name, trial.instance)], texts, folder) for trial in own]
+            changed = [answer for answer in graded if answer.is_new]
+            digest = joint_digest([scenario.graded_by for scenario in scenarios])
+            done.append(Regrade(now(), name, digest, len(graded), len(changed)))
+            append_grades(folder, [done[-1], *_new_grades(changed)])
+    return done
+
+
+def _new_grades(changed: Sequence[_Graded]) -> Iterator[NewGrade]:
+    for answer in changed:
+        yield NewGrade(answer.trial.id, outcome_of(answer.grade), answer.grade)
+
+
+def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> _Graded:
+    answer = _answer(trial, scenario, texts, folder)
+    if answer is None:
+        return _Graded(trial, UNFIT)
+    try:
+        return _Graded(trial, scenario.grade_answer(answer))
+    except Exception as error:  # a grader is a pack's code: whatever it raises is its author's to mend
+        said = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
+        raise ResultsError(" ".join(said.split())) from error
+
+
+def _answer(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> dict[str, Output] | None:
+    """The outputs that the trial's answer is made of; None where one does not fit its schema."""
+    digests = {(event.subtask, event.version): event.digest for event in trial.events if isinstance(event, Committed)}
+    versions = next((event.versions for event in trial.events if isinstance(event, Answered)), ())
+    outputs = {}
+    for name, version in versions:
+        try:
+            outputs[name] = scenario.task.subtask(name).output.model_validate(json.loads(texts[digests[name, version]]))
+        except KeyError as missing:
+            raise ResultsError(f"{folder}: lacks the text {missing} of trial {trial.id}; restore it from a copy") from missing
+        except (ValueError, ValidationError, RecursionError):
+            return None
+    return outputs
