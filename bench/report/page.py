@@ -22,9 +22,9 @@ SCOPE = (
     "made again. A few packs are a few clusters, and nothing is said about tasks beyond them."
 )
 OF_INSTANCES = (
-    "Of a pack with several instances each instance counts once, however many its repetitions: means are those of the "
-    "instances' means, and intervals cluster by instance. They speak of tasks like these, with these models; of a pack with one instance "
-    "they speak of repetitions of that task alone."
+    "Of a pack with several instances each instance counts once, however many its repetitions: means are means of what the "
+    "instances have, and intervals cluster by instance. They speak of tasks like these, with these models; of a pack with one "
+    "instance they speak of repetitions of that task alone."
 )
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
