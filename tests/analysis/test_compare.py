@@ -143,7 +143,7 @@ def test_one_arms_trade_off_does_not_hide_that_another_arm_is_worse(tmp_path: Pa
 @pytest.mark.parametrize("column", ["model", "architecture"])
 def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(tmp_path: Path, column: str) -> None:
     """A model or an architecture exchanged for another, in CI: the names differ, and that is what is compared."""
-    other = [replace(one, **{column: "other", "id": f"o{one.id}"}) for one in runs(DEARER)]
+    other = [replace(one, id=f"o{one.id}", **{column: "other"}) for one in runs(DEARER)]  # type: ignore[arg-type]
     found = compared(tmp_path, runs(BEFORE), other, "tokens")
     assert (found.verdict, found.rows[0].pairs, found.rows[0].unpaired) == ("worse", 8, 0)
     name = {"model": "m", "architecture": "static"}[column]
@@ -192,7 +192,8 @@ def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(t
 def test_runs_that_share_nothing_are_refused_even_then(tmp_path: Path, values: dict[str, str], said: str) -> None:
     for narrow in (False, True):
         with pytest.raises(ResultsError, match=said):
-            compared(tmp_path / str(narrow), runs(BEFORE), runs(BEFORE, **values), narrow=narrow)
+            other = [replace(one, **values) for one in runs(BEFORE)]  # type: ignore[arg-type]
+            compared(tmp_path / str(narrow), runs(BEFORE), other, narrow=narrow)
 
 
 def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path) -> None:

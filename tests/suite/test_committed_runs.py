@@ -10,6 +10,7 @@ import pytest
 import bench
 from bench.analysis.arms import arms_of
 from bench.analysis.claims.published import load_published
+from bench.analysis.claims.verdicts import judge_all
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.experiment.config import load_config
@@ -103,7 +104,9 @@ def test_no_trial_of_a_committed_run_is_an_error_of_ours_and_every_fault_has_its
 @pytest.mark.parametrize("report", REPORTS)
 def test_a_committed_report_holds_the_tables_that_its_runs_give_now(report: str) -> None:
     run = merge([bench.load_run(ROOT / "results" / name) for name in REPORTS[report]])
-    made = {f"{table.name}.md": markdown(table) for table in all_tables(run, arms_of(run), load_published(), ())}
+    published = load_published()
+    tables = all_tables(run, arms_of(run), published, judge_all(run, published))
+    made = {f"{table.name}.md": markdown(table) for table in tables}
     assert made == {path.name: path.read_text() for path in (ROOT / "reports" / report / "tables").glob("*.md")}
 
 
