@@ -117,13 +117,13 @@ def test_a_declared_generator_begins_anew_each_time() -> None:
 # Pairs
 
 
-def test_pairing_takes_out_what_the_twins_have_in_common() -> None:
-    twins = of({1: 100.0, 2: 900.0, 3: 500.0})
-    found = paired_difference({key: value + 10.0 for key, value in twins.items()}, twins)
+def test_pairing_takes_out_what_the_two_have_in_common() -> None:
+    others = of({1: 100.0, 2: 900.0, 3: 500.0})
+    found = paired_difference({key: value + 10.0 for key, value in others.items()}, others)
     assert found.difference == Mean(3, 10.0, 0.0, 10.0, 10.0)
 
 
-def test_values_without_a_twin_are_left_out_and_counted() -> None:
+def test_values_without_a_counterpart_are_left_out_and_counted() -> None:
     found = paired_difference(of({1: 5.0, 2: 6.0, 3: 7.0}), of({1: 1.0, 4: 0.0}))
     assert (found.difference.n, found.pairs, found.difference.mean, found.unpaired) == (1, 1, 4.0, 3)
 
@@ -139,9 +139,9 @@ def test_darwins_plants_give_fishers_own_p() -> None:
 @given(st.lists(st.integers(-50, 50).map(float), min_size=10, max_size=12))
 @settings(max_examples=20)
 def test_flips_drawn_at_random_come_near_the_p_of_all_flips(differences: list[float]) -> None:
-    values, twins = by_number(differences), nothing(len(differences))
+    values, others = by_number(differences), nothing(len(differences))
     # 1,000 draws of a share: 0.08 is five of its standard deviations at the most
-    assert paired_test(values, twins, resamples=1000).p == pytest.approx(paired_test(values, twins).p, abs=0.08)
+    assert paired_test(values, others, resamples=1000).p == pytest.approx(paired_test(values, others).p, abs=0.08)
 
 
 def test_many_pairs_without_a_difference_are_no_finding() -> None:
@@ -166,9 +166,9 @@ def test_so_few_pairs_cannot_find_anything_and_say_so() -> None:
 
 def test_many_pairs_are_flipped_at_random_and_the_same_again() -> None:
     values = by_number([float(n % 7) + 1 for n in range(30)])
-    twins = nothing(30)
-    found = paired_test(values, twins, resamples=999)
-    assert found == paired_test(values, twins, resamples=999)
+    others = nothing(30)
+    found = paired_test(values, others, resamples=999)
+    assert found == paired_test(values, others, resamples=999)
     assert found.p == found.least == 2 / 1000
 
 
@@ -220,8 +220,8 @@ def test_what_is_no_share_is_refused(k: int, n: int) -> None:
 
 def test_the_paired_difference_of_rates_is_bonetts_and_prices() -> None:
     values = of({n: n < 8 for n in range(10)})  # of ten pairs five are gained and one is lost
-    twins = of({n: n < 3 or n == 9 for n in range(10)} | {10: True})
-    found = paired_rates(values, twins)
+    others = of({n: n < 3 or n == 9 for n in range(10)} | {10: True})
+    found = paired_rates(values, others)
     assert (found.pairs, found.gained, found.lost, found.difference, found.unpaired) == (10, 5, 1, 0.4, 1)
     half = 1.959964 * math.sqrt((6 / 12 + 2 / 12 - (4 / 12) ** 2) / 12)
     assert [found.low, found.high] == pytest.approx([4 / 12 - half, 4 / 12 + half], abs=1e-6)

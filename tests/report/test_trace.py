@@ -23,7 +23,7 @@ from bench.analysis.statistics import share_of
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import RunWriter
-from bench.render.table import Rate, Reported, Table
+from bench.render.table import PublishedNumber, Rate, Table
 from bench.report import trace as traces
 from bench.report.page import page_of
 from bench.report.page_html import as_html
@@ -202,6 +202,6 @@ def test_verdicts_stand_first_then_tables_and_no_table_is_lost(tmp_path: Path) -
 
 
 def test_a_cell_is_sorted_by_its_estimate_and_one_without_a_number_by_nothing(tmp_path: Path) -> None:
-    rows = (("r", Rate(share_of(3, 4)), 7), ("s", Reported(None), "text"))
+    rows = (("r", Rate(share_of(3, 4)), 7), ("s", PublishedNumber(None), "text"))
     text = page(run_of(tmp_path / "run", [trial()]), [Table("t", "T", ("a", "b", "c"), rows)])
     assert re.findall(r'<t[hd][^>]* data-value="([^"]*)"', text) == ["", "0.75", "7", "", "", ""]

@@ -75,13 +75,13 @@ def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> Ra
     Source: the interval is Bonett and Price's, Statistical Methods in Medical Research 21 (2012), a Wald interval with one
     pair added to each kind of discordant ones.
     """
-    both, twins = in_common(values, others)
-    pairs, unpaired = len(both), len(values) + len(others) - 2 * len(both)
+    ours, theirs = in_common(values, others)
+    pairs, unpaired = len(ours), len(values) + len(others) - 2 * len(ours)
     if not pairs:
         return RateDifference(0, 0, 0, None, None, None, unpaired)
-    differences = [int(both[pair]) - int(twins[pair]) for pair in both]
+    differences = [int(ours[pair]) - int(theirs[pair]) for pair in ours]
     gained, lost = differences.count(1), differences.count(-1)
-    part = effective_number([instance for instance, _ in both], differences) / pairs
+    part = effective_number([instance for instance, _ in ours], differences) / pairs
     low, high = _bonett_price(gained * part, lost * part, pairs * part)
     return RateDifference(pairs, gained, lost, (gained - lost) / pairs, low, high, unpaired)
 

@@ -228,7 +228,7 @@ def test_what_the_run_does_not_hold_is_not_measured_with_the_reason(tmp_path: Pa
     assert len(found) == len(PUBLISHED.claims), "none is left out"
 
 
-def test_pairs_without_a_twin_conclude_nothing(tmp_path: Path) -> None:
+def test_values_without_a_counterpart_conclude_nothing(tmp_path: Path) -> None:
     records = [*arms({"static": [1600]}), *(replace(one, repetition=7) for one in arms({"monolithic": [900]}))]
     assert "no pair" in judged_of(tmp_path, records)[STATIC_ABOVE].reason
 
