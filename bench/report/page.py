@@ -158,7 +158,7 @@ def _different_code(parts: Sequence[Run]) -> list[str]:
     if len(set(digests)) == 1:
         return []
     named = ", ".join(f"{name_of(part)} by {digest}" for part, digest in zip(parts, digests, strict=True))
-    return [f"These runs were made by different code, so that a difference may be the code's and not the models': {named}."]
+    return [f"These runs were made by different code, so that a difference may be the code's alone: {named}."]
 
 
 def _model(run: Run, model: str) -> str:

@@ -368,6 +368,7 @@ def test_more_repetitions_of_the_same_tasks_do_not_narrow_a_rates_interval() -> 
         assert found.low < plain.low and plain.high < found.high
     three = share_of(2, 3)
     assert many.low is not None and three.low is not None and many.low <= three.low
+    assert limits_of(many) == limits_of(three), "the calibration for three values is what applies"
 
 
 def test_where_each_trial_is_an_instance_of_its_own_the_rates_interval_is_wilsons() -> None:

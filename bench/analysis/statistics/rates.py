@@ -14,13 +14,15 @@ from bench.analysis.statistics.intervals import CONFIDENCE
 
 @dataclass(frozen=True)
 class Share:
-    """k of n, with Wilson's 95% interval of the rate; all None where n is 0."""
+    """k of n, with Wilson's 95% interval of the rate; all None where n is 0. `instances`: how many, where there are several and
+    they, not the n, are what the interval is of."""
 
     k: int
     n: int
     rate: float | None
     low: float | None
     high: float | None
+    instances: int | None = None
 
 
 def share_of(k: int, n: int) -> Share:
@@ -41,7 +43,7 @@ def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
     if number == n:
         return share_of(k, n)
     low, high = _wilson(k / n, number)
-    return Share(k, n, k / n, low, high)
+    return Share(k, n, k / n, low, high, len(set(instances)))
 
 
 def _wilson(rate: float, n: float) -> tuple[float, float]:
