@@ -12,7 +12,7 @@ from bench.paths import folder_of
 
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
-    from bench.analysis.claims.trace import Traced
+    from bench.analysis.claims.trace import TracedValue
     from bench.analysis.compare import Criterion
 
 EXIT_CODES = {"no worse": 0, "worse": 1, "trade-off": 3, "inconclusive": 3}
@@ -80,7 +80,7 @@ def trace(run: RunName, claim: Annotated[str, typer.Argument(help="A claim's id,
             typer.echo("\n".join(_lines(one)))
 
 
-def _lines(one: Traced) -> list[str]:
+def _lines(one: TracedValue) -> list[str]:
     trial, item = one.trial, one.item
     instance = f" {item.instance}" if item.instance else ""
     arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['fault']}"

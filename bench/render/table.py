@@ -55,7 +55,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedNumber:
     """A number with its 95% interval, where what it is of stands elsewhere in the row."""
 
     value: float | None
@@ -137,7 +137,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Reported:
+class PublishedNumber:
     """What somebody else published: a mean, and an sd where one was given."""
 
     mean: float | None
@@ -155,7 +155,7 @@ class Reported:
         return {"": self.mean, " sd": self.sd}
 
 
-Cell = str | int | Number | Bounded | Estimate | Rate | RateGap | Spent | Reported
+Cell = str | int | Number | BoundedNumber | Estimate | Rate | RateGap | Spent | PublishedNumber
 
 
 CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")

@@ -12,7 +12,7 @@ from bench.analysis.measures import COMPARED, COSTS, SOLVED, Measure
 from bench.analysis.statistics import Share
 from bench.render.labels import model_label
 from bench.render.limits import noted
-from bench.render.table import NOTHING, Bounded, Cell, Number, Rate, Table, text_of
+from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Rate, Table, text_of
 
 NOTES = (
     "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "
@@ -57,12 +57,12 @@ def _row(run: Run, one: Judgement) -> tuple[Cell, ...]:
 
 
 def _ours(one: Judgement) -> Cell:
-    found = one.measured
-    if found is None:
+    measured = one.measured
+    if measured is None:
         return NOTHING
-    return (
-        Rate(found.basis) if isinstance(found.basis, Share) else Bounded(found.value, found.low, found.high, *_form(one.claim))
-    )
+    if isinstance(measured.basis, Share):
+        return Rate(measured.basis)
+    return BoundedNumber(measured.value, measured.low, measured.high, *_form(one.claim))
 
 
 def _published(one: Judgement) -> Iterator[Cell]:

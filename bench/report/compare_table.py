@@ -11,7 +11,7 @@ from bench.analysis.merge import name_of
 from bench.analysis.statistics import Mean
 from bench.render.labels import ARM, model_label
 from bench.render.limits import noted
-from bench.render.table import NOTHING, Bounded, Cell, Number, Table
+from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
 
 _FORMS = {"tokens": (COSTS[0].digits, False), "seconds": (COSTS[1].digits, False), "solved": (1, True)}
 
@@ -44,7 +44,7 @@ def _row(comparison: Comparison, row: ArmDifference) -> tuple[Cell, ...]:
     values = (
         Number(row.before, digits, percent),
         Number(row.after, digits, percent),
-        Bounded(*_difference(row), digits, percent),
+        BoundedNumber(*_difference(row), digits, percent),
         Number(row.margin, digits, percent),
     )
     needed: Cell = "–" if row.finding != "inconclusive" else NOTHING if row.needed is None else row.needed

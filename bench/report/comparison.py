@@ -10,7 +10,7 @@ from bench.analysis.frames import Run
 from bench.analysis.measures import COSTS, RETRY_TOKENS, SCORE, SOLVED, Measure
 from bench.analysis.statistics import mean_of
 from bench.render.labels import condition_label, is_simulated, slug
-from bench.render.table import Cell, Estimate, Rate, Reported, Table
+from bench.render.table import Cell, Estimate, PublishedNumber, Rate, Table
 
 
 def comparison(run: Run, arms: Arms, condition: Condition, published: Published) -> Table:
@@ -78,12 +78,12 @@ class _Columns:
                 row.append(self._paper(name, measure))
         return tuple(row)
 
-    def _paper(self, architecture: str, measure: Measure | None) -> Reported:
+    def _paper(self, architecture: str, measure: Measure | None) -> PublishedNumber:
         column = measure.column if measure else ""
         found = self._published.value(self._condition.scenario, self._condition.plan, column, architecture)
         if measure is None or found is None:
-            return Reported(None)
-        return Reported(found.mean, found.sd, measure.published_digits, percent=measure.percent)
+            return PublishedNumber(None)
+        return PublishedNumber(found.mean, found.sd, measure.published_digits, percent=measure.percent)
 
     def means(self, measure: Measure) -> tuple[Cell, ...]:
         ours = [Estimate(arm.mean(measure.column), measure.digits) for arm in self._arms.values()]

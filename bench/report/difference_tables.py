@@ -55,7 +55,8 @@ def models(run: Run, arms: Arms) -> Table:
         ),
         rows=tuple(rows),
         notes=(
-            "paired by instance and repetition: same scenario, fault plan, architecture and seeds; mean ± sd [95% interval of the mean]",
+            "paired by instance and repetition: same scenario, fault plan, architecture and seeds; mean ± sd [95% interval of "
+            "the mean]",
             "solved: k/N with Wilson's 95% interval; its paired difference with Bonett and Price's, and the pairs that only "
             "B solved (gained) or only A (lost)",
             "unpaired: trials whose counterpart ended in an error or is not recorded",

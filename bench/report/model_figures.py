@@ -26,7 +26,7 @@ TITLES = ("tokens a trial", "retry tokens a trial", "seconds a trial", "share so
 SPREAD = 0.5
 """Of the room between two architectures, how much their models share."""
 
-Point = tuple[float, float | None, float | None]
+Bounds = tuple[float, float | None, float | None]
 """A value and its interval's ends."""
 
 
@@ -78,7 +78,7 @@ def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mappin
     ax.grid(axis="y", color=PALE, lw=0.6)
 
 
-def _point(arm: Arm, column: str) -> Point | None:
+def _point(arm: Arm, column: str) -> Bounds | None:
     """The arm's mean of this column, or the rate of its solved trials; None where it has neither."""
     if column == "solved":
         share = arm.solved()
@@ -87,7 +87,7 @@ def _point(arm: Arm, column: str) -> Point | None:
     return None if mean.mean is None else (mean.mean, mean.low, mean.high)
 
 
-def _whisker(ax: Axes, x: float, point: Point, marker: str, colour: str) -> None:
+def _whisker(ax: Axes, x: float, point: Bounds, marker: str, colour: str) -> None:
     value, low, high = point
     # Wilson's interval may end a rounding error short of the rate itself.
     errors = None if low is None or high is None else [[max(0.0, value - low)], [max(0.0, high - value)]]

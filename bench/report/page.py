@@ -22,9 +22,9 @@ SCOPE = (
     "made again. A few packs are a few clusters, and nothing is said about tasks beyond them."
 )
 OF_INSTANCES = (
-    "Of a pack with several instances each instance counts once, however many its repetitions: means are those of the "
-    "instances' means, and intervals cluster by instance. They speak of tasks like these, with these models; of a pack with one instance "
-    "they speak of repetitions of that task alone."
+    "Of a pack with several instances each instance counts once, however many its repetitions: means are means of what the "
+    "instances have, and intervals cluster by instance. They speak of tasks like these, with these models; of a pack with one "
+    "instance they speak of repetitions of that task alone."
 )
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
@@ -158,7 +158,7 @@ def _different_code(parts: Sequence[Run]) -> list[str]:
     if len(set(digests)) == 1:
         return []
     named = ", ".join(f"{name_of(part)} by {digest}" for part, digest in zip(parts, digests, strict=True))
-    return [f"These runs were made by different code, so that a difference may be the code's and not the models': {named}."]
+    return [f"These runs were made by different code, so that a difference may be the code's alone: {named}."]
 
 
 def _model(run: Run, model: str) -> str:

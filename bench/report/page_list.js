@@ -2,7 +2,8 @@
 
 const ROWS_SHOWN = 25;
 const FILTERS = {
-  scenario: "Scenario", architecture: "Architecture", fault: "Fault plan", model: "Model", outcome: "Outcome", repetition: "Repetition",
+  scenario: "Scenario", instance: "Instance", architecture: "Architecture", fault: "Fault plan", model: "Model", outcome: "Outcome",
+  repetition: "Repetition",
 };
 const NUMBERS = {
   tokens: "Tokens", retry_tokens: "Retry tokens", calls: "Calls", faults_delivered: "Faults delivered", latency_seconds: "Latency s",
@@ -26,7 +27,8 @@ class TrialList {
   }
 
   element() {
-    const filters = Object.entries(FILTERS).map(([column, label]) => this.filter(column, label));
+    const several = ([column]) => column !== "instance" || this.values(column).length > 1;
+    const filters = Object.entries(FILTERS).filter(several).map(([column, label]) => this.filter(column, label));
     const headers = this.columns.map((column) => make("th", { scope: "col" }, FILTERS[column] ?? NUMBERS[column]));
     addSortButtons(headers, (column, direction) => this.update({ sort: { column: this.columns[column], direction } }));
     const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Trial"), ...headers));

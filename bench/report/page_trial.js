@@ -1,7 +1,7 @@
-// One trial as a timeline of its calls by subtask, and beside it another one of the same task and repetition.
+// One trial as a timeline of its calls by subtask, and beside it another one of the same instance and repetition.
 
 const ACCOUNTS = ["useful", "rejected", "superseded", "redundant", "lost", "judging"];
-const TWINS = { architecture: "Another architecture", fault: "Another fault plan", model: "Another model" };
+const COUNTERPARTS = { architecture: "Another architecture", fault: "Another fault plan", model: "Another model" };
 const NONE = "-1";
 
 class TrialView {
@@ -13,9 +13,9 @@ class TrialView {
   }
 
   // The trials that differ from this one in just one thing; column -> rows.
-  twins(row) {
-    const differing = (other) => Object.keys(TWINS).filter((column) => this.trials[column][row] !== this.trials[column][other]);
-    const same = (other) => ["scenario", "repetition"].every((column) => this.trials[column][row] === this.trials[column][other]);
+  counterparts(row) {
+    const differing = (other) => Object.keys(COUNTERPARTS).filter((column) => this.trials[column][row] !== this.trials[column][other]);
+    const same = (other) => ["scenario", "instance", "repetition"].every((column) => this.trials[column][row] === this.trials[column][other]);
     const found = { architecture: [], fault: [], model: [] };
     for (const other of this.trials.id.keys()) {
       if (!same(other)) continue;
@@ -27,14 +27,14 @@ class TrialView {
 
   // Show a trial, and beside it another one; the first other architecture if none is named, none at all for -1.
   async open(row, beside, focused = "heading") {
-    const twins = this.twins(row);
-    const other = beside ?? twins.architecture[0] ?? -1;
+    const counterparts = this.counterparts(row);
+    const other = beside ?? counterparts.architecture[0] ?? -1;
     const rows = other < 0 ? [row] : [row, other];
     const records = await Promise.all(rows.map((one) => item("trials", one, this.firsts.trials)));
     const longest = Math.max(...records.map(lengthOf));
     const panes = rows.map((one, place) => this.pane(one, records[place], longest));
     const heading = make("h3", { tabIndex: -1 }, this.title(row));
-    this.host.replaceChildren(heading, this.controls(row, other, twins), legend(), make("div", { className: "panes" }, ...panes));
+    this.host.replaceChildren(heading, this.controls(row, other, counterparts), legend(), make("div", { className: "panes" }, ...panes));
     history.replaceState(null, "", `#trial-${rows.map((one) => this.trials.id[one]).join("+")}`);
     const target = this.host.querySelector(focused === "heading" ? "h3" : `[data-control="${focused}"] select`);
     target.focus();
@@ -42,17 +42,18 @@ class TrialView {
   }
 
   title(row) {
-    const { scenario, model, fault, repetition, id } = this.trials;
-    return `${scenario[row]}, ${model[row]}, fault plan ${fault[row]}, repetition ${repetition[row]} (trial ${id[row].slice(0, 8)})`;
+    const { scenario, instance, model, fault, repetition, id } = this.trials;
+    const task = [scenario[row], instance[row]].filter(Boolean).join(" ");
+    return `${task}, ${model[row]}, fault plan ${fault[row]}, repetition ${repetition[row]} (trial ${id[row].slice(0, 8)})`;
   }
 
-  controls(row, other, twins) {
+  controls(row, other, counterparts) {
     const named = (column) => (one) => [`${one}`, this.trials[column][one]];
-    const architectures = [row, ...twins.architecture].sort((one, another) => one - another).map(named("architecture"));
-    const others = Object.entries(TWINS).flatMap(([column, label]) => twins[column].map((one) => [`${one}`, `${label}: ${this.trials[column][one]}`]));
+    const architectures = [row, ...counterparts.architecture].sort((one, another) => one - another).map(named("architecture"));
+    const others = Object.entries(COUNTERPARTS).flatMap(([column, label]) => counterparts[column].map((one) => [`${one}`, `${label}: ${this.trials[column][one]}`]));
     const first = choice("Architecture", architectures, `${row}`, (value) => {
       const chosen = Number(value);
-      this.open(chosen, chosen === other ? row : this.stillTwin(chosen, other), "first");
+      this.open(chosen, chosen === other ? row : this.stillBeside(chosen, other), "first");
     });
     const second = choice("Beside it", [[NONE, "nothing"], ...others], `${other}`, (value) => this.open(row, Number(value), "second"));
     first.dataset.control = "first";
@@ -61,8 +62,8 @@ class TrialView {
   }
 
   // What stood beside stays there, unless it has no more than that in common with the new one.
-  stillTwin(row, other) {
-    return other < 0 || Object.values(this.twins(row)).flat().includes(other) ? other : undefined;
+  stillBeside(row, other) {
+    return other < 0 || Object.values(this.counterparts(row)).flat().includes(other) ? other : undefined;
   }
 
   close() {

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.analysis import ledger
+from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import read_texts, read_trials
@@ -36,7 +37,7 @@ COLUMNS = (
 NAMED = ("scenario", "architecture", "model", "fault")
 """Columns whose names stand in the config's order."""
 
-Json = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -104,18 +105,23 @@ def _packed_texts(folders: Iterable[Path]) -> tuple[Pieces, Mapping[str, int], i
     return texts.pieces(), numbers, len(left_out)
 
 
-def _index(run: Run, trials: Pieces, texts: Pieces) -> Json:
+def _index(run: Run, trials: Pieces, texts: Pieces) -> JsonObject:
     """Models stand under the names that say whether they are simulated or recorded."""
     labels = {model: model_label(run, model) for model in run.names("model")}
     columns = {name: run.trials[name].tolist() for name in COLUMNS}
     return {
-        "trials": {"id": run.trials["trial"].tolist(), **columns, "model": [labels[model] for model in columns["model"]]},
+        "trials": {
+            "id": run.trials["trial"].tolist(),
+            "instance": instances_of(run.trials),
+            **columns,
+            "model": [labels[model] for model in columns["model"]],
+        },
         "names": {name: [labels.get(one, one) for one in run.names(name)] for name in NAMED},
         "firsts": {"trials": trials.firsts, "texts": texts.firsts},
     }
 
 
-def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> Json:
+def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
     """What the page shows of one trial: its events by kind, each as it was recorded, and each call's account.
 
     A text stands there as its number, or as its digest where the page does not hold it.
@@ -137,7 +143,7 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> Json:
     }
 
 
-def _call(entry: ledger.Entry, numbers: Mapping[str, int]) -> Json:
+def _call(entry: ledger.Entry, numbers: Mapping[str, int]) -> JsonObject:
     call = entry.call
     return {
         **vars(call),
@@ -149,7 +155,7 @@ def _call(entry: ledger.Entry, numbers: Mapping[str, int]) -> Json:
     }
 
 
-def _version(event: Committed) -> Json:
+def _version(event: Committed) -> JsonObject:
     """Without the digests: the outputs themselves are in the replies."""
     made_from = [(name, version) for name, version, _ in event.made_from]
     return {"subtask": event.subtask, "version": event.version, "calls": event.calls} | {

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import instances_of, share_in
+from bench.analysis.arms import share_in
 from bench.analysis.frames import Run
 from bench.analysis.measures import SPENT, Measure, PerSolved, per_solved
 from bench.analysis.statistics import Share
@@ -20,7 +20,7 @@ from bench.render.labels import model_label, slug
 from bench.render.marks import plain_log, signs_of
 from bench.render.table import Cell, Number, Rate, Spent, Table
 from bench.studies.by_model import by_model
-from bench.studies.crossing import Crossing, Trials, crossing, crossing_of
+from bench.studies.crossing import Crossing, crossing, crossing_of, trials_in_both
 from bench.studies.plans import failure_rates
 from bench.studies.priced_forms import Form, priced_forms
 
@@ -29,7 +29,7 @@ GRID = 501
 
 
 @dataclass(frozen=True)
-class Point:
+class RatePoint:
     """`expected`: by the closed form; None where there is none."""
 
     rate: float
@@ -55,7 +55,7 @@ class BreakEven:
     scenario: str
     model: str
     measure: Measure
-    curves: Mapping[str, tuple[Point, ...]]
+    curves: Mapping[str, tuple[RatePoint, ...]]
     overtakings: tuple[Overtaking, ...]
 
 
@@ -82,14 +82,14 @@ def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
     return frame[frame["architecture"] == architecture]
 
 
-def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: Form | None) -> tuple[Point, ...]:
+def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: Form | None) -> tuple[RatePoint, ...]:
     points = []
     for plan, rate in rates.items():
         own = trials[trials["fault"] == plan]
         spent = per_solved(own, column)
         graded = own[own["outcome"] != "ungraded"]
         solved = share_in(graded, graded["outcome"].eq("solved"))
-        points.append(Point(rate, solved, spent, form(rate).per_solved if form else None))
+        points.append(RatePoint(rate, solved, spent, form(rate).per_solved if form else None))
     return tuple(points)
 
 
@@ -98,40 +98,13 @@ def _overtakings(
 ) -> tuple[Overtaking, ...]:
     found = []
     for pair in combinations(names, 2):
-        both = _complete(trials, pair, rates)
-        grids = {name: _grid(_of(both, name), rates, column) for name in pair}
-        if len(grids[pair[0]].spent) > 1:
-            first, second = sorted(pair, key=lambda name: _dearness(grids[name]))
+        both = trials_in_both(trials, pair, rates, column)
+        if len(both[pair[0]].spent) > 1:
+            first, second = sorted(pair, key=lambda name: both[name].dearness())
             expected = _expected(forms[first], forms[second], max(rates.values())) if {*pair} <= forms.keys() else None
-            result = crossing(list(rates.values()), grids[first], grids[second])
+            result = crossing(list(rates.values()), both[first], both[second])
             found.append(Overtaking(first, second, result, expected))
     return tuple(found)
-
-
-def _complete(trials: pd.DataFrame, pair: Sequence[str], rates: Mapping[str, float]) -> pd.DataFrame:
-    """The trials of both at these rates, of the instances' repetitions of which none is missing."""
-    both = trials[trials["architecture"].isin(pair) & trials["fault"].isin(list(rates))]
-    both = both.assign(instance=instances_of(both))
-    counts = both.groupby(["instance", "repetition"])["trial"].transform("size")
-    return both[counts == len(pair) * len(rates)]
-
-
-def _grid(trials: pd.DataFrame, rates: Mapping[str, float], column: str) -> Trials:
-    """A row for each repetition; of several instances, one for each instance with the sums of its repetitions."""
-    unit = "instance" if trials["instance"].nunique() > 1 else "repetition"
-    marked = trials.assign(solved=trials["outcome"].eq("solved").astype(float))
-    spent, solved = (
-        marked.pivot_table(index=unit, columns="fault", values=name, aggfunc="sum", sort=True).reindex(columns=list(rates))
-        for name in (column, "solved")
-    )
-    return Trials(spent.to_numpy(float), solved.to_numpy(float))
-
-
-def _dearness(trials: Trials) -> tuple[float, float]:
-    """How dear it is at the lowest rate; of two that are equal there, the one that is cheaper in the end counts as dearer, so
-    that it is the one to overtake."""
-    worth = trials.worth()
-    return -float(worth[0]), float(worth[-1])
 
 
 def _expected(first: Form, second: Form, highest: float) -> float:
@@ -146,7 +119,7 @@ NOTES = (
     "spent per solved task: all that the trials spent by those solved, with Fieller's 95% interval over the trials; it has no "
     "upper end where too few were solved",
     "closed form: for a model that is right whenever no fault strikes, priced with the calls of the trials without faults "
-    "(derivation: bench/analysis/experiments/closed_forms.py); what lies above it is what the model's own failures add",
+    "(derivation: bench/studies/closed_forms.py); what lies above it is what the model's own failures add",
     "a reply that is struck at one rate is struck at every higher one, for every architecture: where chance puts one point "
     "above or below its closed form, it puts its neighbours there, too",
 )
@@ -180,7 +153,7 @@ def _curves(run: Run, found: Sequence[BreakEven]) -> Iterator[Table]:
         )
 
 
-def _spent(one: BreakEven, point: Point) -> tuple[Cell, Cell]:
+def _spent(one: BreakEven, point: RatePoint) -> tuple[Cell, Cell]:
     digits = one.measure.digits
     return Spent(point.spent, digits), "–" if point.expected is None else Number(point.expected, digits)
 
@@ -247,7 +220,7 @@ def _figure(run: Run, model: str, found: Sequence[BreakEven]) -> Picture:
     return finish(figure, slug("study", "break_even", model), title, f"{title}. {said}")
 
 
-def _draw_curve(ax: Axes, points: Sequence[Point], marker: str, colour: str, shift: float) -> None:
+def _draw_curve(ax: Axes, points: Sequence[RatePoint], marker: str, colour: str, shift: float) -> None:
     for point in points:
         spent = point.spent
         if spent.value is not None:

@@ -13,10 +13,10 @@ class OfModel(Protocol):
     def model(self) -> str: ...
 
 
-Finding = TypeVar("Finding", bound=OfModel)
+Result = TypeVar("Result", bound=OfModel)
 
 
-def by_model(run: Run, found: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
+def by_model(run: Run, found: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
     """Each model of the run of which something was found, in the run's order, and that."""
     every = list(found)
     for model in run.names("model"):

@@ -6,12 +6,14 @@ orders two architectures as the price does. Between two measured rates it is tak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from bench.analysis.arms import instances_of
 from bench.analysis.statistics import CONFIDENCE, generator
 
 RESAMPLES = 2000
@@ -31,13 +33,30 @@ class Trials:
         """Solved tasks by price, at each rate."""
         return _worth(self.spent.sum(axis=0), self.solved.sum(axis=0))
 
+    def dearness(self) -> tuple[float, float]:
+        """How dear it is at the lowest rate; of two that are equal there, the one that is cheaper in the end counts as dearer,
+        so that it is the one to overtake."""
+        worth = self.worth()
+        return -float(worth[0]), float(worth[-1])
+
+
+def trials_in_both(
+    trials: pd.DataFrame, architectures: Sequence[str], rates: Mapping[str, float], column: str
+) -> dict[str, Trials]:
+    """Architecture -> its trials at these rates, in the instances' repetitions of which neither architecture misses one."""
+    both = trials[trials["architecture"].isin(architectures) & trials["fault"].isin(list(rates))]
+    both = both.assign(instance=instances_of(both))
+    counts = both.groupby(["instance", "repetition"])["trial"].transform("size")
+    complete = both[counts == len(architectures) * len(rates)]
+    return {name: _grid(complete[complete["architecture"] == name], rates, column) for name in architectures}
+
 
 @dataclass(frozen=True)
 class Crossing:
     """The rate from which on the one that was dearer at first is the cheaper one.
 
-    rate        -inf where it is at the lowest rate already, inf where it is at none
-    low, high   95% percentile bootstrap interval over repetitions, ends as `rate`
+    rate        -inf: already cheaper at the lowest rate; inf: never cheaper
+    low, high   95% percentile bootstrap interval over repetitions, or over instances; ends as `rate`
     never       the share of resamples without a crossing
     """
 
@@ -79,3 +98,14 @@ def crossing_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> fl
 
 def _worth(spent: Numbers, solved: Numbers) -> Numbers:
     return np.divide(solved, spent, out=np.zeros_like(solved), where=spent > 0)
+
+
+def _grid(trials: pd.DataFrame, rates: Mapping[str, float], column: str) -> Trials:
+    """A row for each repetition; of several instances, one for each instance with the sums of its repetitions."""
+    unit = "instance" if trials["instance"].nunique() > 1 else "repetition"
+    marked = trials.assign(solved=trials["outcome"].eq("solved").astype(float))
+    spent, solved = (
+        marked.pivot_table(index=unit, columns="fault", values=name, aggfunc="sum", sort=True).reindex(columns=list(rates))
+        for name in (column, "solved")
+    )
+    return Trials(spent.to_numpy(float), solved.to_numpy(float))

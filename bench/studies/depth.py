@@ -18,7 +18,7 @@ from bench.render.marks import joined, signs_of
 from bench.render.table import Cell, Estimate, Rate, Table
 from bench.studies.by_model import by_model
 from bench.studies.context import slope_of
-from bench.studies.plans import FaultEntry, single_faults
+from bench.studies.plans import FaultTable, single_faults
 
 End = Literal["first", "last"]
 
@@ -104,7 +104,7 @@ def _struck_in(run: Run, arms: Arms, scenario: str, model: str) -> Iterator[Stru
             yield StruckArm(scenario, model, architecture, subtask, position, len(subtasks), ahead, retried, arm)
 
 
-def _plans_by_subtask(faults: Mapping[str, FaultEntry], pack: str, subtasks: Sequence[str]) -> dict[str, str]:
+def _plans_by_subtask(faults: Mapping[str, FaultTable], pack: str, subtasks: Sequence[str]) -> dict[str, str]:
     """Subtask -> the first plan whose one fault strikes it, in the pipeline's order."""
     plans: dict[str, str] = {}
     for plan, fault in faults.items():

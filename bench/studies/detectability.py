@@ -16,7 +16,7 @@ from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, 
 from bench.render.labels import model_label, slug
 from bench.render.table import Cell, Rate, Table
 from bench.studies.by_model import by_model
-from bench.studies.plans import FaultEntry, single_faults
+from bench.studies.plans import FaultTable, single_faults
 
 ENDS = ("silently corrupted", "wrong otherwise", "gave up", "recovered", "did no harm")
 """What became of a trial in which the fault was delivered; each trial has one end.
@@ -63,7 +63,7 @@ def detectability(run: Run) -> list[Detection]:
     return found
 
 
-def named(fault: FaultEntry) -> str:
+def named(fault: FaultTable) -> str:
     """A fault in a few words, such as `missing_field at output, attempts 1, 2, 3`."""
     attempts = ", ".join(str(attempt) for attempt in fault["attempts"])
     when = f"attempt{'s' if len(fault['attempts']) > 1 else ''} {attempts}" if attempts else f"chance {fault['probability']:g}"

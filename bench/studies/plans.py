@@ -10,16 +10,16 @@ from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.runtime.faults import EVERY
 
-FaultEntry = Mapping[str, Any]
+FaultTable = Mapping[str, Any]
 """A fault as the config has it: point, effect, subtask, attempts, probability."""
 
 
-def faults_of(run: Run, plan: str) -> list[FaultEntry]:
-    found: list[FaultEntry] = run.manifest["config"].get("plan", {}).get(plan, {}).get("faults", [])
+def faults_of(run: Run, plan: str) -> list[FaultTable]:
+    found: list[FaultTable] = run.manifest["config"].get("plan", {}).get(plan, {}).get("faults", [])
     return found
 
 
-def single_faults(run: Run) -> dict[str, FaultEntry]:
+def single_faults(run: Run) -> dict[str, FaultTable]:
     """Plan -> its fault, for the plans that have just one, in the config's order."""
     return {plan: found[0] for plan in run.names("fault") if len(found := faults_of(run, plan)) == 1}
 

@@ -1,4 +1,4 @@
-"""A run is worse than another, no worse, or neither can be said; and runs that are no twins are not compared."""
+"""A run is worse than another, no worse, or neither can be said; and runs whose trials are no pairs are not compared."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pytest
 from records import called, edit_manifest, experiment, fault, run_of, smooth, trial, write_run
 
 import bench
-from bench.analysis.compare import MEASURES, Comparison, compare
+from bench.analysis.compare import CRITERIA, Comparison, compare
 from bench.cli import main as cli
 from bench.errors import ResultsError
 from bench.experiment.record import Outcome, TrialRecord
+from bench.report.compare_table import compare_table
 from bench.runtime.events import Event
 
 OUTCOMES: dict[str, Outcome] = {"s": "solved", "w": "wrong", "e": "error", "u": "ungraded"}
@@ -44,11 +45,11 @@ WILD = [500, 1800, 700, 1600, 900, 1300, 400, 1500]
 
 def compared(folder: Path, one: list[TrialRecord], two: list[TrialRecord], *measures: Any, **options: Any) -> Comparison:
     first, second = run_of(folder / "one", one), run_of(folder / "two", two)
-    return compare(first, second, options.pop("margin", 0.05), measures or MEASURES, **options)
+    return compare(first, second, options.pop("margin", 0.05), measures or CRITERIA, **options)
 
 
 def verdicts(found: Comparison) -> dict[str, str]:
-    return {row.measure: row.verdict for row in found.rows}
+    return {row.criterion: row.finding for row in found.rows}
 
 
 # Verdicts
@@ -105,7 +106,7 @@ def test_one_arm_that_is_worse_makes_the_run_worse(tmp_path: Path) -> None:
     mono = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(BEFORE)]
     found = compared(tmp_path, [*runs(BEFORE), *mono], [*runs(DEARER), *mono], "tokens")
     assert found.verdict == "worse"
-    assert {row.architecture: row.verdict for row in found.rows} == {"static": "worse", "monolithic": "no worse"}
+    assert {row.architectures[1]: row.finding for row in found.rows} == {"static": "worse", "monolithic": "no worse"}
 
 
 def test_a_run_against_itself_is_no_worse_whatever_it_holds(tmp_path: Path) -> None:
@@ -121,12 +122,55 @@ def test_one_pair_that_differs_and_errors_alone_decide_nothing(tmp_path: Path) -
     assert verdicts(compared(tmp_path / "c", counted, counted))["solved"] == "inconclusive"
 
 
+def test_who_solves_more_for_more_tokens_is_a_trade_off_and_who_solves_fewer_is_worse(tmp_path: Path) -> None:
+    wrong = runs(BEFORE, "w" * 8)
+    more = compared(tmp_path / "a", wrong, runs(DEARER), "tokens", "solved")
+    assert verdicts(more) == {"tokens": "worse", "solved": "better"}
+    assert (more.verdict, more.summary) == ("trade-off", "trade-off: better in solved; worse in tokens")
+    cheaper = compared(tmp_path / "b", runs(DEARER), wrong, "tokens", "solved")
+    assert verdicts(cheaper) == {"tokens": "better", "solved": "worse"}
+    assert cheaper.verdict == "worse"
+    assert compared(tmp_path / "c", wrong, runs(DEARER), "tokens").verdict == "worse", "only tokens were asked for"
+
+
+def test_one_arms_trade_off_does_not_hide_that_another_arm_is_worse(tmp_path: Path) -> None:
+    mono = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(BEFORE)]
+    dearer = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(DEARER)]
+    found = compared(tmp_path, [*runs(BEFORE, "w" * 8), *mono], [*runs(DEARER), *dearer], "tokens", "solved")
+    assert found.verdict == "worse"
+
+
+@pytest.mark.parametrize("column", ["model", "architecture"])
+def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(tmp_path: Path, column: str) -> None:
+    """A model or an architecture exchanged for another, in CI: the names differ, and that is what is compared."""
+    other = [replace(one, id=f"o{one.id}", **{column: "other"}) for one in runs(DEARER)]  # type: ignore[arg-type]
+    found = compared(tmp_path, runs(BEFORE), other, "tokens")
+    assert (found.verdict, found.rows[0].pairs, found.rows[0].unpaired) == ("worse", 8, 0)
+    name = {"model": "m", "architecture": "static"}[column]
+    assert f"two {column}s are compared: A {name}, B other" in found.notes
+    assert any(f"{name}" in cell and "→ other" in cell for cell in compare_table(found).texts()[0])
+
+
+def test_of_two_models_against_one_none_is_guessed(tmp_path: Path) -> None:
+    second = [replace(one, model="n", id=f"n{one.id}") for one in runs(BEFORE)]
+    with pytest.raises(ResultsError, match=r"models \(m, n \| x\)"):
+        compared(tmp_path, [*runs(BEFORE), *second], runs(BEFORE, model="x"))
+
+
+def test_trials_of_different_instances_are_no_pairs(tmp_path: Path) -> None:
+    first, second = run_of(tmp_path / "one", runs(BEFORE)), run_of(tmp_path / "two", runs(SAME))
+    one, two = (replace(run, trials=run.trials.assign(instance=name)) for run, name in ((first, "a"), (second, "b")))
+    with pytest.raises(ResultsError, match="share no trial"):
+        compare(one, two, 0.05, narrow=True)
+    assert compare(one, one, 0.05).verdict == "no worse"
+
+
 def test_what_would_decide_is_said(tmp_path: Path) -> None:
     [row] = compared(tmp_path, runs(BEFORE), runs(WILD), "tokens").rows
     assert row.needed is not None and row.needed > row.pairs == 8
 
 
-# What is no twin
+# What is no pair
 
 
 def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(tmp_path: Path) -> None:
@@ -142,13 +186,14 @@ def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(t
     ("values", "said"),
     [
         ({"scenario": "other"}, r"packs \(demo \| other\)"),
-        ({"model": "n"}, r"models \(m \| n\)"),
+        ({"plan": "paper"}, r"fault plans \(none \| paper\)"),
     ],
 )
 def test_runs_that_share_nothing_are_refused_even_then(tmp_path: Path, values: dict[str, str], said: str) -> None:
     for narrow in (False, True):
         with pytest.raises(ResultsError, match=said):
-            compared(tmp_path / str(narrow), runs(BEFORE), runs(BEFORE, **values), narrow=narrow)
+            other = [replace(one, **values) for one in runs(BEFORE)]  # type: ignore[arg-type]
+            compared(tmp_path / str(narrow), runs(BEFORE), other, narrow=narrow)
 
 
 def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path) -> None:
@@ -158,14 +203,14 @@ def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path)
     with pytest.raises(ResultsError, match="what the fault plan paper does"):
         compare(bench.load_run(one), bench.load_run(two), 0.05)
     found = compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
-    assert {row.condition.plan for row in found.rows} == {"none"}
+    assert {row.first.plan for row in found.rows} == {"none"}
     edit_manifest(two, config=config, scenarios={"demo": {"digest": "another"}})
     with pytest.raises(ResultsError, match="share no trial: they differ in the version of the pack demo"):
         compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
 
 
 @pytest.mark.parametrize(("changes", "said"), [({"seed": 8}, "the seed"), ({}, "the ruler")])
-def test_another_seed_or_ruler_makes_no_twins(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+def test_another_seed_or_ruler_makes_no_pairs(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
     config = bench.load_run(two).manifest["config"]
     edit_manifest(two, config={**config, **changes}, **({} if changes else {"ruler": "another"}))
@@ -216,6 +261,9 @@ def test_each_verdict_has_its_exit_code(
     out, err = capsys.readouterr()
     assert out == "" and len(err.splitlines()) == 3 and "did you mean 'tokens'" in err
     assert run_command(monkeypatch, *said, "few", "--shared") in (0, 3)
+    write_run(tmp_path / "results" / "wrong", runs(BEFORE, "w" * 8))
+    assert run_command(monkeypatch, "compare", "wrong", "dearer") == 3
+    assert capsys.readouterr().out.endswith("dearer against wrong: trade-off: better in solved; worse in tokens\n")
 
 
 def test_the_json_says_what_the_table_says(

@@ -22,8 +22,8 @@ from records import (
 )
 
 import bench
-from bench.analysis.arms import Condition, arms_of, missing_trials, require_receipts, twin
-from bench.analysis.usage import usage_of
+from bench.analysis.arms import Condition, arms_of, control_of, missing_trials, require_receipts
+from bench.analysis.usage import usage_ratios
 from bench.errors import ResultsError
 from bench.experiment.record import Outcome
 from bench.models.base import Timing
@@ -212,13 +212,13 @@ def test_means_are_of_the_trials_that_did_not_end_in_an_error(tmp_path: Path) ->
     assert (arm.solved().k, arm.solved().n) == (1, 2)
 
 
-def test_a_twin_is_the_same_arm_without_faults(tmp_path: Path) -> None:
+def test_a_control_is_the_same_arm_without_faults(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
     arms = arms_of(run)
     struck_arm = arms[Condition("demo", "m", "paper")]["static"]
-    other = twin(arms, struck_arm)
+    other = control_of(arms, struck_arm)
     assert other is arms[Condition("demo", "m", "none")]["static"]
-    assert twin(arms, other) is None
+    assert control_of(arms, other) is None
     assert struck_arm.less(other, "tokens").difference.mean == pytest.approx(140.0)
 
 
@@ -242,7 +242,7 @@ def test_calls_whose_usage_strays_from_their_models_own_ratio_are_named(tmp_path
     events: list[Event] = [called(number, "a", usage=usage) for number, usage in enumerate(usages, 1)]
     events += [called(6, "a"), called(7, "a", failure="timed_out"), accepted(1, "a"), committed(1, "a"), Answered((("a", 1),))]
     run = run_of(tmp_path / "run", [trial(events=events)])
-    prompts, replies = usage_of(run.calls)
+    prompts, replies = usage_ratios(run.calls)
     assert prompts.ratio == pytest.approx(1.2)
     assert prompts.outliers == (("static-none-1-demo-m", 4),)
     assert (prompts.calls, prompts.untold) == (5, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,14 +15,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bench.analysis.statistics import (
-    FEWEST_PACKS,
+    Denominators,
     Mean,
+    Pair,
     PairedTest,
     Ratio,
-    Refused,
     RequiredPairs,
-    bootstrap_of,
-    denominators,
+    by_unit,
     generator,
     groups_differ,
     holm,
@@ -28,18 +29,14 @@ from bench.analysis.statistics import (
     limits_of,
     mean_of,
     median,
-    over_packs_at_large,
-    over_these_packs,
     paired_difference,
     paired_rates,
     paired_test,
-    pass_at_k,
-    pass_hat_k,
-    rank_biserial,
     ranking_depends,
     rates_differ,
     ratio_of_means,
     required_pairs,
+    share_by_instance,
     share_of,
 )
 from bench.analysis.statistics.power import power_of
@@ -47,10 +44,20 @@ from bench.analysis.statistics.power import power_of
 NUMBERS = st.floats(-1e6, 1e6)
 WHOLE = st.integers(0, 10_000).map(float)
 CHANCES = st.floats(0, 1)
+Value = TypeVar("Value")
 
 
-def by_number(values: list[float]) -> dict[int, float]:
-    return dict(enumerate(values))
+def by_number(values: list[float]) -> dict[Pair, float]:
+    return of(dict(enumerate(values)))
+
+
+def of(values: Mapping[int, Value], instance: str = "") -> dict[Pair, Value]:
+    """These values by repetition, as those of one instance."""
+    return {(instance, repetition): value for repetition, value in values.items()}
+
+
+def nothing(pairs: int) -> dict[Pair, float]:
+    return by_number([0.0] * pairs)
 
 
 # A mean
@@ -58,30 +65,29 @@ def by_number(values: list[float]) -> dict[int, float]:
 
 def test_the_interval_of_a_mean_is_students() -> None:
     found = mean_of([4.0, 5.0, 6.0, 7.0])  # t(0.975, 3) = 3.182446, sd = 1.290994
-    assert (found.n, found.mean, found.method) == (4, 5.5, "student")
+    assert (found.n, found.mean) == (4, 5.5)
     assert found.sd == pytest.approx(1.290994, abs=1e-6)
     assert [found.low, found.high] == pytest.approx([3.445740, 7.554260], abs=1e-5)
 
 
 def test_of_nothing_nothing_is_known() -> None:
-    assert mean_of([]) == bootstrap_of([]) == Mean(0, None, None, None, None)
+    assert mean_of([]) == Mean(0, None, None, None, None)
     assert share_of(0, 0).rate is None
     assert median([]) is None
 
 
 def test_one_value_has_a_mean_but_no_spread() -> None:
-    assert mean_of([3.0]) == bootstrap_of([3.0]) == Mean(1, 3.0, None, None, None)
+    assert mean_of([3.0]) == Mean(1, 3.0, None, None, None)
 
 
 def test_equal_values_have_a_spread_of_nothing() -> None:
-    assert mean_of([0.1, 0.1, 0.1]) == bootstrap_of([0.1, 0.1, 0.1]) == Mean(3, 0.1, 0.0, 0.1, 0.1)
+    assert mean_of([0.1, 0.1, 0.1]) == Mean(3, 0.1, 0.0, 0.1, 0.1)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_no_number_is_refused(value: float) -> None:
-    for statistic in (mean_of, bootstrap_of):
-        with pytest.raises(ValueError, match="no finite number"):
-            statistic([1.0, value])
+    with pytest.raises(ValueError, match="no finite number"):
+        mean_of([1.0, value])
 
 
 def test_what_is_missing_is_left_out_only_when_asked() -> None:
@@ -99,27 +105,6 @@ def test_a_mean_lies_in_its_interval_and_among_its_values(values: list[float]) -
     assert min(values) - slack <= found.mean <= max(values) + slack
 
 
-def test_the_bootstraps_interval_is_scipys_bca() -> None:
-    values = [1.0, 2.0, 2.0, 3.0, 9.0, 4.0, 2.0, 25.0]
-    expected = stats.bootstrap((values,), np.mean, n_resamples=999, rng=np.random.default_rng(7)).confidence_interval
-    found = bootstrap_of(values, np.random.default_rng(7), 999)
-    assert (found.low, found.high, found.method) == (expected.low, expected.high, "bca")
-
-
-def test_where_bca_is_undefined_the_interval_is_the_percentiles_and_says_so() -> None:
-    found = bootstrap_of([0.0] * 9 + [1.0], np.random.default_rng(3), resamples=2)  # both resamples lie below
-    assert found.method == "percentile"
-    assert found.low is not None and found.high is not None and found.low <= found.high
-
-
-@given(st.lists(WHOLE, min_size=2, max_size=8))
-def test_a_bootstraps_interval_lies_among_its_values_and_is_the_same_again(values: list[float]) -> None:
-    found = bootstrap_of(values, resamples=200)
-    assert found == bootstrap_of(values, resamples=200)
-    assert found.low is not None and found.high is not None
-    assert min(values) <= found.low <= found.high <= max(values)
-
-
 @pytest.mark.parametrize(("values", "middle"), [([3.0, 1.0, 2.0], 2.0), ([4.0, 1.0, 2.0, 3.0], 2.5)])
 def test_the_median_is_the_middle(values: list[float], middle: float) -> None:
     assert median(values) == middle
@@ -132,21 +117,21 @@ def test_a_declared_generator_begins_anew_each_time() -> None:
 # Pairs
 
 
-def test_pairing_takes_out_what_the_twins_have_in_common() -> None:
-    twins = {1: 100.0, 2: 900.0, 3: 500.0}
-    found = paired_difference({key: value + 10.0 for key, value in twins.items()}, twins)
+def test_pairing_takes_out_what_the_two_have_in_common() -> None:
+    others = of({1: 100.0, 2: 900.0, 3: 500.0})
+    found = paired_difference({key: value + 10.0 for key, value in others.items()}, others)
     assert found.difference == Mean(3, 10.0, 0.0, 10.0, 10.0)
 
 
-def test_values_without_a_twin_are_left_out_and_counted() -> None:
-    found = paired_difference({1: 5.0, 2: 6.0, 3: 7.0}, {1: 1.0, 4: 0.0})
-    assert (found.difference.n, found.difference.mean, found.unpaired) == (1, 4.0, 3)
+def test_values_without_a_counterpart_are_left_out_and_counted() -> None:
+    found = paired_difference(of({1: 5.0, 2: 6.0, 3: 7.0}), of({1: 1.0, 4: 0.0}))
+    assert (found.difference.n, found.pairs, found.difference.mean, found.unpaired) == (1, 1, 4.0, 3)
 
 
 def test_darwins_plants_give_fishers_own_p() -> None:
     # Eighths of an inch, crossed less self-fertilised: Fisher, The Design of Experiments (1935), sections 17 and 21.
     differences = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-    found = paired_test(by_number([*map(float, differences)]), dict.fromkeys(range(15), 0.0), resamples=2**15)
+    found = paired_test(by_number([*map(float, differences)]), nothing(15), resamples=2**15)
     assert found.p == pytest.approx(1726 / 32768, abs=1e-12)
     assert found.least == 2 / 2**15
 
@@ -154,9 +139,9 @@ def test_darwins_plants_give_fishers_own_p() -> None:
 @given(st.lists(st.integers(-50, 50).map(float), min_size=10, max_size=12))
 @settings(max_examples=20)
 def test_flips_drawn_at_random_come_near_the_p_of_all_flips(differences: list[float]) -> None:
-    values, twins = by_number(differences), dict.fromkeys(range(len(differences)), 0.0)
+    values, others = by_number(differences), nothing(len(differences))
     # 1,000 draws of a share: 0.08 is five of its standard deviations at the most
-    assert paired_test(values, twins, resamples=1000).p == pytest.approx(paired_test(values, twins).p, abs=0.08)
+    assert paired_test(values, others, resamples=1000).p == pytest.approx(paired_test(values, others).p, abs=0.08)
 
 
 def test_many_pairs_without_a_difference_are_no_finding() -> None:
@@ -166,39 +151,25 @@ def test_many_pairs_without_a_difference_are_no_finding() -> None:
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=6))
 def test_the_flips_are_all_counted(differences: list[float]) -> None:
-    found = paired_test(by_number(differences), dict.fromkeys(range(len(differences)), 0.0))
+    found = paired_test(by_number(differences), nothing(len(differences)))
     sums = [sum(map(lambda d, s: d * s, differences, signs)) for signs in itertools.product((1, -1), repeat=len(differences))]
     assert found.p == pytest.approx(np.mean([abs(one) >= abs(sum(differences)) for one in sums]))
 
 
 def test_so_few_pairs_cannot_find_anything_and_say_so() -> None:
-    found = paired_test({1: 5.0, 2: 9.0, 3: 7.0}, {1: 1.0, 2: 1.0, 3: 1.0})
-    assert (found.p, found.least, found.effect) == (0.25, 0.25, 1.0)
-    assert paired_test({1: 1.0}, {2: 1.0}) == PairedTest(0, None, None, None)
-    assert paired_test({1: 1.0}, {1: 1.0}) == PairedTest(1, 1.0, 1.0, None)
-    assert paired_test({1: 3.0}, {1: 1.0}) == PairedTest(1, 1.0, 1.0, 1.0)
+    found = paired_test(of({1: 5.0, 2: 9.0, 3: 7.0}), of({1: 1.0, 2: 1.0, 3: 1.0}))
+    assert (found.p, found.least) == (0.25, 0.25)
+    assert paired_test(of({1: 1.0}), of({2: 1.0})) == PairedTest(0, None, None)
+    assert paired_test(of({1: 1.0}), of({1: 1.0})) == PairedTest(1, 1.0, 1.0)
+    assert paired_test(of({1: 3.0}), of({1: 1.0})) == PairedTest(1, 1.0, 1.0)
 
 
 def test_many_pairs_are_flipped_at_random_and_the_same_again() -> None:
     values = by_number([float(n % 7) + 1 for n in range(30)])
-    twins = dict.fromkeys(range(30), 0.0)
-    found = paired_test(values, twins, resamples=999)
-    assert found == paired_test(values, twins, resamples=999)
+    others = nothing(30)
+    found = paired_test(values, others, resamples=999)
+    assert found == paired_test(values, others, resamples=999)
     assert found.p == found.least == 2 / 1000
-
-
-def test_the_rank_biserial_weighs_differences_by_rank() -> None:
-    assert rank_biserial([1.0, 2.0, -3.0]) == 0.0
-    assert rank_biserial([1.0, -2.0, 3.0, 4.0]) == pytest.approx(0.6)  # (8 - 2) / 10
-    assert rank_biserial([2.0, -2.0, 2.0, 0.0]) == pytest.approx(1 / 3)
-    assert rank_biserial([0.0, 0.0]) is None
-
-
-@given(st.lists(st.integers(-50, 50).map(float), max_size=20))
-def test_turning_the_differences_turns_the_effect(differences: list[float]) -> None:
-    effect = rank_biserial(differences)
-    turned = rank_biserial([-one for one in differences])
-    assert (effect is None and turned is None) or effect == pytest.approx(-turned if turned is not None else None)
 
 
 def test_fiellers_interval_holds_the_ratios_that_a_paired_t_test_does_not_refuse() -> None:
@@ -243,48 +214,22 @@ def test_a_share_of_none_or_all_still_has_an_interval() -> None:
 
 @pytest.mark.parametrize(("k", "n"), [(-1, 3), (4, 3)])
 def test_what_is_no_share_is_refused(k: int, n: int) -> None:
-    for statistic in (share_of, lambda k, n: pass_at_k(k, n, 1), lambda k, n: pass_hat_k(k, n, 1)):
-        with pytest.raises(ValueError, match="is no share"):
-            statistic(k, n)
+    with pytest.raises(ValueError, match="is no share"):
+        share_of(k, n)
 
 
 def test_the_paired_difference_of_rates_is_bonetts_and_prices() -> None:
-    values = {n: n < 8 for n in range(10)}  # of ten pairs five are gained and one is lost
-    twins = {n: n < 3 or n == 9 for n in range(10)} | {10: True}
-    found = paired_rates(values, twins)
+    values = of({n: n < 8 for n in range(10)})  # of ten pairs five are gained and one is lost
+    others = of({n: n < 3 or n == 9 for n in range(10)} | {10: True})
+    found = paired_rates(values, others)
     assert (found.pairs, found.gained, found.lost, found.difference, found.unpaired) == (10, 5, 1, 0.4, 1)
     half = 1.959964 * math.sqrt((6 / 12 + 2 / 12 - (4 / 12) ** 2) / 12)
     assert [found.low, found.high] == pytest.approx([4 / 12 - half, 4 / 12 + half], abs=1e-6)
-    assert found.p == pytest.approx(2 * 7 / 64)  # McNemar: of six discordant pairs five or more on one side
 
 
-def test_rates_without_a_pair_have_no_difference_and_equal_ones_no_surprise() -> None:
-    empty = paired_rates({1: True}, {2: True})
-    assert (empty.pairs, empty.difference, empty.low, empty.p, empty.unpaired) == (0, None, None, None, 2)
-    assert paired_rates({1: True, 2: False}, {1: True, 2: False}).p == 1.0
-
-
-@given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
-def test_pass_at_k_and_pass_hat_k_are_the_shares_of_all_draws(case: tuple[int, int, int]) -> None:
-    n, solved, k = case
-    draws = list(itertools.combinations([True] * solved + [False] * (n - solved), k))
-    assert pass_at_k(solved, n, k) == pytest.approx(np.mean([any(draw) for draw in draws]))
-    assert pass_hat_k(solved, n, k) == pytest.approx(np.mean([all(draw) for draw in draws]))
-
-
-def test_more_draws_than_trials_are_unknown_and_none_is_refused() -> None:
-    assert pass_at_k(1, 2, 3) is None and pass_hat_k(1, 2, 3) is None
-    for statistic in (pass_at_k, pass_hat_k):
-        with pytest.raises(ValueError, match="at least one trial"):
-            statistic(1, 2, 0)
-
-
-def test_errors_are_left_out_or_failures_or_at_best_solved() -> None:
-    found = denominators(6, 2, 2)
-    shares = [(one.k, one.n) for one in (found.left_out, found.as_failures, found.worst, found.best)]
-    assert shares == [(6, 8), (6, 10), (6, 10), (8, 10)]
-    with pytest.raises(ValueError, match="negative"):
-        denominators(1, -1, 0)
+def test_rates_without_a_pair_have_no_difference() -> None:
+    empty = paired_rates(of({1: True}), of({2: True}))
+    assert (empty.pairs, empty.difference, empty.low, empty.unpaired) == (0, None, None, 2)
 
 
 @pytest.mark.parametrize(
@@ -301,8 +246,13 @@ def test_errors_are_left_out_or_failures_or_at_best_solved() -> None:
 def test_a_ranking_depends_on_errors_where_a_way_to_count_them_turns_it(
     one: tuple[int, int, int], other: tuple[int, int, int], depends: bool
 ) -> None:
-    assert ranking_depends(denominators(*one), denominators(*other)) is depends
-    assert ranking_depends(denominators(*other), denominators(*one)) is depends
+    assert ranking_depends(counted(*one), counted(*other)) is depends
+    assert ranking_depends(counted(*other), counted(*one)) is depends
+
+
+def counted(solved: int, unsolved: int, errors: int) -> Denominators:
+    n = solved + unsolved + errors
+    return Denominators(share_of(solved, solved + unsolved), share_of(solved, n), share_of(solved + errors, n))
 
 
 # Groups, families, power
@@ -385,30 +335,65 @@ def test_what_cannot_be_planned_is_none_and_a_small_difference_takes_many() -> N
         required_pairs(1.0, mean_of([1.0, 2.0]), power=1.0)
 
 
-# Packs
+# Several instances
 
 
-def test_two_packs_say_nothing_of_packs_at_large_however_often_they_are_run() -> None:
-    found = over_packs_at_large({"a": [1.0, 2.0] * 50, "b": [3.0, 4.0] * 50, "empty": []})
-    assert isinstance(found, Refused) and found.reason.startswith("2 packs with values")
-    enough = {str(n): [float(n)] * 10 for n in range(FEWEST_PACKS)}
-    assert over_packs_at_large(enough) == mean_of([float(n) for n in range(FEWEST_PACKS)])
+def of_instances(values: Mapping[str, Sequence[Value]]) -> dict[Pair, Value]:
+    return {(instance, place): value for instance, own in values.items() for place, value in enumerate(own, 1)}
 
 
-def test_these_packs_are_pooled_by_the_spread_within_them() -> None:
-    found = over_these_packs({"a": [1.0, 2.0, 3.0], "b": [100.0, 110.0, 120.0, 130.0]})
-    welch = stats.ttest_ind([1.0, 2.0, 3.0], [-100.0, -110.0, -120.0, -130.0], equal_var=False).confidence_interval()
-    assert (found.packs, found.n, found.mean) == (2, 7, 58.5)
-    assert [found.low, found.high] == pytest.approx([welch.low / 2, welch.high / 2])
+@given(st.lists(WHOLE, min_size=1, max_size=8), st.lists(st.booleans(), min_size=1, max_size=8))
+def test_one_instance_changes_no_number(values: list[float], held: list[bool]) -> None:
+    assert list(by_unit(by_number(values)).values()) == values
+    assert share_by_instance(["x"] * len(held), held) == share_of(sum(held), len(held))
 
 
-def test_what_a_pack_does_not_know_the_pool_does_not_know() -> None:
-    assert over_these_packs({}).mean is None
-    assert over_these_packs({"a": [1.0, 2.0], "b": []}).mean is None
-    lone = over_these_packs({"a": [1.0, 2.0], "b": [3.0]})
-    assert (lone.mean, lone.low, lone.high) == (2.25, None, None)
-    still = over_these_packs({"a": [1.0, 1.0], "b": [3.0, 3.0]})
-    assert (still.low, still.high) == (2.0, 2.0)
+def test_of_several_instances_each_counts_once_however_often_it_was_run() -> None:
+    values = of_instances({"a": [1.0, 3.0] * 50, "b": [4.0], "c": [6.0, 8.0]})
+    assert by_unit(values) == {"a": 2.0, "b": 4.0, "c": 7.0}
+    others = dict.fromkeys(values, 0.0)
+    found = paired_difference(values, others)
+    assert found.difference == mean_of([2.0, 4.0, 7.0])
+    assert (found.pairs, found.unpaired) == (103, 0)
+    assert paired_test(values, others) == paired_test(by_number([2.0, 4.0, 7.0]), nothing(3))
+
+
+def test_more_repetitions_of_the_same_tasks_do_not_narrow_a_rates_interval() -> None:
+    few, many = (share_by_instance(["a"] * n + ["b"] * n + ["c"] * n, [True] * n + [False] * n + [True] * n) for n in (2, 200))
+    assert (few.k, few.n, many.k, many.n) == (4, 6, 400, 600)
+    assert few.rate == many.rate
+    for found in (few, many):
+        plain = share_of(found.k, found.n)
+        assert found.low is not None and plain.low is not None and found.high is not None and plain.high is not None
+        assert found.low < plain.low and plain.high < found.high
+    three = share_of(2, 3)
+    assert many.low is not None and three.low is not None and many.low <= three.low
+    assert limits_of(many) == limits_of(three), "the calibration for three values is what applies"
+
+
+def test_where_each_trial_is_an_instance_of_its_own_the_rates_interval_is_wilsons() -> None:
+    assert share_by_instance(["a", "b", "c", "d"], [True, True, False, True]) == share_of(3, 4)
+
+
+def test_instances_that_never_differ_count_once_each() -> None:
+    found, three = share_by_instance(["a", "b", "c"] * 10, [False] * 30), share_of(0, 3)
+    assert (found.k, found.n, found.low) == (0, 30, 0.0)
+    assert found.high == pytest.approx(three.high)
+
+
+def test_the_paired_difference_of_rates_counts_by_instance() -> None:
+    gained = {"a": [True] * 20, "b": [True] * 20, "c": [True] * 20}
+    found = paired_rates(of_instances(gained), dict.fromkeys(of_instances(gained), False))
+    three = paired_rates(of({1: True, 2: True, 3: True}), of({1: False, 2: False, 3: False}))
+    assert (found.pairs, found.gained, found.difference) == (60, 60, 1.0)
+    assert (found.low, found.high) == pytest.approx((three.low, three.high))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), min_size=1, max_size=40))
+def test_a_rate_lies_in_its_interval_whatever_the_instances(trials: list[tuple[str, bool]]) -> None:
+    found = share_by_instance([instance for instance, _ in trials], [held for _, held in trials])
+    assert found.rate is not None and found.low is not None and found.high is not None
+    assert 0.0 <= found.low <= found.rate + 1e-12 and found.rate <= found.high + 1e-12 <= 1.0 + 1e-9
 
 
 # Limits
@@ -425,7 +410,7 @@ def test_a_number_is_shown_with_what_its_interval_does_not_hold() -> None:
 
 def test_a_test_is_shown_with_what_it_cannot_find_and_what_it_finds_too_often() -> None:
     def of(pairs: int) -> list[str]:
-        return [one.code for one in limits_of(PairedTest(pairs, 1.0, 2 / 2**pairs if pairs else None, None))]
+        return [one.code for one in limits_of(PairedTest(pairs, 1.0, 2 / 2**pairs if pairs else None))]
 
     assert (of(0), of(5), of(6), of(12)) == ([], ["too_few"], ["shape"], ["shape"])
     assert [one.code for one in limits_of(Ratio(1, 2.0, None, None))] == ["single"]

@@ -17,6 +17,7 @@ import pytest
 from records import called, experiment, manifest_of, recovered, trial
 
 import bench
+from bench.analysis.claims.published import load_published
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import RunWriter
 from bench.render.table import Number, Table
@@ -62,7 +63,7 @@ def write_page(folder: Path, records: Sequence[TrialRecord]) -> Path:
     writer.close()
     run = bench.load_run(folder / "run")
     path = folder / "report.html"
-    path.write_text(as_html(page_of(run, [TABLE], []), trace_of(run)), encoding="utf-8")
+    path.write_text(as_html(page_of(run, [TABLE], [], load_published()), trace_of(run)), encoding="utf-8")
     return path
 
 

@@ -20,7 +20,8 @@ from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
 from bench.render.table import markdown
-from bench.report.report import contents_of, write_report
+from bench.report.claims_table import verdict_lines
+from bench.report.report import report_of, write_report
 from bench.report.tables import all_tables
 from bench.runtime.events import Called, Event
 
@@ -29,7 +30,7 @@ ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 
 def texts_of(run: Run) -> dict[str, str]:
     """The report's texts, by path. No number that does not exist may stand in any of them."""
-    return checked_texts(contents_of(run, load_published()))
+    return checked_texts(report_of(run, load_published()).files)
 
 
 def checked_texts(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -40,14 +41,14 @@ def checked_texts(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
     """The files of the report on a plain experiment; drawing takes seconds, so it is done once."""
-    return contents_of(run_of(tmp_path_factory.mktemp("plain") / "run", experiment()), load_published())
+    return report_of(run_of(tmp_path_factory.mktemp("plain") / "run", experiment()), load_published()).files
 
 
 def table_of(run: Run, name: str) -> str:
     """One table of the report, as Markdown."""
-    return next(markdown(table) for table in all_tables(run, arms_of(run), load_published()) if table.name == name)
+    return next(markdown(table) for table in all_tables(run, arms_of(run), load_published(), ()) if table.name == name)
 
 
 def row_of(text: str, first: str) -> list[str]:
@@ -57,7 +58,7 @@ def row_of(text: str, first: str) -> list[str]:
 
 
 def pictures_of(run: Run) -> list[str]:
-    return [name for name in contents_of(run, load_published()) if name.endswith(".png")]
+    return [name for name in report_of(run, load_published()).files if name.endswith(".png")]
 
 
 def real(records: list[TrialRecord]) -> list[TrialRecord]:
@@ -74,13 +75,13 @@ def paper_run(folder: Path) -> Run:
 
 def test_the_same_results_give_the_same_bytes_elsewhere_on_another_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_run(tmp_path / "run", experiment())
-    first = write_report(bench.load_run(folder), tmp_path / "out")
+    first = write_report(report_of(bench.load_run(folder), load_published()), tmp_path / "out")
     other = tmp_path / "somewhere" / "else"
     shutil.copytree(folder, other)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")  # a date in a figure would come from here
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     with mpl.rc_context({"font.size": 20.0, "axes.linewidth": 4.0, "svg.hashsalt": None}):
-        second = write_report(bench.load_run(other), tmp_path / "out2")
+        second = write_report(report_of(bench.load_run(other), load_published()), tmp_path / "out2")
         assert mpl.rcParams["font.size"] == 20.0, "nobody else's settings are changed"
     assert [path.relative_to(tmp_path / "out") for path in first] == [path.relative_to(tmp_path / "out2") for path in second]
     assert any(path.suffix == ".png" for path in first) and any(path.suffix == ".svg" for path in first)
@@ -88,7 +89,7 @@ def test_the_same_results_give_the_same_bytes_elsewhere_on_another_day(tmp_path:
         assert one.read_bytes() == two.read_bytes(), one.name
 
 
-def test_no_path_of_the_results_is_in_the_report(plain: dict[str, bytes], tmp_path: Path) -> None:
+def test_no_path_of_the_results_is_in_the_report(plain: Mapping[str, bytes], tmp_path: Path) -> None:
     for name, text in checked_texts(plain).items():
         assert str(tmp_path.parent) not in text, name
 
@@ -107,7 +108,7 @@ def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_par
 
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
-        write_report(run, tmp_path / "out")
+        write_report(report_of(run, load_published()), tmp_path / "out")
     visible = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file() and not path.name.startswith(".")]
     assert sorted(visible) == sorted(renamed)
     assert not {"report.md", "report.html"} & set(visible)
@@ -116,20 +117,20 @@ def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_par
 def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file is in the way")
     with pytest.raises(ResultsError, match="cannot be written"):
-        write_report(run_of(tmp_path / "run", experiment(repetitions=1)), tmp_path / "out")
+        write_report(report_of(run_of(tmp_path / "run", experiment(repetitions=1)), load_published()), tmp_path / "out")
 
 
 def test_without_a_receipt_nothing_is_written(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(plan="paper", events=[*fault("planned"), *smooth()])])
     with pytest.raises(ResultsError, match="reports no numbers"):
-        write_report(run, tmp_path / "out")
+        write_report(report_of(run, load_published()), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 # What it says
 
 
-def test_the_report_begins_with_what_it_is(plain: dict[str, bytes]) -> None:
+def test_the_report_begins_with_what_it_is(plain: Mapping[str, bytes]) -> None:
     opening = checked_texts(plain)["report.md"].partition("## ")[0]
     for said in (
         *("by-hand", "m (SIMULATED)", "N = 3", "demo (variant small, digest 5cede5cede5c)", "commit 0123456789ab (clean)"),
@@ -148,7 +149,7 @@ def test_a_dirty_checkout_and_missing_trials_are_said(tmp_path: Path) -> None:
     assert "8 trials are not recorded" in opening
 
 
-def test_simulated_is_said_in_every_table_with_numbers_of_it_and_in_every_figure(plain: dict[str, bytes]) -> None:
+def test_simulated_is_said_in_every_table_with_numbers_of_it_and_in_every_figure(plain: Mapping[str, bytes]) -> None:
     texts = checked_texts(plain)
     for name, text in texts.items():
         assert "SIMULATED" in text, name
@@ -229,7 +230,7 @@ def test_a_run_in_which_every_trial_failed_is_reported_without_numbers(tmp_path:
     assert pictures_of(run) == []
 
 
-def test_each_comparison_tells_the_score_of_keyword_rules_without_a_model(plain: dict[str, bytes]) -> None:
+def test_each_comparison_tells_the_score_of_keyword_rules_without_a_model(plain: Mapping[str, bytes]) -> None:
     tables = [text for name, text in plain.items() if name.startswith("tables/comparison") and name.endswith(".md")]
     assert tables
     assert all(b"keyword rules without any model score 0.125 and are not correct" in text for text in tables)
@@ -276,7 +277,7 @@ def test_names_nobody_foresaw_pass_through_every_form(tmp_path: Path) -> None:
     texts = texts_of(run)
     assert "their.module:agent_&amp;_100%" in texts["report.html"] and "<script>$x$" not in texts["report.html"]
     assert r"their.module:agent\_\allowbreak{}\&\_\allowbreak{}100\%" in texts["tables/ledger.tex"]
-    for path in write_report(run, tmp_path / "out"):
+    for path in write_report(report_of(run, load_published()), tmp_path / "out"):
         assert re.fullmatch(r"[A-Za-z0-9._-]+", path.name), path.name
 
 
@@ -330,7 +331,7 @@ class Seen(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_needs_nothing_beside_it(plain: dict[str, bytes]) -> None:
+def test_the_page_needs_nothing_beside_it(plain: Mapping[str, bytes]) -> None:
     page = checked_texts(plain)["report.html"]
     seen = Seen(page)
     assert not seen.open
@@ -341,11 +342,26 @@ def test_the_page_needs_nothing_beside_it(plain: dict[str, bytes]) -> None:
     assert "prefers-color-scheme: dark" in page and 'name="viewport"' in page
 
 
-def test_no_figure_is_so_heavy_that_a_page_of_twenty_could_not_be_sent(plain: dict[str, bytes]) -> None:
+def test_no_figure_is_so_heavy_that_a_page_of_twenty_could_not_be_sent(plain: Mapping[str, bytes]) -> None:
     weights = {name: len(content) for name, content in plain.items() if name.endswith(".svg")}
     assert weights and {name: weight for name, weight in weights.items() if weight > 200_000} == {}
 
 
-def test_every_figure_the_pages_name_is_written(plain: dict[str, bytes]) -> None:
+def test_every_figure_the_pages_name_is_written(plain: Mapping[str, bytes]) -> None:
     named = re.findall(r"\((figures/[^)]*)\)", plain["report.md"].decode())
     assert named and set(named) == {name for name in plain if name.endswith(".png")}
+
+
+def test_a_run_of_ones_own_pack_has_no_claims_but_one_line_that_says_so(tmp_path: Path) -> None:
+    published = load_published()
+    found = report_of(run_of(tmp_path / "own", experiment(repetitions=1)), published)
+    assert not found.judgements and not any(name.startswith("tables/claims") for name in found.files)
+    page = found.files["report.md"].decode()
+    assert "## Verdicts" not in page and "| not measured |" not in page
+    [line] = [line for line in page.splitlines() if line.startswith("- Claims: ")]
+    assert "k8s_oomkill and multi_file_debugging, which this run does not have" in line
+    run = run_of(tmp_path / "theirs", [trial(scenario="k8s_oomkill")])
+    assert list(verdict_lines(run, (), published)) == [line.removeprefix("- ")]
+    theirs = report_of(run, published)
+    assert len(theirs.judgements) == len(published.claims) and "tables/claims.md" in theirs.files
+    assert "- Claims: " not in theirs.files["report.md"].decode()

@@ -16,13 +16,14 @@ import pytest
 from records import called, edit_manifest, experiment, manifest_of, recovered, run_of, smooth, trial
 
 import bench
+from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
-from bench.analysis.merge import together
+from bench.analysis.merge import merge
 from bench.analysis.statistics import share_of
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import RunWriter
-from bench.render.table import Rate, Reported, Table
+from bench.render.table import PublishedNumber, Rate, Table
 from bench.report import trace as traces
 from bench.report.page import page_of
 from bench.report.page_html import as_html
@@ -61,7 +62,7 @@ def traced(run: Run) -> Trace:
 
 
 def page(run: Run, tables: Sequence[Table] = TABLES) -> str:
-    return as_html(page_of(run, tables, ()), trace_of(run))
+    return as_html(page_of(run, tables, (), load_published()), trace_of(run))
 
 
 def test_each_text_is_there_once_and_found_by_its_number(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_a_text_that_is_not_in_the_page_stands_as_its_digest(tmp_path: Path, mon
 def test_a_report_of_several_runs_shows_the_trials_of_all(tmp_path: Path) -> None:
     one = write_with_texts(tmp_path / "one", [trial()], {"d1": "shared", "d2": "of one"})
     two = write_with_texts(tmp_path / "two", [trial(model="other")], {"d1": "shared", "d3": "of two"})
-    trace = traced(together([one, two]))
+    trace = traced(merge([one, two]))
     assert unpacked(trace.index)["trials"]["model"] == ["m (SIMULATED)", "other (SIMULATED)"]
     assert items(trace.texts) == ["shared", "of one", "of two"] and len(items(trace.trials)) == 2
 
@@ -201,6 +202,6 @@ def test_verdicts_stand_first_then_tables_and_no_table_is_lost(tmp_path: Path) -
 
 
 def test_a_cell_is_sorted_by_its_estimate_and_one_without_a_number_by_nothing(tmp_path: Path) -> None:
-    rows = (("r", Rate(share_of(3, 4)), 7), ("s", Reported(None), "text"))
+    rows = (("r", Rate(share_of(3, 4)), 7), ("s", PublishedNumber(None), "text"))
     text = page(run_of(tmp_path / "run", [trial()]), [Table("t", "T", ("a", "b", "c"), rows)])
     assert re.findall(r'<t[hd][^>]* data-value="([^"]*)"', text) == ["", "0.75", "7", "", "", ""]

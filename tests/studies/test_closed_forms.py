@@ -7,13 +7,14 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from study_runs import run_of_matrix
 from trials import Fault, matrix_of
 
 from bench.studies.break_even import break_even
 from bench.studies.closed_forms import Expectation, Pipeline, monolithic, runtime_structured, static
-from bench.studies.crossing import Trials, crossing, crossing_of
+from bench.studies.crossing import Trials, crossing, crossing_of, trials_in_both
 
 STAGES = ((3.0, 5.0), (7.0,))
 """Prices of three subtasks, the second of which is a checkpoint."""
@@ -135,3 +136,22 @@ def test_a_crossing_that_some_resamples_lack_has_an_open_end() -> None:
     assert 0 < found.rate < 0.4
     assert found.high == math.inf
     assert 0.2 < found.never < 0.5, "one of six is not drawn in (5/6)^6 = a third of the resamples"
+
+
+def test_a_crossing_is_drawn_by_instance_where_a_pack_has_several() -> None:
+    """Rows of the grid are what is resampled: repetitions of the sole instance, else instances with all their repetitions."""
+    rows = [
+        (f"{plan}-{name}-{instance}-{n}", instance, n, name, plan, 100.0 * n, "solved" if instance == "a" else "wrong")
+        for plan in ("none", "often")
+        for name in ("one", "other")
+        for instance in ("a", "b")
+        for n in (1, 2, 3)
+        if (plan, name, instance, n) != ("often", "other", "b", 3)
+    ]
+    columns = ["trial", "instance", "repetition", "architecture", "fault", "tokens", "outcome"]
+    trials = pd.DataFrame(rows, columns=columns)
+    found = trials_in_both(trials, ("one", "other"), {"none": 0.0, "often": 0.2}, "tokens")
+    assert found["one"].spent.tolist() == [[600.0, 600.0], [300.0, 300.0]], "b's third repetition is not whole"
+    assert found["one"].solved.tolist() == [[3.0, 3.0], [0.0, 0.0]]
+    sole = trials_in_both(trials[trials["instance"] == "a"], ("one", "other"), {"none": 0.0, "often": 0.2}, "tokens")
+    assert sole["other"].spent.tolist() == [[100.0, 100.0], [200.0, 200.0], [300.0, 300.0]]

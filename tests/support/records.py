@@ -150,7 +150,7 @@ def manifest_of(records: Sequence[TrialRecord]) -> dict[str, Any]:
         "machine": {"system": "Linux"},
         "models": {model: {"kind": "simulated"} for model in names["models"]},
         "scenarios": {
-            scenario: {"digest": "5cede5cede5c", "size": "small", "baseline": {"correct": False, "score": 0.125}}
+            scenario: {"digest": "5cede5cede5c", "variant": "small", "baseline": {"correct": False, "score": 0.125}}
             for scenario in names["scenarios"]
         },
     }

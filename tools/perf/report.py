@@ -59,7 +59,7 @@ def with_tables(path: Path) -> None:
     from bench.report.tables import all_tables  # noqa: PLC0415
 
     run = bench.load_run(path)
-    all_tables(run, arms_of(run), load_published())
+    all_tables(run, arms_of(run), load_published(), ())
 
 
 def with_figures(path: Path) -> None:
@@ -71,7 +71,7 @@ def with_figures(path: Path) -> None:
 
     run, published = bench.load_run(path), load_published()
     arms = arms_of(run)
-    all_tables(run, arms, published)
+    all_tables(run, arms, published, ())
     all_figures(run, arms, published)
 
 

@@ -18,7 +18,7 @@ CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedValue:
     """One value of a claim's number, the trial it came from (a row of the run's trials), and the calls (the columns CALLS)."""
 
     item: Item
@@ -34,14 +34,14 @@ def claim_named(published: Published, name: str) -> Claim:
     return known[name]
 
 
-def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[Traced, ...] | Missing]]:
+def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:
     """For each model of the run its values, in their order, or why there are none."""
     for source in results_by_model(run):
         items = evidence(source, claim)
         yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))
 
 
-def _traced(source: ModelResults, items: tuple[Item, ...]) -> Iterator[Traced]:
+def _traced(source: ModelResults, items: tuple[Item, ...]) -> Iterator[TracedValue]:
     wanted = {item.trial for item in items}
     trials = {row["trial"]: row for row in _rows(source.run.trials, wanted, list(source.run.trials.columns))}
     calls: dict[str, list[Mapping[str, Any]]] = {}
@@ -49,7 +49,7 @@ def _traced(source: ModelResults, items: tuple[Item, ...]) -> Iterator[Traced]:
         calls.setdefault(row["trial"], []).append(row)
     for item in items:
         own = (row for row in calls.get(item.trial, ()) if item.call in (None, row["call"]))
-        yield Traced(item, trials[item.trial], tuple(own))
+        yield TracedValue(item, trials[item.trial], tuple(own))
 
 
 def _rows(frame: pd.DataFrame, trials: set[str], columns: list[str]) -> list[dict[Any, Any]]:

@@ -67,7 +67,7 @@ class Limit:
 def limits_of(found: Mean | Ratio | Share | PairedTest) -> tuple[Limit, ...]:
     """Everything that has to be said beside this number; the same text for the same n, so that a table says it once."""
     if isinstance(found, Share):
-        return _of_rate(found.n)
+        return _of_rate(found.instances or found.n)
     if isinstance(found, PairedTest):
         return _of_test(found)
     if isinstance(found, Ratio):

@@ -33,8 +33,8 @@ def paired_difference(values: Mapping[Pair, float], others: Mapping[Pair, float]
 
 def differences_of(values: Mapping[Pair, float], others: Mapping[Pair, float]) -> list[float]:
     """The difference of each unit: of a pair, or of several instances the mean of each one's pairs."""
-    both, twins = in_common(values, others)
-    return list(by_unit({pair: both[pair] - twins[pair] for pair in both}).values())
+    ours, theirs = in_common(values, others)
+    return list(by_unit({pair: ours[pair] - theirs[pair] for pair in ours}).values())
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,15 @@ from bench.analysis.statistics.intervals import CONFIDENCE
 
 @dataclass(frozen=True)
 class Share:
-    """k of n, with Wilson's 95% interval of the rate; all None where n is 0."""
+    """k of n, with Wilson's 95% interval of the rate; all None where n is 0. `instances`: how many, where there are several and
+    they, not the n, are what the interval is of."""
 
     k: int
     n: int
     rate: float | None
     low: float | None
     high: float | None
+    instances: int | None = None
 
 
 def share_of(k: int, n: int) -> Share:
@@ -41,7 +43,7 @@ def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
     if number == n:
         return share_of(k, n)
     low, high = _wilson(k / n, number)
-    return Share(k, n, k / n, low, high)
+    return Share(k, n, k / n, low, high, len(set(instances)))
 
 
 def _wilson(rate: float, n: float) -> tuple[float, float]:
@@ -75,13 +77,13 @@ def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> Ra
     Source: the interval is Bonett and Price's, Statistical Methods in Medical Research 21 (2012), a Wald interval with one
     pair added to each kind of discordant ones.
     """
-    both, twins = in_common(values, others)
-    pairs, unpaired = len(both), len(values) + len(others) - 2 * len(both)
+    ours, theirs = in_common(values, others)
+    pairs, unpaired = len(ours), len(values) + len(others) - 2 * len(ours)
     if not pairs:
         return RateDifference(0, 0, 0, None, None, None, unpaired)
-    differences = [int(both[pair]) - int(twins[pair]) for pair in both]
+    differences = [int(ours[pair]) - int(theirs[pair]) for pair in ours]
     gained, lost = differences.count(1), differences.count(-1)
-    part = effective_number([instance for instance, _ in both], differences) / pairs
+    part = effective_number([instance for instance, _ in ours], differences) / pairs
     low, high = _bonett_price(gained * part, lost * part, pairs * part)
     return RateDifference(pairs, gained, lost, (gained - lost) / pairs, low, high, unpaired)
 

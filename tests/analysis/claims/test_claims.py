@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from records import accepted, called, committed, fault, rejected, run_of, trial
 
-from bench.analysis.claims.claim import Cell
-from bench.analysis.claims.expected import Expected, expected
+from bench.analysis.claims.claim import CellClaim
 from bench.analysis.claims.published import load_published
+from bench.analysis.claims.ranges import PublishedRange, range_of
 from bench.analysis.claims.sample_size import pairs_for_the_family, trials_for_the_rate
 from bench.analysis.claims.trace import claim_named, trace
 from bench.analysis.claims.verdicts import Judgement, counts, judge_all
@@ -93,7 +93,7 @@ def test_what_one_could_be_by_chance_is_inconclusive_and_says_how_many_would_dec
     wide = {"monolithic": [900, 1000, 800, 950, 850, 900] * 2, "static": [1200, 700, 1100, 750, 1000, 850] * 2}
     one = judged_of(tmp_path, arms(wide))[STATIC_ABOVE]
     assert one.verdict == "inconclusive" and one.reason == "the interval of the paired difference holds 0"
-    assert one.found and one.found.needed and one.found.needed > one.found.n == 12
+    assert one.measured and one.measured.needed and one.measured.needed > one.measured.n == 12
     ratio = judged_of(tmp_path / "again", arms(wide))["retry.rca.static-to-monolithic"]
     assert ratio.verdict == "contradicted", "static lies far from 1.805 times monolithic, whichever is above"
 
@@ -101,9 +101,9 @@ def test_what_one_could_be_by_chance_is_inconclusive_and_says_how_many_would_dec
 def test_a_direction_needs_a_test_that_survives_the_correction(tmp_path: Path) -> None:
     """Of five pairs no p below 2/32 can come, however far apart the arms lie: the interval alone does not do."""
     few = judged_of(tmp_path / "few", arms(like_the_paper(5)))[STATIC_ABOVE]
-    assert few.verdict == "inconclusive" and few.found and few.found.low and few.found.low > 0
+    assert few.verdict == "inconclusive" and few.measured and few.measured.low and few.measured.low > 0
     assert "after Holm's correction" in few.reason
-    assert few.found.needed == 9, "10 directions: 2 / 2^9 is the first below 0.05 / 10"
+    assert few.measured.needed == 9, "10 directions: 2 / 2^9 is the first below 0.05 / 10"
     enough = judged_of(tmp_path / "enough", arms(like_the_paper(9)))[STATIC_ABOVE]
     assert enough.verdict == "reproduced"
     assert enough.p == pytest.approx(10 * 2 / 2**9)
@@ -121,7 +121,7 @@ def test_trials_that_gave_up_price_failing_and_conclude_nothing(tmp_path: Path) 
     found = judged_of(tmp_path, arms(like_the_paper(), outcome="gave_up"))
     for name in (STATIC_ABOVE, "retry.rca.static-to-monolithic", "table2.retry_tokens.static"):
         assert found[name].verdict == "inconclusive" and "gave up" in found[name].reason, name
-        assert found[name].found and found[name].found.needed is None  # type: ignore[union-attr]
+        assert found[name].measured and found[name].measured.needed is None  # type: ignore[union-attr]
 
 
 def test_half_of_the_trials_giving_up_still_leaves_a_verdict(tmp_path: Path) -> None:
@@ -156,7 +156,9 @@ def test_natural_failures_are_of_form_and_wrong_outputs_of_form_or_a_check(tmp_p
     made = [outputs("schema", "check", "insufficient", ""), outputs("", "found_wrong", "", "not_json")]
     records = [trial("runtime_structured", "none", i, "gave_up", one, scenario=K8S) for i, one in enumerate(made, 1)]
     found = judged_of(tmp_path, records)
-    shares = {name: found[name].found for name in found if found[name].found and name.startswith(("natural", "assumption"))}
+    shares = {
+        name: found[name].measured for name in found if found[name].measured and name.startswith(("natural", "assumption"))
+    }
     assert {name: (one.basis.k, one.basis.n) for name, one in shares.items() if one} == {  # type: ignore[union-attr]
         "natural.rca": (2, 8),
         "natural.rca.only-anomaly-classification": (1, 2),
@@ -178,7 +180,7 @@ def test_the_weakest_assumption_is_contradicted_by_what_is_wrong_and_passes(tmp_
     records = [trial("runtime_structured", "plausible", i, one, events, scenario=K8S) for i, one in enumerate(outcomes, 1)]
     one = judged_of(tmp_path, records)["assumption.rca.no-silent-corruption"]
     assert one.verdict == "contradicted"
-    assert one.found and (one.found.value, one.found.n) == (0.75, 4), "whatever the fault plan is called"
+    assert one.measured and (one.measured.value, one.measured.n) == (0.75, 4), "whatever the fault plan is called"
 
 
 def test_framework_time_is_a_part_of_seconds_that_were_lived_through(tmp_path: Path) -> None:
@@ -208,7 +210,7 @@ def test_one_value_concludes_nothing_and_equal_values_are_defined(tmp_path: Path
 def test_arms_that_are_equal_in_every_pair_are_on_no_side(tmp_path: Path) -> None:
     one = judged_of(tmp_path, arms({"static": [900] * 12, "monolithic": [900] * 12}))[STATIC_ABOVE]
     assert one.verdict == "inconclusive"
-    assert one.found and (one.found.value, one.found.needed) == (0.0, None)
+    assert one.measured and (one.measured.value, one.measured.needed) == (0.0, None)
 
 
 def test_a_run_in_which_all_trials_failed_measures_nothing_and_says_so(tmp_path: Path) -> None:
@@ -226,7 +228,7 @@ def test_what_the_run_does_not_hold_is_not_measured_with_the_reason(tmp_path: Pa
     assert len(found) == len(PUBLISHED.claims), "none is left out"
 
 
-def test_pairs_without_a_twin_conclude_nothing(tmp_path: Path) -> None:
+def test_values_without_a_counterpart_conclude_nothing(tmp_path: Path) -> None:
     records = [*arms({"static": [1600]}), *(replace(one, repetition=7) for one in arms({"monolithic": [900]}))]
     assert "no pair" in judged_of(tmp_path, records)[STATIC_ABOVE].reason
 
@@ -236,8 +238,8 @@ def test_pairs_without_a_twin_conclude_nothing(tmp_path: Path) -> None:
 
 def test_every_cell_is_a_claim_and_every_number_of_the_paper_has_its_bounds() -> None:
     published = PUBLISHED
-    assert sum(isinstance(one, Cell) for one in published.claims) == 40
-    bounds = {one.id: expected(published, one) for one in published.claims}
+    assert sum(isinstance(one, CellClaim) for one in published.claims) == 40
+    bounds = {one.id: range_of(published, one) for one in published.claims}
     assert None not in bounds.values()
     ratio = bounds["retry.rca.static-to-monolithic"]
     assert ratio and [round(one, 3) for one in (ratio.value, ratio.low, ratio.high)] == [1.805, 1.625, 1.986]
@@ -291,8 +293,8 @@ def test_the_pairs_for_a_family_are_enough_for_the_test_and_for_the_spread() -> 
 
 def test_the_trials_for_a_rate_are_those_of_the_normal_approximation() -> None:
     """By hand: (1.960 sqrt(.1 x .9) + 0.842 sqrt(.3 x .7))^2 / .2^2 = 23.6."""
-    assert trials_for_the_rate(share_of(3, 10), Expected(0.0, 0.0, 0.1)) == 24
-    assert trials_for_the_rate(share_of(1, 10), Expected(0.0, 0.0, 0.1)) is None
+    assert trials_for_the_rate(share_of(3, 10), PublishedRange(0.0, 0.0, 0.1)) == 24
+    assert trials_for_the_rate(share_of(1, 10), PublishedRange(0.0, 0.0, 0.1)) is None
 
 
 # Shown
@@ -312,7 +314,7 @@ def test_the_table_has_every_claim_by_every_model_and_no_nan(tmp_path: Path) -> 
 def test_the_lines_begin_with_the_counts_and_say_a_missing_thing_once(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", arms(like_the_paper()))
     found = judge_all(run, PUBLISHED)
-    lines = list(verdict_lines(run, found))
+    lines = list(verdict_lines(run, found, PUBLISHED))
     assert lines[0] == f"m: {', '.join(f'{n} {name}' for name, n in counts(found).items())}, of 68 claims"
     assert sum(counts(found).values()) == 68
     assert any(line.startswith("  reproduced    retry.rca.static-above-monolithic: Static") for line in lines)
@@ -333,7 +335,7 @@ def test_a_claims_number_is_the_sum_of_the_calls_that_its_trace_lists(tmp_path: 
     values = like_the_paper(4)
     run = run_of(tmp_path / "run", arms(values))
     assert traced_sum(run, STATIC_ABOVE, "static") == sum(values["static"])
-    one = judged(run)[STATIC_ABOVE].found
+    one = judged(run)[STATIC_ABOVE].measured
     assert one and one.value == (sum(values["static"]) - sum(values["monolithic"])) / 4
 
 

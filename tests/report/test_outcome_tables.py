@@ -9,12 +9,13 @@ from records import experiment, run_of, trial, write_run
 import bench
 from bench.analysis.arms import arms_of
 from bench.analysis.claims.published import load_published
+from bench.analysis.claims.verdicts import judge_all
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of, share_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.limits import noted
 from bench.render.table import Table, markdown
-from bench.report.denominators import ranking_warnings, reruns
+from bench.report.outcome_tables import ranking_warnings, reruns
 from bench.report.tables import all_tables
 
 
@@ -28,7 +29,8 @@ def warnings_of(folder: Path, *records: list[TrialRecord]) -> tuple[str, ...]:
 
 
 def tables_of(run: Run) -> dict[str, Table]:
-    return {table.name: table for table in all_tables(run, arms_of(run), load_published())}
+    published = load_published()
+    return {table.name: table for table in all_tables(run, arms_of(run), published, judge_all(run, published))}
 
 
 def test_a_ranking_that_depends_on_the_errors_is_warned_of_with_all_its_rates(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Arms of packs with several instances: trials are paired by instance and repetition, and each instance counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from records import called, run_of, smooth, trial
+
+from bench.analysis.arms import Arm, Condition, arms_of, missing_trials, several_instances
+from bench.analysis.claims.published import load_published
+from bench.analysis.frames import Run
+from bench.analysis.measures import per_solved
+from bench.analysis.statistics import mean_of
+from bench.report.page import page_of
+from bench.report.tables import all_tables
+
+Tokens = Mapping[str, Sequence[int]]
+"""Instance -> the tokens of its repetitions."""
+
+
+def run_with(folder: Path, by_architecture: Mapping[str, Tokens]) -> Run:
+    """A run without faults; each instance's repetitions are counted from 1."""
+    records, instances = [], {}
+    for architecture, by_instance in by_architecture.items():
+        for instance, values in by_instance.items():
+            for repetition, tokens in enumerate(values, 1):
+                name = f"{architecture}-{instance}-{repetition}"
+                events = [*smooth()[:-1], called(3, "b", tokens=(tokens - 240, 0), cause="retry"), smooth()[-1]]
+                records.append(trial(architecture, "none", repetition, events=events, id=name))
+                instances[name] = instance
+    run = run_of(folder, records)
+    return replace(run, trials=run.trials.assign(instance=[instances[name] for name in run.trials["trial"]]))
+
+
+def arms(run: Run) -> Mapping[str, Arm]:
+    return arms_of(run)[Condition("demo", "m", "none")]
+
+
+def test_a_mean_over_several_instances_is_of_their_means(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", {"static": {"a": [1000, 1100, 1050], "b": [3000], "c": [2000, 2200]}})
+    assert arms(run)["static"].mean("tokens") == mean_of([1050.0, 3000.0, 2100.0])
+    assert several_instances(run)
+
+
+def test_a_sole_instance_is_as_if_there_were_no_instances(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", {"static": {"": [1000, 1100, 1050]}, "mine": {"": [900, 1000, 1200]}})
+    without = replace(run, trials=run.trials.drop(columns="instance"))
+    tables = [all_tables(one, arms_of(one), load_published(), ()) for one in (run, without)]
+    assert tables[0] == tables[1] and not several_instances(run)
+    assert arms(run)["static"].mean("tokens") == mean_of([1000.0, 1100.0, 1050.0])
+
+
+def test_the_same_repetition_of_another_instance_is_no_pair(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", {"static": {"a": [1000, 1100], "b": [5000]}, "mine": {"a": [1010, 1110], "c": [700]}})
+    less = arms(run)["mine"].less(arms(run)["static"], "tokens")
+    assert (less.pairs, less.unpaired, less.difference.mean) == (2, 2, 10.0)
+
+
+def test_a_paired_difference_counts_each_instance_once(tmp_path: Path) -> None:
+    static: Tokens = {"a": [1000] * 10, "b": [2000], "c": [3000]}
+    mine: Tokens = {"a": [1010] * 10, "b": [2100], "c": [3400]}
+    found = arms(run_with(tmp_path / "run", {"static": static, "mine": mine}))
+    less = found["mine"].less(found["static"], "tokens")
+    assert (less.difference, less.pairs) == (mean_of([10.0, 100.0, 400.0]), 12)
+    gap = found["mine"].solved_less(found["static"])
+    assert (gap.pairs, gap.difference) == (12, 0.0)
+
+
+def test_what_a_solved_task_costs_is_bounded_by_instances(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", {"static": {"a": [1000] * 20, "b": [2000] * 20, "c": [1500] * 20}})
+    few = run_with(tmp_path / "few", {"static": {"a": [1000], "b": [2000], "c": [1500]}})
+    one, other = (per_solved(found.trials, "tokens") for found in (run, few))
+    assert one.value == other.value == 1500
+    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+
+
+def test_a_missing_repetition_of_any_instance_is_missing(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", {"static": {"a": [1000, 1100], "b": [3000]}})
+    assert missing_trials(run) == 1
+
+
+def test_the_page_says_of_what_its_intervals_speak(tmp_path: Path) -> None:
+    several = run_with(tmp_path / "several", {"static": {"a": [1000, 1100], "b": [3000, 3100]}})
+    sole = run_with(tmp_path / "sole", {"static": {"": [1000, 1100]}})
+    said = [page_of(run, [], [], load_published()) for run in (several, sole)]
+    assert "intervals cluster by instance" in said[0].warnings[-1] and "tasks beyond them" in said[1].warnings[-1]
+    assert dict(said[0].facts)["Trials"].startswith("4; N = 4")
