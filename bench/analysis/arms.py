@@ -126,8 +126,8 @@ def control_of(arms: Arms, arm: Arm) -> Arm | None:
 
 
 def require_receipts(run: Run) -> None:
-    """Raises ResultsError, naming the trials, where the receipt of a fault does not add up: planned and neither delivered nor not
-    applicable, or unplanned. Then the arms did not run under the faults they are compared under, and no number says anything."""
+    """Raises ResultsError, naming the trials, where the receipt of a fault does not add up: planned and neither delivered nor
+    not applicable, or unplanned. Then the arms did not run under the faults that they are compared under."""
     bad = list(dict.fromkeys(run.faults.loc[~run.faults["adds_up"], "trial"].tolist()))
     if bad:
         named = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")

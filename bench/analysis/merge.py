@@ -45,6 +45,7 @@ def merge(runs: Sequence[Run]) -> Run:
         outputs=_joined(merged, [run.outputs for run in runs]),
         waits=_joined(merged, [run.waits for run in runs]),
         errors_rerun=sum(run.errors_rerun for run in runs),
+        regrades=tuple(chain.from_iterable(run.regrades for run in runs)),
         parts=tuple(runs),
         rerun=frozenset(chain.from_iterable(run.rerun for run in runs)),
     )
@@ -85,7 +86,7 @@ def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterator[str
     for key in sorted((configs[0].keys() | configs[1].keys()) - OWN):
         if _setting(configs[0], key) != _setting(configs[1], key):
             yield f"the config's {key}"
-    digests = [{name: pack["digest"] for name, pack in manifest["scenarios"].items()} for manifest in (one, two)]
+    digests = [{name: pack["asked"] for name, pack in manifest["scenarios"].items()} for manifest in (one, two)]
     if not digests[0].keys() & digests[1].keys():
         yield f"their packs ({', '.join(digests[0])} | {', '.join(digests[1])})"
     yield from (f"the version of the pack {name}" for name in _unlike(*digests))

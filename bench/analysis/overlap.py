@@ -111,7 +111,7 @@ def _differing_versions(first: Run, second: Run) -> Iterator[str]:
 
 def _other_packs(first: Run, second: Run) -> list[str]:
     one, two = first.manifest.get("scenarios", {}), second.manifest.get("scenarios", {})
-    return [name for name in one if name in two and one[name].get("digest") != two[name].get("digest")]
+    return [name for name in one if name in two and one[name].get("asked") != two[name].get("asked")]
 
 
 def _other_plans(first: Run, second: Run) -> list[str]:

@@ -22,10 +22,9 @@ from mellea.stdlib.context import SimpleContext
 from mellea.stdlib.sampling import RepairTemplateStrategy
 from pydantic import BaseModel
 
-from bench.endpoint.wire import PARALLEL
 from bench.errors import GaveUp
 from bench.models.base import Message
-from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench

@@ -25,10 +25,10 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from bench.endpoint import wire
-from bench.endpoint.wire import PARALLEL, Chat, Problem
+from bench.endpoint.wire import Chat, Problem
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, NotRecorded, RateLimited, TimedOut
 from bench.models.base import Reply
-from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"

@@ -19,8 +19,6 @@ MODEL = "bench"
 """The model that the endpoint says it is: which one answers is the experiment's affair."""
 PIECE = 40
 """Characters of a reply in one chunk of a stream."""
-PARALLEL = "X-Bench-Parallel"
-"""The header in which a client says, on each of them, how many calls it makes together: virtual seconds need to know."""
 DONE = b"data: [DONE]\n\n"
 
 

@@ -31,7 +31,7 @@ def recording_of(run: Run, model: str) -> str | None:
 
 def taken_over_from(run: Run, model: str) -> list[str]:
     """The names of the earlier runs whose replies this model took over, with their seconds."""
-    return [one["name"] for one in run.manifest.get("models", {}).get(model, {}).get("asked_in", ())]
+    return [one["name"] for one in run.manifest.get("models", {}).get(model, {}).get("cache_from", ())]
 
 
 def model_label(run: Run, model: str) -> str:

@@ -53,8 +53,8 @@ class _Columns:
     def notes(self) -> tuple[str, ...]:
         notes = ["ours: mean ± sd [95% interval of the mean, Student's t]; solved: k/N with Wilson's 95% interval"]
         if self._baseline:
-            said = "correct" if self._baseline["correct"] else "not correct"
-            notes.append(f"the floor: keyword rules without any model score {self._baseline['score']:.3f} and are {said}")
+            solved = f"{self._baseline['solved']} of {self._baseline['of']}"
+            notes.append(f"the floor: keyword rules without any model score {self._baseline['score']:.3f} and solve {solved}")
         if any(control_of(self._all, arm) for arm in self._arms.values()):
             notes.append("paired excess tokens: of a trial less those of its control, by instance and repetition")
         if self._table:

@@ -118,26 +118,37 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Runs" if run.parts else "Run", name_of(run)),
         ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
         ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
-        *_asked_once(run),
+        *_reused(run),
         ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
+        *_graded_anew(run),
         ("Packs", "; ".join(_pack(manifest, scenario) for scenario in run.names("scenario"))),
         ("Architectures", ", ".join(_architecture(manifest, name) for name in run.names("architecture"))),
         ("Fault plans", "; ".join(_plan(manifest, plan) for plan in run.names("fault"))),
-        ("Code", _of_each(run, lambda part: _code(part.manifest.get("code", {})))),
+        ("Code", _of_each(run, lambda part: _code(part.manifest))),
         ("Packages", _of_each(run, lambda part: _listed(part.manifest.get("packages", {})))),
         ("Machine", _of_each(run, lambda part: _listed(part.manifest.get("machine", {})))),
         ("Dates", _of_each(run, _dates)),
     ]
 
 
-def _asked_once(run: Run) -> list[tuple[str, str]]:
+def _graded_anew(run: Run) -> list[tuple[str, str]]:
+    """Grades that are not those of the run itself."""
+    said = (
+        f"{regrade.changed} of {regrade.answers} grades of {regrade.scenario} changed on {regrade.at[:10]}, "
+        f"by the grader {regrade.graded_by[:12]}"
+        for regrade in run.regrades
+    )
+    return [("Graded anew", "; ".join(said))] if run.regrades else []
+
+
+def _reused(run: Run) -> list[tuple[str, str]]:
     reused = int(run.calls["reused"].sum())
     said = (
         f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and seconds"
     )
     earlier = dict.fromkeys(name for model in run.manifest.get("models", {}) for name in taken_over_from(run, model))
     took_over = f"; some of these trials are those of {', '.join(earlier)}" if earlier else ""
-    return [("Asked once", f"{said}{took_over}")] if reused else []
+    return [("Response cache", f"{said}{took_over}")] if reused else []
 
 
 def _parts(run: Run) -> tuple[Run, ...]:
@@ -172,7 +183,7 @@ def _model(run: Run, model: str) -> str:
 
 def _pack(manifest: Mapping[str, Any], scenario: str) -> str:
     pack = manifest.get("scenarios", {}).get(scenario, {})
-    return f"{scenario} (variant {pack.get('variant', '–')}, digest {str(pack.get('digest', '–'))[:12]})"
+    return f"{scenario} (variant {pack.get('variant', '–')}, asked {str(pack.get('asked', '–'))[:12]})"
 
 
 def _architecture(manifest: Mapping[str, Any], name: str) -> str:
@@ -198,10 +209,12 @@ def _fault(fault: Mapping[str, Any]) -> str:
     return f"{fault.get('effect')} at {fault.get('point')} of {'every subtask' if where == '*' else where}, {when}"
 
 
-def _code(code: Mapping[str, Any]) -> str:
+def _code(manifest: Mapping[str, Any]) -> str:
+    code = manifest.get("code", {})
     changed = "dirty: files differ from it" if code.get("dirty") else "clean"
     commit = f"commit {str(code['commit'])[:12]} ({changed})" if code.get("commit") else "no commit known"
-    return f"version {code.get('version', '–')}, {commit}, digest {code.get('digest', '–')}"
+    carried = f"; carried over from format {manifest['upgraded_from']}" if "upgraded_from" in manifest else ""
+    return f"version {code.get('version', '–')}, {commit}, digest {code.get('digest', '–')}{carried}"
 
 
 def _dates(run: Run) -> str:

@@ -26,6 +26,8 @@ from bench.runtime.proposal import Proposal
 from bench.runtime.turns import Turns
 from bench.scenario import Subtask
 
+PARALLEL = "X-Bench-Parallel"
+"""The header in which a client says how many calls, this one among them, it makes together."""
 IsJudging = Callable[[Sequence[Message]], bool]
 """Whether these messages ask for a judgment on an output, not for an output."""
 Server = Callable[["EndpointSession"], AbstractAsyncContextManager[str]]

@@ -96,7 +96,7 @@ class Verifier:
         struck = self._struck(proposal.receipts)
         if struck and proposal.undamaged:
             verdicts = self._of_reply(proposal, proposal.undamaged, sufficiency)
-            self._leave_undamaged(struck, verdicts, proposal.calls)
+            self._leave_undamaged(struck, verdicts, proposal.calls, as_a_whole=True)
 
     def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
         """The same at a checkpoint. What a later subtask found in a damaged output says nothing of the undamaged one."""
@@ -113,21 +113,30 @@ class Verifier:
         misled = {name for name, version in versions.items() if version.is_made_from(names)}
         verdicts = self._judge(stage, values, misled)
         for receipt in struck:
-            self._leave_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls)
+            self._leave_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls, as_a_whole=False)
 
     def _struck(self, receipts: Sequence[Receipt]) -> list[Receipt]:
         """The output faults among these that were delivered, and whose undamaged reply has had no verdict."""
         at_output = (receipt for receipt in receipts if receipt.due.fault.point == "output" and receipt.is_delivered)
         return [receipt for receipt in at_output if receipt.number not in self._judged_undamaged]
 
-    def _leave_undamaged(self, struck: Sequence[Receipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...]) -> None:
+    def _leave_undamaged(
+        self, struck: Sequence[Receipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...], as_a_whole: bool
+    ) -> None:
+        """Leave the verdict on each struck output. A reply is taken or rejected `as_a_whole`: whatever part of it is rejected,
+        its other parts are lost with it."""
+        rejected = _first_rejected(verdicts) if as_a_whole else None
         for receipt in struck:
             name = receipt.due.subtask
-            if name in verdicts:
-                self._judged_undamaged.add(receipt.number)
-                verdict = verdicts[name]
-                reason, detail = (verdict.reason, verdict.detail) if isinstance(verdict, Rejected) else ("", "")
-                self._log.emit(Judged(calls, name, not reason, reason, detail, "undamaged", receipt.number))
+            if name not in verdicts:
+                continue
+            self._judged_undamaged.add(receipt.number)
+            verdict = verdicts[name] if isinstance(verdicts[name], Rejected) else rejected
+            if not isinstance(verdict, Rejected):
+                self._log.emit(Judged(calls, name, True, view="undamaged", fault=receipt.number))
+                continue
+            detail = verdict.detail if verdict.subtask == name else f"{verdict.subtask}: {verdict.detail}"
+            self._log.emit(Judged(calls, name, False, verdict.reason, detail, "undamaged", receipt.number))
 
     def _judge(
         self, subtasks: Sequence[Subtask], values: Mapping[str, Json | Unreadable], misled: Collection[str] = ()
