@@ -204,16 +204,16 @@ def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path)
         compare(bench.load_run(one), bench.load_run(two), 0.05)
     found = compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
     assert {row.first.plan for row in found.rows} == {"none"}
-    edit_manifest(two, config=config, scenarios={"demo": {"digest": "another"}})
+    edit_manifest(two, config=config, scenarios={"demo": {"asked": "another"}})
     with pytest.raises(ResultsError, match="share no trial: they differ in the version of the pack demo"):
         compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
 
 
-@pytest.mark.parametrize(("changes", "said"), [({"seed": 8}, "the seed"), ({}, "the ruler")])
-def test_another_seed_or_ruler_makes_no_pairs(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("changes", "said"), [({"seed": 8}, "the seed"), ({}, "the tokenizer")])
+def test_another_seed_or_tokenizer_makes_no_pairs(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
     config = bench.load_run(two).manifest["config"]
-    edit_manifest(two, config={**config, **changes}, **({} if changes else {"ruler": "another"}))
+    edit_manifest(two, config={**config, **changes}, **({} if changes else {"tokenizer": "another"}))
     with pytest.raises(ResultsError, match=said):
         compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
 

@@ -48,7 +48,7 @@ def test_a_trials_row_holds_its_ledger_its_faults_and_its_seconds(tmp_path: Path
     }
     assert (row["tokens"], row["useful"], row["rejected"], row["retry_tokens"]) == (380, 260, 120, 140)
     assert (row["superseded"], row["lost"], row["judging"], row["calls"]) == (0, 0, 0, 3)
-    assert [row[f"faults_{stage}"] for stage in ("planned", "delivered", "moot", "seen")] == [1, 1, 0, 1]
+    assert [row[f"faults_{stage}"] for stage in ("planned", "delivered", "not_applicable", "detected")] == [1, 1, 0, 1]
     assert (row["outcome"], row["correct"], row["score"], row["timing"]) == ("solved", True, 1.0, "simulated")
 
 
@@ -131,12 +131,12 @@ def struck(*stages: Stage, point: str = "output") -> list[Event]:
     return [*fault(*stages, point=point), *smooth()]
 
 
-@pytest.mark.parametrize("stages", [("planned", "delivered", "recovered"), ("planned", "moot")])
-def test_a_fault_that_was_delivered_or_moot_has_its_receipt(tmp_path: Path, stages: tuple[Stage, ...]) -> None:
+@pytest.mark.parametrize("stages", [("planned", "delivered", "recovered"), ("planned", "not_applicable")])
+def test_a_fault_that_was_delivered_or_inapplicable_has_its_receipt(tmp_path: Path, stages: tuple[Stage, ...]) -> None:
     require_receipts(run_of(tmp_path / "run", [trial(plan="paper", events=struck(*stages))]))
 
 
-@pytest.mark.parametrize("stages", [("planned",), ("delivered",), ("planned", "moot", "delivered")])
+@pytest.mark.parametrize("stages", [("planned",), ("delivered",), ("planned", "not_applicable", "delivered")])
 def test_a_fault_without_a_receipt_forbids_every_number_and_names_the_trial(tmp_path: Path, stages: tuple[Stage, ...]) -> None:
     run = run_of(tmp_path / "run", [*experiment(), trial(plan="paper", repetition=9, events=struck(*stages))])
     with pytest.raises(ResultsError, match=r"not delivered in 1 trials \(static-paper-9-demo-m\): the run reports no numbers"):
@@ -146,14 +146,14 @@ def test_a_fault_without_a_receipt_forbids_every_number_and_names_the_trial(tmp_
 @pytest.mark.parametrize(
     ("outcome", "point", "ended", "silent"),
     [
-        ("wrong", "output", "unnoticed", True),
-        ("wrong", "state", "unnoticed", True),
-        ("wrong", "call", "unnoticed", False),
+        ("wrong", "output", "undetected", True),
+        ("wrong", "state", "undetected", True),
+        ("wrong", "call", "undetected", False),
         ("wrong", "output", "recovered", False),
-        ("solved", "output", "unnoticed", False),
+        ("solved", "output", "undetected", False),
     ],
 )
-def test_silent_corruption_is_a_wrong_answer_behind_an_unnoticed_fault_in_its_content(
+def test_silent_corruption_is_a_wrong_answer_behind_an_undetected_fault_in_its_content(
     tmp_path: Path, outcome: Outcome, point: str, ended: Stage, silent: bool
 ) -> None:
     events = struck("planned", "delivered", ended, point=point)
@@ -197,8 +197,8 @@ def test_outputs_of_a_struck_call_and_what_was_made_from_them_are_exposed(tmp_pa
     assert dict(zip(run.outputs["subtask"], run.outputs["exposed"], strict=True)) == {"a": True, "b": True, "c": False}
 
 
-def test_a_moot_fault_exposes_nothing(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", [trial(plan="paper", events=struck("planned", "moot"))])
+def test_a_inapplicable_fault_exposes_nothing(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [trial(plan="paper", events=struck("planned", "not_applicable"))])
     assert not run.outputs["exposed"].any()
 
 

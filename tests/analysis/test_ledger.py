@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 
 from hypothesis import given
@@ -11,7 +12,7 @@ from records import accepted, called, committed, recovered, rejected, smooth
 from trials import matrix_of, run_all
 
 from bench.analysis import ledger
-from bench.runtime.events import Answered, Called, Cause, Committed, Event
+from bench.runtime.events import Answered, Called, Cause, Committed, Event, Judged
 
 NAMES = ("a", "b", "c")
 CAUSES = get_args(Cause)
@@ -67,9 +68,9 @@ def test_each_call_is_booked_once(events: list[Event]) -> None:
 def test_useful_is_just_what_the_final_answer_stands_on(events: list[Event]) -> None:
     commits = {(event.subtask, event.version): event for event in events if isinstance(event, Committed)}
 
-    def stands_on(output: tuple[str, int]) -> set[int | None]:
+    def stands_on(output: tuple[str, int]) -> set[int]:
         commit = commits[output]
-        return {commit.call}.union(*(stands_on((name, version)) for name, version, _ in commit.made_from if version))
+        return set(commit.calls).union(*(stands_on((name, version)) for name, version, _ in commit.made_from if version))
 
     answers = [event for event in events if isinstance(event, Answered)]
     expected = set().union(*(stands_on(output) for answer in answers for output in answer.versions))
@@ -111,20 +112,45 @@ def test_the_last_verdict_counts() -> None:
     assert verdicts(reopened) == {1: "rejected:found_wrong"}
 
 
-def test_what_was_accepted_or_handed_on_and_thrown_away_is_superseded() -> None:
+def test_what_was_accepted_or_unverified_and_thrown_away_is_superseded() -> None:
     events: list[Event] = [called(1, "a"), accepted(1, "a"), committed(1, "a"), called(2, "b"), committed(2, "b")]
     assert booked(events) == {1: "superseded", 2: "superseded"}
-    assert verdicts(events) == {1: "accepted", 2: "handed_on"}
+    assert verdicts(events) == {1: "accepted", 2: "unverified"}
 
 
-def test_a_judges_tokens_are_judging_and_retry_tokens() -> None:
-    [entry] = ledger.book([called(1, "a", cause="judge")])
-    assert (entry.account, entry.is_retry) == ("judging", True)
+def test_a_judges_tokens_are_judging_and_retry_tokens_after_a_rejection_alone() -> None:
+    for caused_by, is_retry in ((None, False), (0, True)):
+        [entry] = ledger.book([replace(called(1, "a", cause="judge"), caused_by=caused_by)])
+        assert (entry.account, entry.is_retry) == ("judging", is_retry)
 
 
-def test_retry_tokens_are_those_of_retries_reruns_and_judges() -> None:
+def test_retry_tokens_are_those_of_retries_and_reruns_and_of_nothing_that_was_planned() -> None:
     entries = ledger.book([called(number, cause=cause) for number, cause in enumerate(CAUSES, 1)])
-    assert [entry.is_retry for entry in entries] == [False, True, True, True]
+    assert {entry.call.cause for entry in entries if entry.is_retry} == {"retry", "rerun"}
+
+
+def test_all_calls_that_made_an_output_are_useful_not_the_last_alone() -> None:
+    made = Committed("a", 1, (1, 2, 3), True, "d", ())
+    turns: list[Event] = [
+        called(1, "a"),
+        called(2, "a", cause="step"),
+        called(3, "a", cause="step"),
+        made,
+        Answered((("a", 1),)),
+    ]
+    assert booked(turns) == {1: "useful", 2: "useful", 3: "useful"}
+    assert not any(entry.is_retry for entry in ledger.book(turns))
+
+
+def test_a_sample_that_was_not_taken_is_redundant_and_one_that_was_rejected_is_rejected() -> None:
+    votes = [replace(called(number, "a", cause="sample"), sample=number) for number in (1, 2, 3)]
+    taken: list[Event] = [*votes, rejected(3, "a"), committed(2, "a"), Answered((("a", 1),))]
+    assert booked(taken) == {1: "redundant", 2: "useful", 3: "rejected"}
+
+
+def test_a_verdict_on_a_reply_as_it_was_before_its_fault_books_nothing() -> None:
+    undamaged = Judged((1,), "a", False, "check", view="undamaged", fault=1)
+    assert booked([called(1, "a"), undamaged, accepted(1, "a"), committed(1, "a"), Answered((("a", 1),))]) == {1: "useful"}
 
 
 def test_a_ledger_that_does_not_add_up_says_so() -> None:

@@ -64,10 +64,10 @@ def test_one_run_is_itself(tmp_path: Path) -> None:
         ({"config": {"seed": 2}}, "the config's seed"),
         ({"config": {"max_attempts": 5}}, "the config's max_attempts"),
         ({"config": {"plan": {"none": {"faults": []}, "paper": {"faults": []}}}}, "what the fault plan paper does"),
-        ({"scenarios": {"demo": {"digest": "another"}, "apart": {"digest": "5cede5cede5c"}}}, "the version of the pack demo"),
-        ({"scenarios": {"other": {"digest": "d"}}}, "their packs (demo, apart | other)"),
+        ({"scenarios": {"demo": {"asked": "another"}, "apart": {"asked": "5cede5cede5c"}}}, "the version of the pack demo"),
+        ({"scenarios": {"other": {"asked": "d"}}}, "their packs (demo, apart | other)"),
         ({"models": {"small": {"kind": "simulated", "failure_rate": 0.5}}}, "the settings of model small"),
-        ({"ruler": "words"}, "the ruler for tokens"),
+        ({"tokenizer": "words"}, "the tokenizer for tokens"),
     ],
 )
 def test_runs_of_different_experiments_are_refused_by_what_differs(tmp_path: Path, changes: dict[str, Any], what: str) -> None:

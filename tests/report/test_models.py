@@ -82,7 +82,7 @@ def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: P
 
 
 def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Path) -> None:
-    run = priced(tmp_path / "run", two_models(), {"dear": {"asked_in": [{"name": "before", "digest": "d"}]}, "cheap": {}})
+    run = priced(tmp_path / "run", two_models(), {"dear": {"cache_from": [{"name": "before", "digest": "d"}]}, "cheap": {}})
     [table] = [table for table in all_tables(run, arms_of(run), load_published(), ()) if table.name == "models"]
     [said] = [note for note in table.notes if "took over" in note]
     assert (

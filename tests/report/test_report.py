@@ -133,7 +133,7 @@ def test_without_a_receipt_nothing_is_written(tmp_path: Path) -> None:
 def test_the_report_begins_with_what_it_is(plain: Mapping[str, bytes]) -> None:
     opening = checked_texts(plain)["report.md"].partition("## ")[0]
     for said in (
-        *("by-hand", "m (SIMULATED)", "N = 3", "demo (variant small, digest 5cede5cede5c)", "commit 0123456789ab (clean)"),
+        *("by-hand", "m (SIMULATED)", "N = 3", "demo (variant small, asked 5cede5cede5c)", "commit 0123456789ab (clean)"),
         *("2026-01-02T03:04:05+00:00", "complete", "Intervals speak of repetitions of these packs"),
         "missing_field at output of b, attempt 1",
     ):
@@ -233,7 +233,7 @@ def test_a_run_in_which_every_trial_failed_is_reported_without_numbers(tmp_path:
 def test_each_comparison_tells_the_score_of_keyword_rules_without_a_model(plain: Mapping[str, bytes]) -> None:
     tables = [text for name, text in plain.items() if name.startswith("tables/comparison") and name.endswith(".md")]
     assert tables
-    assert all(b"keyword rules without any model score 0.125 and are not correct" in text for text in tables)
+    assert all(b"keyword rules without any model score 0.125 and solve 0 of 1" in text for text in tables)
 
 
 def test_a_single_repetition_has_means_but_no_intervals(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_variant_says_what_it_is_one_of_and_its_own_settings(tmp_path: Path) -
 def test_replies_taken_over_from_an_earlier_run_are_said_to_be_its(tmp_path: Path) -> None:
     record = trial(events=[replace(event, reused=True) if isinstance(event, Called) else event for event in smooth()])
     folder = write_run(tmp_path / "run", [record])
-    edit_manifest(folder, models={"m": {"asked_in": [{"name": "before", "digest": "d"}]}})
+    edit_manifest(folder, models={"m": {"cache_from": [{"name": "before", "digest": "d"}]}})
     page = texts_of(bench.load_run(folder))["report.md"]
     assert "were given its reply and seconds; some of these trials are those of before\n" in page
 

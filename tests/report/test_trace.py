@@ -28,18 +28,29 @@ from bench.report import trace as traces
 from bench.report.page import page_of
 from bench.report.page_html import as_html
 from bench.report.trace import Pieces, Trace, trace_of
-from bench.runtime.events import Waited
+from bench.runtime.events import Called, Event, Waited, digest_of
 
 EVIL = "<script>alert(1)</script></script><!--\u2028\ud800</pre>"
 TABLES = tuple(Table(name, name, ("a", "b"), (("x", 1),)) for name in ("ledger", "of_others", "comparison-x", "claims"))
 
 
 def write_with_texts(folder: Path, records: Sequence[TrialRecord], texts: Mapping[str, str]) -> Run:
+    """`texts` stand for the short names that records by hand have in the digests' places."""
+    digests = {name: digest_of(text) for name, text in texts.items()}
     writer = RunWriter(folder, manifest_of(records))
     for record in records:
-        writer.add(record, texts)
+        events = tuple(named(event, digests) for event in record.events)
+        writer.add(replace(record, events=events), {digests[name]: text for name, text in texts.items()})
     writer.close()
     return bench.load_run(folder)
+
+
+def named(event: Event, digests: Mapping[str, str]) -> Event:
+    if not isinstance(event, Called):
+        return event
+    messages = tuple(replace(message, content=digests.get(message.content, message.content)) for message in event.messages)
+    reply, delivered = (digests.get(name or "", name) for name in (event.reply, event.delivered))
+    return replace(event, messages=messages, reply=reply, delivered=delivered)
 
 
 def unpacked(packed: str) -> Any:
@@ -94,12 +105,12 @@ def test_an_event_of_every_kind_is_shown_as_it_was_recorded(tmp_path: Path) -> N
     [shown] = items(traced(run_of(tmp_path / "run", [trial(plan="paper", events=events)])).trials)
     assert [(wait["why"], wait["started"], wait["seconds"]) for wait in shown["waits"]] == [("backoff", 0.25, 0.5)]
     assert [(entry["fault"], entry["stage"], entry["call"]) for entry in shown["faults"]] == [
-        *((1, "planned", 2), (1, "delivered", 2), (1, "seen", 2), (1, "recovered", 2))
+        *((1, "planned", 2), (1, "delivered", 2), (1, "detected", 2), (1, "recovered", 2))
     ]
-    assert [(one["call"], one["accepted"], one["reason"]) for one in shown["verdicts"]] == [
+    assert [(*one["calls"], one["accepted"], one["reason"]) for one in shown["verdicts"]] == [
         *((1, True, ""), (2, False, "schema"), (3, True, ""))
     ]
-    assert [(one["subtask"], one["call"], one["made_from"]) for one in shown["versions"]] == [
+    assert [(one["subtask"], *one["calls"], one["made_from"]) for one in shown["versions"]] == [
         ("a", 1, []),
         ("b", 3, [["a", 1]]),
     ]
@@ -139,7 +150,7 @@ def test_a_text_that_is_not_in_the_page_stands_as_its_digest(tmp_path: Path, mon
     run = write_with_texts(tmp_path / "run", [trial()], {"d1": "kept", "d2": "one too many"})
     trace = traced(run)
     [shown] = items(trace.trials)
-    assert (shown["calls"][0]["messages"], shown["calls"][0]["reply"]) == ([["user", 0]], "d2")
+    assert (shown["calls"][0]["messages"], shown["calls"][0]["reply"]) == ([["user", 0]], digest_of("one too many"))
     assert trace.texts_left_out == 1 and "1 texts are left out" in page(run)
 
 

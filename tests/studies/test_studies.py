@@ -17,7 +17,7 @@ from bench.analysis.frames import Run
 from bench.cli.setup import open_run
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config, load_config
-from bench.experiment.matrix import Guests, build_matrix
+from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
 from bench.packs import load_pack
 from bench.render.drawing import style
@@ -150,15 +150,15 @@ def ended(repetition: int, outcome: Any, *stages: Any) -> TrialRecord:
 
 def test_each_trial_in_which_the_fault_arrived_has_one_end(tmp_path: Path) -> None:
     records = [
-        ended(1, "wrong", "unnoticed"),
-        ended(2, "wrong", "seen", "recovered"),
-        ended(3, "gave_up", "seen", "gave_up"),
-        ended(4, "solved", "seen", "recovered"),
+        ended(1, "wrong", "undetected"),
+        ended(2, "wrong", "detected", "recovered"),
+        ended(3, "gave_up", "detected", "gave_up"),
+        ended(4, "solved", "detected", "recovered"),
         ended(5, "solved", "recovered"),  # made again because another output was rejected
-        ended(6, "solved", "unnoticed"),
-        ended(7, "error", "seen"),
-        ended(9, "wrong", "unnoticed"),
-        trial(plan="bad", repetition=8, events=[*fault("planned", "moot"), called(2, "b")]),
+        ended(6, "solved", "undetected"),
+        ended(7, "error", "detected"),
+        ended(9, "wrong", "undetected"),
+        trial(plan="bad", repetition=8, events=[*fault("planned", "not_applicable"), called(2, "b")]),
     ]
     [found] = detectability(with_plans(tmp_path / "run", records, {"bad": [MISSING]}))
     assert {end: (share.k, share.n) for end, share in found.ends.items()} == {
@@ -236,7 +236,7 @@ def handed_on(second_c: str = "d") -> list[Event]:
     again: list[Event] = [
         *(called(5, "a", cause="retry", tokens=(2, 0), attempt=2), committed(5, "a", 2)),
         called(6, "c", cause="rerun", tokens=(200, 0), attempt=2),
-        Committed("c", 2, 6, True, second_c, (("a", 2, "d"),)),
+        Committed("c", 2, (6,), True, second_c, (("a", 2, "d"),)),
         *(called(7, "d", cause="rerun", tokens=(2000, 0), attempt=2), committed(7, "d", 2, made_from=[("c", 2), ("b", 1)])),
     ]
     return [*first, *again, Answered((("a", 2), ("b", 1), ("c", 2), ("d", 2), ("e", 1)))]
@@ -304,7 +304,7 @@ def test_in_a_task_that_forks_what_the_change_invalidates_costs_less_than_all_fr
     model = {"m": {"kind": "simulated", "wrapping": False}}
     arms = {"scenarios": ["fork"], "architectures": ["static"], "models": ["m"], "plans": list(plan), "repetitions": 3}
     config = Config.model_validate({"name": "test", "seed": 7, "model": model, "plan": plan, **arms})
-    run = run_of_matrix(tmp_path, build_matrix(config, (), "code", Guests(scenarios={"fork": fork()})))
+    run = run_of_matrix(tmp_path, build_matrix(config, (), "code", scenarios={"fork": fork()}))
     [found] = policies(run)
     price = {one.policy: one.mean.mean for one in found.priced}
     first = run.calls[run.calls["cause"] == "first"]

@@ -11,7 +11,7 @@ import bench
 from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, SessionRecord, TrialRecord
 from bench.experiment.store import FORMAT, RunWriter
-from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage
+from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage
 from bench.scenario import Grade
 
 FAULTS = {"none": [], "paper": [{"point": "output", "effect": "missing_field", "subtask": "b", "attempts": [1]}]}
@@ -35,7 +35,7 @@ def called(
         started=float(number - 1),
         seconds=1.0,
         seed=1,
-        messages=(("user", "d1"),),
+        messages=(StoredMessage("user", "d1"),),
         reply=None if failure else "d2",
         delivered=None,
         tokens_in=tokens[0],
@@ -48,15 +48,16 @@ def called(
 
 
 def accepted(call: int, subtask: str) -> Judged:
-    return Judged(call, subtask, accepted=True)
+    return Judged((call,), subtask, accepted=True)
 
 
 def rejected(call: int, subtask: str, reason: str = "schema") -> Judged:
-    return Judged(call, subtask, accepted=False, reason=reason)
+    return Judged((call,), subtask, accepted=False, reason=reason)
 
 
 def committed(call: int | None, subtask: str, version: int = 1, made_from: Sequence[tuple[str, int]] = ()) -> Committed:
-    return Committed(subtask, version, call, True, "d", tuple((name, number, "d") for name, number in made_from))
+    calls = () if call is None else (call,)
+    return Committed(subtask, version, calls, True, "d", tuple((name, number, "d") for name, number in made_from))
 
 
 def fault(*stages: Stage, number: int = 1, call: int = 2, subtask: str = "b", point: str = "output") -> list[Event]:
@@ -76,7 +77,7 @@ def recovered(retry: int = 130) -> list[Event]:
     """As before, but b is struck, rejected and asked for again."""
     return [
         *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
-        *(*fault("planned", "delivered"), called(2, "b"), rejected(2, "b"), *fault("seen")),
+        *(*fault("planned", "delivered"), called(2, "b"), rejected(2, "b"), *fault("detected")),
         *(called(3, "b", cause="retry", tokens=(retry, 20), attempt=2), accepted(3, "b")),
         committed(3, "b", made_from=[("a", 1)]),
         Answered((("a", 1), ("b", 1))),
@@ -150,7 +151,7 @@ def manifest_of(records: Sequence[TrialRecord]) -> dict[str, Any]:
         "machine": {"system": "Linux"},
         "models": {model: {"kind": "simulated"} for model in names["models"]},
         "scenarios": {
-            scenario: {"digest": "5cede5cede5c", "variant": "small", "baseline": {"correct": False, "score": 0.125}}
+            scenario: {"asked": "5cede5cede5c", "variant": "small", "baseline": {"solved": 0, "of": 1, "score": 0.125}}
             for scenario in names["scenarios"]
         },
     }

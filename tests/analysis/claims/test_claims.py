@@ -34,7 +34,7 @@ def retried(tokens: int) -> list[Event]:
     """A trial whose retry tokens are these: b was struck, and asked for again."""
     return [
         *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
-        *(*fault("planned", "delivered"), called(2, "b"), rejected(2, "b"), *fault("seen")),
+        *(*fault("planned", "delivered"), called(2, "b"), rejected(2, "b"), *fault("detected")),
         *(called(3, "b", cause="retry", tokens=(tokens - 20, 20), attempt=2), accepted(3, "b")),
         *(committed(3, "b", made_from=[("a", 1)]), Answered((("a", 1), ("b", 1))), *fault("recovered")),
     ]
@@ -174,7 +174,7 @@ def test_the_weakest_assumption_is_contradicted_by_what_is_wrong_and_passes(tmp_
     events = [
         *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
         *(*wrong_value("planned", "delivered"), called(2, "b"), accepted(2, "b"), committed(2, "b", made_from=[("a", 1)])),
-        *(Answered((("a", 1), ("b", 1))), *wrong_value("unnoticed")),
+        *(Answered((("a", 1), ("b", 1))), *wrong_value("undetected")),
     ]
     outcomes: list[Outcome] = ["wrong", "wrong", "wrong", "solved"]
     records = [trial("runtime_structured", "plausible", i, one, events, scenario=K8S) for i, one in enumerate(outcomes, 1)]
