@@ -45,7 +45,11 @@ def tests(session: nox.Session) -> None:
 def systems(session: nox.Session) -> None:
     """The tests of the systems under test, with all their packages: minutes."""
     install(session, "tests", extra="systems")
-    chosen = ("tests/test_architectures_systems.py", "tests/test_conformance_systems.py")
+    chosen = (
+        "tests/architectures/test_systems.py",
+        "tests/suite/test_conformance_systems.py",
+        "tests/suite/test_committed_runs.py",
+    )
     session.run("pytest", "-m", "slow or not slow", *chosen, *session.posargs)
 
 
@@ -53,7 +57,7 @@ def systems(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """The report's page, driven in a headless Chromium, which must be on the path (Debian: chromium): minutes."""
     install(session, "tests", "browser")
-    session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/test_report_page_in_browser.py", *session.posargs)
+    session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/report/test_page_in_browser.py", *session.posargs)
 
 
 @nox.session

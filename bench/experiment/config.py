@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +18,7 @@ from bench.runtime.effects import EFFECTS, Point
 from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.runtime.prompt import Repair
 from bench.scenario import Scenario
+from bench.wording import violations
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 RENAMED = {"experiment": "study"}
@@ -141,6 +143,8 @@ class Config(_Strict):
     """What the next prompt tells of a rejection: nothing, the reason, or the reason and the rejected reply."""
     study: str | None = None
     """The question beyond the paper that the report answers with a table and a figure more; none, if not given."""
+    deadline_seconds: float = Field(3600.0, gt=0.0)
+    """How long a trial may take in real time; then it ends in an error."""
     back_off: BackOffEntry = BackOffEntry()
     """How failed calls are made again."""
     architecture: Mapping[Annotated[str, Field(pattern=NAME)], ArchitectureEntry] = Field(default_factory=dict)
@@ -204,20 +208,23 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
 def _first(error: ValidationError) -> str:
     """The first thing that is wrong, in one line. An unknown key comes first, with the nearest known one: where a key is
     misspelt, the right one is missing as well."""
-    errors = error.errors()
-    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
-    place = ".".join(str(step) for step in first["loc"])
-    if first["type"] == "extra_forbidden":
-        key = str(first["loc"][-1])
+    found = violations(error)
+    first = next((one for one in found if one.kind == "extra_forbidden"), found[0])
+    place = _without_tag(first.place)
+    if first.kind == "extra_forbidden":
         if place in RENAMED:
             return f"the key '{place}' is called '{RENAMED[place]}' now; rename it in the config"
-        return f"unknown key '{place}'; {nearest(key, _keys_beside(first['loc']))}"
-    said = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {said}" if place else said
+        return f"unknown key '{place}'; {nearest(place.rpartition('.')[2], _keys_beside(place.split('.')))}"
+    return replace(first, place=place).line
 
 
-def _keys_beside(path: Iterable[int | str]) -> list[str]:
-    names = [str(step) for step in path]
+def _without_tag(place: str) -> str:
+    """The place as the config has it: pydantic puts a model's kind into the path."""
+    steps = place.split(".")
+    return ".".join(steps[:2] + steps[3:]) if steps[0] == "model" and len(steps) > 3 else place
+
+
+def _keys_beside(names: Sequence[str]) -> list[str]:
     tables: Mapping[str, list[type[BaseModel]]] = {
         "architecture": [ArchitectureEntry],
         "model": [SimulatedEntry, OpenAIEntry, RecordedEntry, RoutedEntry],

@@ -22,7 +22,7 @@ from bench.scenario import Grade, Output, Scenario, scenario_key
 
 
 @dataclass(frozen=True)
-class _Graded:
+class _Grading:
     """A trial's answer, graded anew."""
 
     trial: TrialRecord
@@ -56,17 +56,17 @@ def regrade(folder: Path, packs: Sequence[Path]) -> list[Regrade]:
     return done
 
 
-def _new_grades(changed: Sequence[_Graded]) -> Iterator[NewGrade]:
+def _new_grades(changed: Sequence[_Grading]) -> Iterator[NewGrade]:
     for answer in changed:
         yield NewGrade(answer.trial.id, outcome_of(answer.grade), answer.grade)
 
 
-def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> _Graded:
+def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> _Grading:
     answer = _answer(trial, scenario, texts, folder)
     if answer is None:
-        return _Graded(trial, UNFIT)
+        return _Grading(trial, UNFIT)
     try:
-        return _Graded(trial, scenario.grade_answer(answer))
+        return _Grading(trial, scenario.grade_answer(answer))
     except Exception as error:  # a grader is a pack's code: whatever it raises is its author's to mend
         said = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
         raise ResultsError(" ".join(said.split())) from error

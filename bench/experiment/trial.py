@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from bench.architectures.registry import Architecture
 from bench.errors import CallFailed, GaveUp, Ungraded, whole_text
@@ -83,7 +84,8 @@ async def run_trial(
     state = State(scenario.task)
     injection = Injection(state, schedule, scenario.wrong_outputs)
     workbench = Workbench(state, key, matrix.settings[spec.architecture], caller, injection, log, matrix.server)
-    ending = await _ending(matrix.architectures[spec.architecture], scenario, clock, workbench, graders, log)
+    architecture, deadline = matrix.architectures[spec.architecture], matrix.config.deadline_seconds
+    ending = await _before(deadline, _ending(architecture, scenario, clock, workbench, graders, log))
     workbench.close(schedule, answered=ending.grade is not None)
     record = TrialRecord(
         id=spec.id,
@@ -105,6 +107,15 @@ async def run_trial(
         traceback=log.store_text(ending.traceback) if ending.traceback else None,
     )
     return TrialResult(record, log.texts, ending.failure)
+
+
+async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Ending:
+    """How a trial ends, or that it does not within so many real seconds."""
+    try:
+        async with asyncio.timeout(deadline):
+            return await ending
+    except TimeoutError:
+        return Ending("error", f"no end within {deadline:g} s; give it more with deadline_seconds, or see what it waits for")
 
 
 async def _ending(

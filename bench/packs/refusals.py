@@ -14,6 +14,7 @@ from bench.packs.names import refuse_names
 from bench.packs.place import one_line
 from bench.packs.reads import refuse_prompt, refuse_reads
 from bench.scenario import Json, Output, Scenario, Subtask, Task
+from bench.wording import first_violation
 
 
 def refuse(scenario: Scenario) -> None:
@@ -146,6 +147,5 @@ def _refuse_outputs(answer: Mapping[str, Json], task: Task, what: str) -> None:
         try:
             outputs[name].model_validate(value)
         except ValidationError as error:
-            first = error.errors()[0]
-            path = ".".join(str(step) for step in first["loc"]) or "the whole"
-            raise PackError(f"{what} does not fit the schema of '{name}' at {path}: {first['msg']}") from error
+            first = first_violation(error)
+            raise PackError(f"{what} does not fit the schema of '{name}': {first.place or 'it'} {first.words}") from error

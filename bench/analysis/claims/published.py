@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from bench.analysis.arms import FAULT_FREE
 from bench.analysis.claims.claim import CellClaim, Claim, WrittenClaim
 from bench.errors import ConfigError
+from bench.wording import first_violation
 
 FILE = Path(__file__).with_name("published.toml")
 
@@ -168,6 +169,4 @@ def load_published(path: Path = FILE) -> Published:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: is no TOML: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise ConfigError(f"{path}: {place or 'the file'}: {first['msg'].removeprefix('Value error, ')}") from error
+        raise ConfigError(f"{path}: {first_violation(error).line}") from error

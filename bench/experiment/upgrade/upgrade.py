@@ -25,7 +25,7 @@ Arm = tuple[str, str, str, str, int]
 
 
 @dataclass(frozen=True)
-class Upgraded:
+class UpgradeResult:
     """What became of a run: its folder, where the old files lie now, how many trials it has, how many of them were completed by
     a replay, and why the first other one was not."""
 
@@ -36,7 +36,7 @@ class Upgraded:
     obstacle: str
 
 
-def upgrade(folder: Path, packs: Sequence[Path]) -> Upgraded | None:
+def upgrade(folder: Path, packs: Sequence[Path]) -> UpgradeResult | None:
     """Carry a run over; None where it has the present format. Raises ResultsError where it cannot be read or written.
 
     The old folder is renamed only when the new one is whole.
@@ -62,7 +62,7 @@ def upgrade(folder: Path, packs: Sequence[Path]) -> Upgraded | None:
     _write(new, manifest, [_standing(record, carried) for record in records], texts)
     folder.rename(aside)
     new.rename(folder)
-    return Upgraded(folder, aside, len(carried), len(carried) - len(failed), obstacle or next(iter(failed), ""))
+    return UpgradeResult(folder, aside, len(carried), len(carried) - len(failed), obstacle or next(iter(failed), ""))
 
 
 def _records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
