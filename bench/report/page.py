@@ -76,7 +76,7 @@ CONTENTS = (
     ("differences", "Paired differences between architectures", ("differences", "noise_floor")),
     ("cost", "What a solved task costs", ("per_solved",)),
     ("ledger", "Where the tokens went", ("ledger",)),
-    ("faults", "Faults", ("injection", "natural_failures")),
+    ("faults", "Faults", ("receipts", "natural_failures")),
     ("tokenizer", "The tokenizer", ("usage",)),
 )
 """The sections in reading order: anchor, title, and the beginnings of the names of the tables in it."""

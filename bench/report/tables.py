@@ -34,7 +34,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         *([models(run, arms)] if len(run.names("model")) > 1 else []),
         spent_by_solved(run, arms),
         ledger(run, arms),
-        injection(run, arms),
+        fault_receipts(run, arms),
         natural_failures(run, published),
         usage(run),
         *study_tables(run),
@@ -84,9 +84,10 @@ def ledger(run: Run, arms: Arms) -> Table:
     )
 
 
-def injection(run: Run, arms: Arms) -> Table:
+def fault_receipts(run: Run, arms: Arms) -> Table:
     """The receipts of the faults."""
     stages = ("planned", "delivered", "not_applicable", "detected")
+    impacts = ("effective", "masked", "undetermined")
     endings = ("recovered", "gave_up", "undetected", "error")
     rows: list[tuple[Cell, ...]] = []
     for arm in each_arm(arms):
@@ -94,21 +95,25 @@ def injection(run: Run, arms: Arms) -> Table:
         if own.empty:
             continue
         staged = {stage: int(own[stage].sum()) for stage in stages}
+        mattered = [int((own["impact"] == impact).sum()) for impact in impacts]
         ended = [int((own["ended"] == ending).sum()) for ending in endings]
         calls, trials = int(arm.trials["calls"].sum()), len(arm.trials)
         per_call = Number(staged["delivered"] / calls if calls else None, 3)
         per_task = Number(staged["delivered"] / trials, 3)
-        rows.append((*arm_cells(run, arm), trials, calls, *staged.values(), *ended, per_call, per_task))
+        rows.append((*arm_cells(run, arm), trials, calls, *staged.values(), *mattered, *ended, per_call, per_task))
     return Table(
-        name="injection",
+        name="receipts",
         title="Faults and their receipts",
         columns=(
             *(*ARM, "Trials", "Calls", "Planned", "Delivered", "Not applicable", "Detected"),
+            *("Effective", "Masked", "Undetermined"),
             *("Recovered", "Gave up", "Undetected", "In an error", "Delivered per call", "Delivered per task"),
         ),
         rows=tuple(rows),
         notes=(
             "every planned fault was delivered, or was not applicable because nothing was there that could carry it",
+            "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway; "
+            "undetermined: the trial alone does not tell",
             "a call that does several subtasks' work is exposed to the faults of each",
         ),
     )

@@ -95,8 +95,7 @@ class Turns:
         return [turn for _, turn in sorted(turns.items()) if turn is taken or self._contributes(turn, taken)]
 
     def _contributes(self, turn: Turn, taken: Turn) -> bool:
-        if not turn.gives_output:
-            return True
+        if self._verifier.has_rejected(turn.received.call):
+            return False
         own, other = taken.ask.context, turn.ask.context
-        same = (own.attempt, own.sample) == (other.attempt, other.sample)
-        return same and not self._verifier.has_rejected(turn.received.call)
+        return not turn.gives_output or (own.attempt, own.sample) == (other.attempt, other.sample)

@@ -202,10 +202,10 @@ def test_the_ledgers_shares_are_of_all_tokens(tmp_path: Path) -> None:
     assert "| 370 | 250 | 67.6% | 120 | 32.4% | 0 | 0.0% |" in line
 
 
-def test_the_exposure_is_told_by_call_and_by_task(tmp_path: Path) -> None:
-    text = table_of(run_of(tmp_path / "run", experiment(("static",))), "injection")
+def test_how_often_faults_struck_is_told_by_call_and_by_task(tmp_path: Path) -> None:
+    text = table_of(run_of(tmp_path / "run", experiment(("static",))), "receipts")
     lines = [line for line in text.splitlines() if "| static |" in line]
-    assert lines == ["| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 3 | 0 | 0 | 0 | 0.333 | 1.000 |"]
+    assert lines == ["| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 0 | 0 | 3 | 3 | 0 | 0 | 0 | 0.333 | 1.000 |"]
 
 
 def test_natural_failures_leave_the_planned_ones_out(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_without_a_fault_free_plan_there_is_no_paired_excess(tmp_path: Path) -> 
 
 def test_without_a_fault_at_all_there_is_a_report(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment(plans=("none",)))
-    assert "| static |" not in table_of(run, "injection")
+    assert "| static |" not in table_of(run, "receipts")
     assert [Path(name).stem for name in pictures_of(run)] == ["retry_tokens-m-none", "latency-m-none", "ledger-m"]
 
 
