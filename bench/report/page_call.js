@@ -28,7 +28,8 @@ async function callContent(call, record, firsts) {
 function callFacts(call) {
   const usage = call.usage_in === null && call.usage_out === null ? "" : `${call.usage_in ?? "unknown"} in, ${call.usage_out ?? "unknown"} out`;
   return terms([
-    ["Attempt, try, cause", `${call.attempt}, ${call.try_}, ${call.cause}`],
+    ["Attempt, sample, try", `${call.attempt}, ${call.sample}, ${call.try_}`],
+    ["Cause", `${call.cause}${call.inferred ? " (inferred)" : ""}${call.because ? `: ${call.because}` : ""}`],
     ["Verdict", call.verdict],
     ["Account", call.account],
     ["Tokens", `${count(call.tokens_in)} in, ${count(call.tokens_out)} out`],

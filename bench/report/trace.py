@@ -20,7 +20,7 @@ from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import read_texts, read_trials
 from bench.render.labels import model_label
-from bench.runtime.events import Answered, Committed, Faulted, Judged, Waited
+from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
 
 PIECE = 1 << 18
 """Characters of JSON after which a piece is closed: inflated in milliseconds, and large enough to compress well."""
@@ -134,7 +134,7 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
         "timing": record.timing,
         "seconds": {"api": record.api_seconds, "waiting": record.waiting_seconds, "framework": record.framework_seconds},
         "accounts": ledger.totals(entries),
-        "calls": [_call(entry, numbers) for entry in entries],
+        "calls": [_call(entry, numbers, record.events) for entry in entries],
         "waits": [vars(event) for event in record.events if isinstance(event, Waited)],
         "faults": [vars(event) for event in record.events if isinstance(event, Faulted)],
         "verdicts": [vars(event) for event in record.events if isinstance(event, Judged)],
@@ -143,7 +143,7 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
     }
 
 
-def _call(entry: ledger.Entry, numbers: Mapping[str, int]) -> JsonObject:
+def _call(entry: ledger.Entry, numbers: Mapping[str, int], events: Sequence[Event]) -> Json:
     call = entry.call
     return {
         **vars(call),
@@ -152,7 +152,19 @@ def _call(entry: ledger.Entry, numbers: Mapping[str, int]) -> JsonObject:
         "delivered": numbers.get(call.delivered, call.delivered) if call.delivered else None,
         "account": entry.account,
         "verdict": entry.verdict,
+        "because": "" if call.caused_by is None else _told(events[call.caused_by]),
     }
+
+
+def _told(event: Event) -> str:
+    """The failure that made a call necessary, in words."""
+    match event:
+        case Judged():
+            return f"{event.subtask} of call {event.calls[-1] if event.calls else 'none'} was rejected ({event.reason})"
+        case Called():
+            return f"the reply to call {event.call} was lost ({event.failure})"
+        case _:
+            return ""
 
 
 def _version(event: Committed) -> JsonObject:

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import called, experiment, manifest_of, recovered, trial
+from records import called, experiment, recovered, trial, write_with_texts
 
 import bench
 from bench.analysis.claims.published import load_published
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import RunWriter
 from bench.render.table import Number, Table
 from bench.report.page import page_of
 from bench.report.page_html import as_html
@@ -57,10 +56,7 @@ TABLE = Table(
 
 
 def write_page(folder: Path, records: Sequence[TrialRecord]) -> Path:
-    writer = RunWriter(folder / "run", manifest_of(records))
-    for record in records:
-        writer.add(record, TEXTS)
-    writer.close()
+    write_with_texts(folder / "run", records, TEXTS)
     run = bench.load_run(folder / "run")
     path = folder / "report.html"
     path.write_text(as_html(page_of(run, [TABLE], [], load_published()), trace_of(run)), encoding="utf-8")
@@ -143,7 +139,7 @@ def test_a_trial_opens_as_a_timeline_with_all_that_is_known_of_each_call(page: A
     pane = page.locator("#trial article").first
     assert pane.locator(".lane .name").all_text_contents() == ["a", "b"]
     assert pane.locator(".lane").nth(1).locator(".bar").count() == 2
-    assert "planned → delivered → seen → recovered (call 2)" in pane.locator(".receipts").text_content()
+    assert "planned → delivered → detected → recovered (call 2)" in pane.locator(".receipts").text_content()
     pane.locator(".bar.rejected").click()
     call = pane.locator("details[open]")
     call.locator("mark").first.wait_for()

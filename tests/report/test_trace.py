@@ -7,13 +7,13 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from records import called, edit_manifest, experiment, manifest_of, recovered, run_of, smooth, trial
+from records import called, edit_manifest, experiment, recovered, run_of, smooth, trial, write_with_texts
 
 import bench
 from bench.analysis.claims.published import load_published
@@ -21,36 +21,15 @@ from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.analysis.statistics import share_of
 from bench.errors import ResultsError
-from bench.experiment.record import TrialRecord
-from bench.experiment.store import RunWriter
 from bench.render.table import PublishedNumber, Rate, Table
 from bench.report import trace as traces
 from bench.report.page import page_of
 from bench.report.page_html import as_html
 from bench.report.trace import Pieces, Trace, trace_of
-from bench.runtime.events import Called, Event, Waited, digest_of
+from bench.runtime.events import Called, Judged, Waited, digest_of
 
 EVIL = "<script>alert(1)</script></script><!--\u2028\ud800</pre>"
 TABLES = tuple(Table(name, name, ("a", "b"), (("x", 1),)) for name in ("ledger", "of_others", "comparison-x", "claims"))
-
-
-def write_with_texts(folder: Path, records: Sequence[TrialRecord], texts: Mapping[str, str]) -> Run:
-    """`texts` stand for the short names that records by hand have in the digests' places."""
-    digests = {name: digest_of(text) for name, text in texts.items()}
-    writer = RunWriter(folder, manifest_of(records))
-    for record in records:
-        events = tuple(named(event, digests) for event in record.events)
-        writer.add(replace(record, events=events), {digests[name]: text for name, text in texts.items()})
-    writer.close()
-    return bench.load_run(folder)
-
-
-def named(event: Event, digests: Mapping[str, str]) -> Event:
-    if not isinstance(event, Called):
-        return event
-    messages = tuple(replace(message, content=digests.get(message.content, message.content)) for message in event.messages)
-    reply, delivered = (digests.get(name or "", name) for name in (event.reply, event.delivered))
-    return replace(event, messages=messages, reply=reply, delivered=delivered)
 
 
 def unpacked(packed: str) -> Any:
@@ -118,6 +97,17 @@ def test_an_event_of_every_kind_is_shown_as_it_was_recorded(tmp_path: Path) -> N
     assert [(call["cause"], call["try_"], call["attempt"]) for call in shown["calls"]] == [
         *(("first", 1, 1), ("first", 1, 1), ("retry", 1, 2))
     ]
+
+
+def test_a_call_that_was_made_again_says_what_made_it_necessary(tmp_path: Path) -> None:
+    events = recovered()
+    rejection = next(number for number, event in enumerate(events) if isinstance(event, Judged) and not event.accepted)
+    linked = [
+        replace(event, caused_by=rejection) if isinstance(event, Called) and event.cause == "retry" else event
+        for event in events
+    ]
+    [shown] = items(traced(run_of(tmp_path / "run", [trial(plan="paper", events=linked)])).trials)
+    assert [call["because"] for call in shown["calls"]] == ["", "", "b of call 2 was rejected (schema)"]
 
 
 def test_a_delivered_reply_stands_beside_the_models_own(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import bench
 from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, SessionRecord, TrialRecord
 from bench.experiment.store import FORMAT, RunWriter
-from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage
+from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage, digest_of
 from bench.scenario import Grade
 
 FAULTS = {"none": [], "paper": [{"point": "output", "effect": "missing_field", "subtask": "b", "attempts": [1]}]}
@@ -175,3 +176,22 @@ def run_of(folder: Path, records: Sequence[TrialRecord]) -> Run:
 def edit_manifest(folder: Path, **changes: Any) -> None:
     path = folder / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def write_with_texts(folder: Path, records: Sequence[TrialRecord], texts: Mapping[str, str]) -> Run:
+    """`texts` stand for the short names that records by hand have in the digests' places."""
+    digests = {name: digest_of(text) for name, text in texts.items()}
+    writer = RunWriter(folder, manifest_of(records))
+    for record in records:
+        events = tuple(named(event, digests) for event in record.events)
+        writer.add(replace(record, events=events), {digests[name]: text for name, text in texts.items()})
+    writer.close()
+    return bench.load_run(folder)
+
+
+def named(event: Event, digests: Mapping[str, str]) -> Event:
+    if not isinstance(event, Called):
+        return event
+    messages = tuple(replace(message, content=digests.get(message.content, message.content)) for message in event.messages)
+    reply, delivered = (digests.get(name or "", name) for name in (event.reply, event.delivered))
+    return replace(event, messages=messages, reply=reply, delivered=delivered)
