@@ -4,7 +4,7 @@
     judging      the call only judged
     useful       an output that it helped to make is in the lineage of the final answer
     rejected     an output of it was rejected, and nothing of it is in the answer: a reply is paid, and lost, as a whole
-    redundant    one of several samples of the same output, of which another was taken
+    redundant    one of several samples of the same output, and not the one that was taken
     superseded   accepted or not judged, and thrown away later
 
 The first line that fits holds. A trial without an answer has no lineage, so nothing in it was useful.
@@ -55,7 +55,7 @@ def book(events: Sequence[Event]) -> tuple[Entry, ...]:
     entries = []
     for call in calls:
         reason = verdicts.get(call.call)
-        account = _account(call, call.call in in_answer, bool(reason), _attempt(call) in sampled)
+        account = _account(call, call.call in in_answer, bool(reason), _attempt(call) in sampled and call.call not in written)
         entries.append(Entry(call, account, _verdict(call, reason, call.call in written)))
     return tuple(entries)
 
@@ -91,7 +91,7 @@ def _attempt(call: Called) -> tuple[tuple[str, ...], int]:
     return call.subtasks, call.attempt
 
 
-def _account(call: Called, in_answer: bool, rejected: bool, sampled: bool) -> Account:
+def _account(call: Called, in_answer: bool, rejected: bool, not_taken: bool) -> Account:
     if call.failure is not None:
         return "lost"
     if call.cause == "judge":
@@ -100,7 +100,7 @@ def _account(call: Called, in_answer: bool, rejected: bool, sampled: bool) -> Ac
         return "useful"
     if rejected:
         return "rejected"
-    return "redundant" if sampled else "superseded"
+    return "redundant" if not_taken else "superseded"
 
 
 def _verdict(call: Called, reason: str | None, written: bool) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,7 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
     }
 
 
-def _call(entry: ledger.Entry, numbers: Mapping[str, int], events: Sequence[Event]) -> Json:
+def _call(entry: ledger.Entry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
     call = entry.call
     return {
         **vars(call),

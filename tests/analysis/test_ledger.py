@@ -148,6 +148,11 @@ def test_a_sample_that_was_not_taken_is_redundant_and_one_that_was_rejected_is_r
     assert booked(taken) == {1: "redundant", 2: "useful", 3: "rejected"}
 
 
+def test_of_a_trial_without_an_answer_the_sample_that_was_taken_is_superseded_and_the_others_are_redundant() -> None:
+    votes = [replace(called(number, "a", cause="sample"), sample=number) for number in (1, 2)]
+    assert booked([*votes, committed(1, "a")]) == {1: "superseded", 2: "redundant"}
+
+
 def test_a_verdict_on_a_reply_as_it_was_before_its_fault_books_nothing() -> None:
     undamaged = Judged((1,), "a", False, "check", view="undamaged", fault=1)
     assert booked([called(1, "a"), undamaged, accepted(1, "a"), committed(1, "a"), Answered((("a", 1),))]) == {1: "useful"}
