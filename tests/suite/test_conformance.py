@@ -24,10 +24,10 @@ STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "
 NEVER_FATAL = ("rate_limit", "server_error", "timeout", "cut_off", "slow")
 LAWFUL = {
     ("planned", "delivered", "recovered"),
-    ("planned", "delivered", "unnoticed"),
+    ("planned", "delivered", "undetected"),
     ("planned", "delivered", "gave_up"),
-    ("planned", "delivered", "seen", "recovered"),
-    ("planned", "delivered", "seen", "gave_up"),
+    ("planned", "delivered", "detected", "recovered"),
+    ("planned", "delivered", "detected", "gave_up"),
 }
 
 
@@ -78,7 +78,7 @@ def test_every_architecture_recovers_from_a_broken_first_reply(pack: str, effect
     for architecture, result in ran(pack, effect, "output", "first").items():
         assert result.record.outcome == "solved", (architecture, result.record.reason)
         assert {way[-1] for way in stages(result).values()} == {"recovered"}
-        assert all("seen" in way for way in stages(result).values()), architecture
+        assert all("detected" in way for way in stages(result).values()), architecture
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS)
