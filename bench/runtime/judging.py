@@ -104,9 +104,8 @@ class Verifier:
 
     def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
         """The same at a checkpoint. What a later subtask found in a damaged output says nothing of the undamaged one."""
-        struck = [
-            receipt for name in versions for receipt in self._struck(self.carried.get(name, ())) if versions[name].undamaged
-        ]
+        carried = {receipt.number: receipt for name in versions for receipt in self._struck(self.carried.get(name, ()))}
+        struck = [one for one in carried.values() if one.due.subtask in versions and versions[one.due.subtask].undamaged]
         if not struck:
             return
         names = {receipt.due.subtask for receipt in struck}

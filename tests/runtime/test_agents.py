@@ -8,11 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import openai
 import pytest
-from openai.types.chat import ChatCompletionMessageParam
+from agents import (
+    BAD,
+    PLAN,
+    Agent,
+    Ask,
+    best_of_three,
+    checked_by_itself,
+    client_of,
+    in_process,
+    over_the_endpoint,
+    plan_then_answer,
+    say,
+    three_turns,
+)
 from scripted_model import Line
 from trials import TINY, Fault, conducted, events
 
@@ -22,90 +34,13 @@ from bench.experiment.trial import TrialResult
 from bench.models.base import Message
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.runtime import workbench as workbench_module
-from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called, Committed, Judged
 from bench.runtime.workbench import Workbench
-from bench.scenario import Subtask, Task
-
-Ask = Callable[[Sequence[Message]], Awaitable[str]]
-Agent = Callable[[Sequence[Message], Ask], Awaitable[str]]
-"""Given our messages for a subtask and a way to ask, it returns the text to be read."""
+from bench.scenario import Task
 
 NAMES = [subtask.name for subtask in TINY.task.subtasks]
 GOOD = {name: json.dumps(output) for name, output in TINY.reference.items()}
 OTHER_GOOD = '{"unit": "apples", "total": 42}'
-BAD = '{"unit": "apples"}'
-PLAN = "First I add the numbers of the deliveries that were not eaten, then I say the total."
-
-
-def say(text: str) -> Message:
-    return Message("user", text)
-
-
-async def three_turns(messages: Sequence[Message], ask: Ask) -> str:
-    for _ in range(2):
-        messages = [*messages, Message("assistant", await ask(messages)), say(f"Look again, {len(messages)}.")]
-    return await ask(messages)
-
-
-async def plan_then_answer(messages: Sequence[Message], ask: Ask) -> str:
-    plan = await ask([*messages, say("Plan first, in words.")])
-    return await ask([*messages, Message("assistant", plan), say("Now answer.")])
-
-
-async def checked_by_itself(messages: Sequence[Message], ask: Ask) -> str:
-    reply = await ask(messages)
-    while reply == BAD:
-        messages = [*messages, Message("assistant", reply), say("That is not right.")]
-        reply = await ask(messages)
-    return reply
-
-
-async def best_of_three(messages: Sequence[Message], ask: Ask) -> str:
-    """Three equal requests in turn, of which the first reply is taken."""
-    replies = [await ask(messages) for _ in range(3)]
-    return replies[0]
-
-
-def in_process(agent: Agent) -> Callable[[Task, Workbench], Awaitable[None]]:
-    async def architecture(task: Task, workbench: Workbench) -> None:
-        async def by(messages: Sequence[Message], line: workbench_module.Line) -> str:
-            async def ask(asked: Sequence[Message]) -> str:
-                return (await line(asked)).text
-
-            return await agent(messages, ask)
-
-        for subtask in task.subtasks:
-            proposal = await workbench.propose(subtask, by=by)
-            assert workbench.verify(proposal) is None
-            workbench.commit(proposal)
-
-    return architecture
-
-
-def over_the_endpoint(agent: Agent) -> Callable[[Task, Workbench], Awaitable[None]]:
-    async def architecture(task: Task, workbench: Workbench) -> None:
-        async with workbench.endpoint(*task.subtasks) as session:
-            for subtask in task.subtasks:
-                text = await agent(session.messages(subtask), client_of(session, subtask))
-                proposal = session.proposal(text, subtask)
-                assert workbench.verify(proposal) is None
-                workbench.commit(proposal)
-
-    return architecture
-
-
-def client_of(session: EndpointSession, subtask: Subtask) -> Ask:
-    async def ask(messages: Sequence[Message]) -> str:
-        sent: list[ChatCompletionMessageParam] = []
-        for message in messages:
-            sent.append({"role": message.role, "content": message.content})  # type: ignore[misc, arg-type]
-        plain = openai.DefaultAsyncHttpxClient(verify=False)
-        async with openai.AsyncOpenAI(base_url=session.base_url(subtask), api_key="any", http_client=plain) as client:
-            reply = await client.chat.completions.create(model="any", messages=sent)
-        return reply.choices[0].message.content or ""
-
-    return ask
 
 
 @pytest.fixture(params=[in_process, over_the_endpoint])
