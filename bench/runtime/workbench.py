@@ -150,12 +150,12 @@ class Workbench:
         """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
         it is strong enough to build on. Leaves a verdict for each part; returns the first rejection, with the reply."""
         rejected = self._verifier.verify(proposal, sufficiency)
-        if rejected is None:
-            self._accepted.add(proposal)
+        (self._accepted.discard if rejected else self._accepted.add)(proposal)
         return rejected
 
     def reject(self, proposal: Proposal, detail: str) -> None:
         """Leave the verdict of a framework that rejected a proposal by a judgment of its own."""
+        self._accepted.discard(proposal)
         for subtask in proposal.subtasks:
             rejected = Rejected(subtask.name, "check", detail)
             self._verifier.leave(subtask.name, proposal.calls, rejected, proposal.receipts)

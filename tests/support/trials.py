@@ -101,7 +101,7 @@ def conducted(
     wrong: list[AssertionError] = []
     matrix = matrix_of(pack, {"plan": faults} if faults else None, architectures=["static"], **settings)
     matrix = replace(matrix, architectures={"static": asserted}, server=server)
-    scenario = next(iter(matrix.scenarios.values()))
+    scenario = matrix.scenarios[matrix.specs[0].scenario_key]
     [result] = run_all(with_model(matrix, model or ScriptedModel(scenario.reference, script)), matrix.specs[:1])
     for error in wrong:
         raise error
