@@ -224,18 +224,19 @@ class Caller:
             self._log.emit(self._waited("slot", began))
 
     async def _make(self, attempt: CallAttempt, faults: list[Due]) -> None:
-        """Send a request through the call faults that strike it, which leave the list."""
+        """Send a request through the call faults that strike it; each leaves the list when the call gets there."""
         send: Send = functools.partial(self._ask_model, attempt)
-        for due in reversed(_striking(faults)):
-            send = self._disturbed(send, due, attempt)
+        for dues in reversed(_striking(faults)):
+            send = self._disturbed(send, dues, attempt, faults)
         try:
             attempt.reply = await send()
         except CallFailed as failure:
             attempt.failure = failure
 
-    def _disturbed(self, send: Send, due: Due, attempt: CallAttempt) -> Send:
-        """The call with one fault around it, which is planned and delivered when the call gets there."""
-        fault = due.fault
+    def _disturbed(self, send: Send, dues: list[Due], attempt: CallAttempt, faults: list[Due]) -> Send:
+        """The call with one fault around it, which is planned and delivered when the call gets there; several subtasks' where
+        they take effect as one."""
+        fault = dues[0].fault
         effect = EFFECTS[fault.effect]
         assert effect.wrap  # a config refuses any other effect at this point
         wrap = effect.wrap
@@ -246,12 +247,14 @@ class Caller:
                 await self._clock.sleep(seconds)
 
         async def disturbed() -> Reply:
-            receipt = self._schedule.plan(due, attempt.call)
-            receipt.enter("delivered")
-            if effect.fails:
-                receipt.detect()
-            if effect.strike:
-                attempt.receipts.append(receipt)  # it changes the reply: whether anyone notices is open
+            for due in dues:
+                faults.remove(due)
+                receipt = self._schedule.plan(due, attempt.call)
+                receipt.enter("delivered")
+                if effect.fails:
+                    receipt.detect()
+                if effect.strike:
+                    attempt.receipts.append(receipt)  # it changes the reply: whether anyone notices is open
             return await wrap(send, Disturbance(fault.seconds, sleep))
 
         return disturbed
@@ -336,11 +339,15 @@ def after(lost: Lost, ask: Ask) -> Ask:
     return replace(ask, cause="retry", caused_by=lost.event, inferred=False) if lost.failure.paid else ask
 
 
-def _striking(faults: list[Due]) -> list[Due]:
-    """The faults that strike one request, up to the first that makes it fail; they leave the list."""
-    striking = []
-    while faults:
-        striking.append(faults.pop(0))
-        if EFFECTS[striking[-1].fault.effect].fails:
+def _striking(faults: list[Due]) -> list[list[Due]]:
+    """The faults that strike one request, up to the first that makes it fail. Those that change the reply are the last, and
+    one: it cannot be refused twice."""
+    refusals = [due for due in faults if EFFECTS[due.fault.effect].strike]
+    striking = list[list[Due]]()
+    for due in faults:
+        if due in refusals:
+            return [*striking, refusals]
+        striking.append([due])
+        if EFFECTS[due.fault.effect].fails:
             break
     return striking

@@ -67,20 +67,53 @@ class Causes:
         """How many attempts there were at these subtasks, or at the one among them that had the most."""
         return max((self._last[name].number for name in names if name in self._last), default=0)
 
-    def next(self, names: Sequence[str], question: Hashable, *, inferred: bool = False, bounded: bool = True) -> Ask:
-        """The next call for outputs of these subtasks; `question` tells what is asked from what was asked before.
+    def next(
+        self,
+        names: Sequence[str],
+        question: Hashable,
+        *,
+        inferred: bool = False,
+        bounded: bool = True,
+        under_way: bool = False,
+    ) -> Ask:
+        """The next call for outputs of these subtasks; `question` tells what is asked from what was asked before. While the
+        output is still `under_way`, what failed elsewhere is no reason for a further call.
 
         Raises GaveUp where their attempts are used up; a framework that bounds its attempts itself is not `bounded`.
         """
-        attempt = self._next(names, question)
-        if bounded and attempt.number > self._max_attempts:
-            raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
-        if attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
-            raise GaveUp(names, f"no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt")
+        attempt = self._next(names, question, under_way)
+        self._refuse_endless(names, attempt, bounded)
         attempt.since = self._log.next_number
         attempt.questions.add(question)
         self._last.update(dict.fromkeys(names, attempt))
         return self._ask(names, attempt, self._cause_of_call(attempt), attempt.caused_by, inferred)
+
+    def turn(self, names: Sequence[str], ask: Ask, again: bool, rejected: int | None) -> Ask:
+        """A further call of the proposer that made `ask` last. Only a rejection of its own reply begins another attempt:
+        proposers at work at the same time don't disturb one another.
+
+        again      it asks the same question again
+        rejected   the number of the verdict that rejected its last reply
+        Raises GaveUp as `next` does.
+        """
+        context, cause, caused_by = ask.context, ask.cause, ask.caused_by
+        number, sample = context.attempt, context.sample
+        last = self._last[names[0]]
+        if rejected is not None:
+            number, cause, caused_by = number + 1, "retry", rejected
+            if number > last.number:
+                last = _Attempt(number, cause, caused_by, 0, samples=max(last.samples, sample))
+        else:
+            last.calls += 1
+            if again:
+                last.samples += 1
+                sample = last.samples
+            if caused_by is None:
+                cause = "sample" if sample > 1 else "step"
+        self._refuse_endless(names, last, bounded=True)
+        last.since = self._log.next_number
+        self._last.update(dict.fromkeys(names, last))
+        return self._ask(names, _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=True)
 
     def further_samples(self, names: Sequence[str], ask: Ask, count: int) -> list[Ask]:
         """So many more samples of the attempt that this call began."""
@@ -103,7 +136,13 @@ class Causes:
         attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
         return self._ask(names, attempt, "judge", attempt.caused_by, inferred=False)
 
-    def _next(self, names: Sequence[str], question: Hashable) -> _Attempt:
+    def _refuse_endless(self, names: Sequence[str], attempt: _Attempt, bounded: bool) -> None:
+        if bounded and attempt.number > self._max_attempts:
+            raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
+        if attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
+            raise GaveUp(names, f"no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt")
+
+    def _next(self, names: Sequence[str], question: Hashable, under_way: bool) -> _Attempt:
         asked = [self._last[name] for name in names if name in self._last]
         if not asked:
             return _Attempt(1, "first", None, 0)
@@ -111,7 +150,7 @@ class Causes:
         own = self._own_failure(names, last.since)
         if own is not None:
             return _Attempt(number, "retry", own, 0)
-        if self._failures and self._failures[-1][0] >= last.since:
+        if not under_way and self._failures and self._failures[-1][0] >= last.since:
             return _Attempt(number, "rerun", self._failures[-1][0], 0)
         last.calls += 1
         if question in last.questions:

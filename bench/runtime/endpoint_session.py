@@ -45,8 +45,8 @@ def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
 class Host(Protocol):
     """What a session needs of the trial that it belongs to."""
 
-    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...]) -> Ask:
-        """The next call for outputs of these subtasks."""
+    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool) -> Ask:
+        """The next call for outputs of these subtasks, which may be `under_way`: asked for and not there."""
         ...
 
     def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
@@ -196,7 +196,7 @@ class EndpointSession:
         if self._judges(messages):
             return _Pending(self._host.judge_ask(subtasks), [])
         self._turns.judge_last(subtasks)
-        ask = self._host.next_ask(subtasks, messages)
+        ask = self._host.next_ask(subtasks, messages, self._turns.under_way(subtasks))
         return _Pending(ask, self._caller.due(ask))
 
     async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Received | Lost:

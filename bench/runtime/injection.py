@@ -77,12 +77,14 @@ class Injection:
             receipts.append(receipt)
         return Corrupted(pieces.text, tuple(receipts))
 
-    def settle(self, subtasks: Iterable[Subtask] | None = None) -> None:
-        """The attempts at these subtasks, or at all, have ended: a fault that waited for a reply had nothing to strike."""
+    def settle(self, subtasks: Iterable[Subtask] | None = None, sample: int | None = None) -> None:
+        """The attempts at these subtasks, or at all, have ended, or only this sample of them: a fault that waited for a reply
+        had nothing to strike."""
         names = None if subtasks is None else set(_names(subtasks))
         for place, (due, call) in list(self._unstruck.items()):
-            if names is None or place[0] in names:
+            if (names is None or place[0] in names) and sample in (None, place[2]):
                 del self._unstruck[place]
+                self._struck.add(place)
                 self._struck.add(place)
                 self._schedule.plan(due, call).enter("not_applicable", f"no reply read as an output of {due.subtask}")
 

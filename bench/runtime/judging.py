@@ -26,7 +26,7 @@ class Verifier:
     def __init__(self, state: State, causes: Causes, log: TrialLog):
         self._state, self._causes, self._log = state, causes, log
         self._judged: set[int] = set()
-        self._rejected: set[int] = set()
+        self._rejected: dict[int, int] = {}
         self._judged_undamaged: set[int] = set()
         self.carried: dict[str, tuple[Receipt, ...]] = {}
 
@@ -36,6 +36,10 @@ class Verifier:
 
     def has_rejected(self, call: int) -> bool:
         return call in self._rejected
+
+    def rejection_of(self, call: int) -> int | None:
+        """The number of the last verdict that rejected an output of this call."""
+        return self._rejected.get(call)
 
     def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told") -> Rejected | None:
         """Leave a verdict for each part of a proposal; the first rejection, with the reply, or None."""
@@ -63,8 +67,8 @@ class Verifier:
         if not isinstance(verdict, Rejected):
             self._log.emit(Judged(calls, name, accepted=True, view=view))
             return
-        self._rejected.update(calls)
         number = self._log.emit(Judged(calls, name, False, verdict.reason, verdict.detail, view))
+        self._rejected.update(dict.fromkeys(calls, number))
         self._causes.failed([name], number)
         for receipt in receipts:
             if receipt.due.subtask == name or verdict.reason in UNREADABLE:
@@ -100,9 +104,8 @@ class Verifier:
 
     def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
         """The same at a checkpoint. What a later subtask found in a damaged output says nothing of the undamaged one."""
-        struck = [
-            receipt for name in versions for receipt in self._struck(self.carried.get(name, ())) if versions[name].undamaged
-        ]
+        carried = {receipt.number: receipt for name in versions for receipt in self._struck(self.carried.get(name, ()))}
+        struck = [one for one in carried.values() if one.due.subtask in versions and versions[one.due.subtask].undamaged]
         if not struck:
             return
         names = {receipt.due.subtask for receipt in struck}

@@ -6,15 +6,16 @@ Nobody tells how many turns an output will take, nor which of them it is made of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench.runtime.caller import Received
 from bench.runtime.causes import Ask
 from bench.runtime.judging import Verifier
 from bench.runtime.proposal import Proposal
-from bench.runtime.reply import parts_of, reads_as
+from bench.runtime.reply import Part, parts_of, reads_as
 from bench.runtime.state import State
-from bench.scenario import Subtask
+from bench.runtime.verification import Unreadable
+from bench.scenario import Json, Subtask
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Turns:
     def __init__(self, state: State, verifier: Verifier):
         self._state, self._verifier = state, verifier
         self._of: dict[str, list[Turn]] = {}
+        self._offered: set[int] = set()
 
     def add(self, subtasks: Sequence[Subtask], ask: Ask, received: Received) -> None:
         texts = (received.text, received.undamaged if received.undamaged is not None else received.text)
@@ -45,44 +47,59 @@ class Turns:
         """Whether a reply came that this subtask's output can have been made of."""
         return name in self._of
 
-    def judge_last(self, subtasks: Sequence[Subtask]) -> None:
-        """Verify in shadow the last reply for these subtasks, where it gives an output that nobody has judged yet."""
+    def under_way(self, subtasks: Sequence[Subtask]) -> bool:
+        """Whether the last reply for these subtasks is neither an output nor proposed as one."""
         last = self._last(subtasks)
-        if last and last.gives_output and not self._verifier.has_judged(last.received.call):
-            self._verifier.verify(self._proposal(last, last.received.text, last.subtasks), sufficiency=False, view="shadow")
+        return last is not None and not last.gives_output and last.received.call not in self._offered
+
+    def judge_last(self, subtasks: Sequence[Subtask]) -> int | None:
+        """Verify in shadow the last reply for these subtasks, where it gives an output that nobody has judged yet; the number
+        of the verdict that rejected it, if one did."""
+        last = self._last(subtasks)
+        if last is None:
+            return None
+        if last.gives_output and not self._verifier.has_judged(last.received.call):
+            self._verifier.verify(self._proposal([last], last.received.text, last.subtasks), sufficiency=False, view="shadow")
+        return self._verifier.rejection_of(last.received.call)
 
     def proposal(self, text: str, subtasks: Sequence[Subtask]) -> Proposal:
         """What the proposer made of its turns: `text` holds the outputs. Raises RuntimeError where no reply ever came."""
         missing = [subtask.name for subtask in subtasks if not self.answered(subtask.name)]
         if missing:
             raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
-        return self._proposal(self._taken(text, subtasks), text, tuple(subtasks))
+        taken = {turn.received.call: turn for subtask in subtasks for turn in [self._taken(text, subtask, subtasks)]}
+        self._offered.update(taken)
+        return self._proposal([turn for _, turn in sorted(taken.items())], text, tuple(subtasks))
 
     def _last(self, subtasks: Sequence[Subtask]) -> Turn | None:
         turns = [self._of[subtask.name][-1] for subtask in subtasks if subtask.name in self._of]
         return max(turns, key=lambda turn: turn.received.call, default=None)
 
-    def _taken(self, text: str, subtasks: Sequence[Subtask]) -> Turn:
-        """The turn whose reply this text is; else the last one."""
-        last = self._last(subtasks)
-        assert last  # its caller has asked
-        if last.received.text == text:
-            return last
-        turns = {turn.received.call: turn for subtask in subtasks for turn in self._of[subtask.name]}
-        return next((turn for turn in reversed(list(turns.values())) if turn.received.text == text), last)
+    def _taken(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask]) -> Turn:
+        """The last turn whose reply this text is, or says the same of the subtask; else the last one."""
+        turns = self._of[subtask.name][::-1]
+        same_text = (turn for turn in turns if turn.received.text == text)
+        part = parts_of(text, "stop", subtasks).get(subtask.name)
+        value = part.value if part and not isinstance(part.value, Unreadable) else None
+        same_value = (turn for turn in turns if value is not None and _value(turn, subtask) == value)
+        return next(same_text, None) or next(same_value, turns[0])
 
-    def _proposal(self, taken: Turn, text: str, subtasks: tuple[Subtask, ...]) -> Proposal:
-        received = taken.received
-        if text != received.text:  # then how that reply finished says nothing about this text
-            received = replace(received, finish="stop")
-        whole = self._making(taken)
-        undamaged = {} if received.undamaged is None else parts_of(received.undamaged, taken.received.finish, subtasks)
+    def _proposal(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> Proposal:
+        """These turns' outputs of the subtasks; `text` is the reply of one of them, or what was made of all."""
+        turns = {turn.received.call: turn for one in taken for turn in self._making(one)}
+        whole = [turn for _, turn in sorted(turns.items())]
+        names = {subtask.name for subtask in subtasks}
+        undamaged: dict[str, Part] = {}
+        for turn in taken:
+            if turn.received.undamaged is not None:
+                parts = parts_of(turn.received.undamaged, turn.received.finish, turn.subtasks)
+                undamaged |= {name: part for name, part in parts.items() if name in names}
         return Proposal(
             subtasks=subtasks,
-            attempt=taken.ask.context.attempt,
-            calls=tuple(turn.received.call for turn in whole),
+            attempt=taken[-1].ask.context.attempt,
+            calls=tuple(sorted(turns)),
             text=text,
-            parts=parts_of(text, received.finish, subtasks),
+            parts=parts_of(text, _finish(taken, text), subtasks),
             made_from=self._state.sources(subtasks),
             receipts=tuple(receipt for turn in whole for receipt in turn.received.receipts),
             undamaged=undamaged,
@@ -95,7 +112,20 @@ class Turns:
         return [turn for _, turn in sorted(turns.items()) if turn is taken or self._contributes(turn, taken)]
 
     def _contributes(self, turn: Turn, taken: Turn) -> bool:
-        if self._verifier.has_rejected(turn.received.call):
-            return False
+        rejected = self._verifier.has_rejected(turn.received.call)
+        if not turn.gives_output:
+            return not (rejected and turn.received.call in self._offered)
         own, other = taken.ask.context, turn.ask.context
-        return not turn.gives_output or (own.attempt, own.sample) == (other.attempt, other.sample)
+        same = (own.attempt, own.sample) == (other.attempt, other.sample)
+        return same and not rejected
+
+
+def _value(turn: Turn, subtask: Subtask) -> Json | Unreadable:
+    """What the turn's reply says of the subtask; None where it says nothing."""
+    part = parts_of(turn.received.text, turn.received.finish, turn.subtasks).get(subtask.name)
+    return part.value if part else None
+
+
+def _finish(taken: Sequence[Turn], text: str) -> str:
+    """How the reply that this text is finished; of a text that is none it says nothing."""
+    return next((turn.received.finish for turn in taken if turn.received.text == text), "stop")

@@ -150,12 +150,12 @@ class Workbench:
         """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
         it is strong enough to build on. Leaves a verdict for each part; returns the first rejection, with the reply."""
         rejected = self._verifier.verify(proposal, sufficiency)
-        if rejected is None:
-            self._accepted.add(proposal)
+        (self._accepted.discard if rejected else self._accepted.add)(proposal)
         return rejected
 
     def reject(self, proposal: Proposal, detail: str) -> None:
         """Leave the verdict of a framework that rejected a proposal by a judgment of its own."""
+        self._accepted.discard(proposal)
         for subtask in proposal.subtasks:
             rejected = Rejected(subtask.name, "check", detail)
             self._verifier.leave(subtask.name, proposal.calls, rejected, proposal.receipts)
@@ -219,8 +219,8 @@ class Workbench:
 
     # What a session at the endpoint needs of its trial (`bench.runtime.endpoint_session.Host`).
 
-    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...]) -> Ask:
-        return self._causes.next(_names(subtasks), messages, inferred=True, bounded=False)
+    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool) -> Ask:
+        return self._causes.next(_names(subtasks), messages, inferred=True, bounded=False, under_way=under_way)
 
     def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
         return self._causes.judge(_names(subtasks))
@@ -259,7 +259,7 @@ class Workbench:
         messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair)
         turns = Turns(self._state, self._verifier)
         text = await by(messages, self._line(subtasks, ask, turns))
-        self._injection.settle(subtasks)
+        self._injection.settle(subtasks, ask.context.sample)
         proposal = turns.proposal(text, subtasks)
         for receipt in receipts:
             receipt.call = proposal.calls[-1]
@@ -267,20 +267,24 @@ class Workbench:
 
     def _line(self, subtasks: tuple[Subtask, ...], first: Ask, turns: Turns) -> Line:
         """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
-        asks = [first]
+        last: Ask | None = None
+        questions: set[tuple[Message, ...]] = set()
 
         async def line(messages: Sequence[Message]) -> Reply:
-            ask = asks.pop() if asks else self._further_turn(subtasks, tuple(messages), turns)
-            self._causes.asked(_names(subtasks), tuple(messages))
+            nonlocal last
+            question = tuple(messages)
+            last = ask = self._further_turn(subtasks, last, question in questions, turns) if last else first
+            questions.add(question)
+            self._causes.asked(_names(subtasks), question)
             received = await self._caller.call(messages, ask, lambda reply, call: self.corrupt(reply, subtasks, ask, call))
             turns.add(subtasks, ask, received)
             return Reply(received.text, received.finish)
 
         return line
 
-    def _further_turn(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], turns: Turns) -> Ask:
-        turns.judge_last(subtasks)
-        return replace(self._causes.next(_names(subtasks), messages, inferred=True), schema=answer_schema(subtasks))
+    def _further_turn(self, subtasks: Sequence[Subtask], last: Ask, again: bool, turns: Turns) -> Ask:
+        rejected = turns.judge_last(subtasks)
+        return replace(self._causes.turn(_names(subtasks), last, again, rejected), schema=answer_schema(subtasks))
 
     def _refuse_early(self, subtasks: Sequence[Subtask]) -> None:
         """A prompt that lacks an input would be another one than the pack's, and nobody would notice."""

@@ -72,14 +72,14 @@ def test_a_wrong_value_that_validation_finds_has_been_seen() -> None:
     script = {"review": [{"approved": False, "problems": ["recount"]}]}
     result, _ = scripted("runtime_structured", script, [fault])
     assert result.record.outcome == "solved"
-    assert stages(result) == {1: ["planned", "delivered", "seen", "recovered"]}
+    assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
 
 
 def test_a_wrong_value_that_nobody_finds_passes_unnoticed() -> None:
     fault = {"point": "output", "effect": "wrong_value", "subtask": "total", "attempts": [1]}
     result, _ = scripted("runtime_structured", faults=[fault])
     assert result.record.outcome == "wrong"
-    assert stages(result) == {1: ["planned", "delivered", "unnoticed"]}
+    assert stages(result) == {1: ["planned", "delivered", "undetected"]}
 
 
 def test_a_fault_in_what_was_thrown_away_is_recovered_from_though_nobody_saw_it() -> None:

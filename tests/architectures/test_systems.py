@@ -136,7 +136,7 @@ SEQUENCES = {
 def test_after_a_forgotten_field_each_system_asks_again_what_it_means_to(name: str) -> None:
     result, _ = scripted(name, faults=[FORGOTTEN])
     assert (result.record.outcome, calls(result)) == ("solved", SEQUENCES[name])
-    assert stages(result) == {1: ["planned", "delivered", "seen", "recovered"]}
+    assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
     assert ("total", "schema") in verdicts(result)
 
 
@@ -204,7 +204,7 @@ def test_what_melleas_judges_let_pass_is_found_at_the_end_and_not_asked_again() 
     assert without_judges(result) == FIRST
     assert result.record.outcome == "gave_up"
     assert "Mellea's judges let pass what the verifier rejects: total: Field required" in result.record.reason
-    assert stages(result) == {1: ["planned", "delivered", "seen", "gave_up"]}
+    assert stages(result) == {1: ["planned", "delivered", "detected", "gave_up"]}
 
 
 def test_mellea_with_requirements_in_code_has_no_judges_and_shows_the_verifiers_reason() -> None:

@@ -1,6 +1,6 @@
 """The measuring endpoint under real clients: what goes wrong is real HTTP, and every request stands in the account once.
 
-`endpoint` runs one trial whose architecture is the test's own: a client at a endpoint for the subtask `gather`.
+`endpoint` runs one trial whose architecture is the test's own: a client at a session for the subtask `gather`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scripted_model import Line, ScriptedModel
 from trials import TINY, Fault, events, matrix_of, run_all, with_model
 
 from bench.analysis import ledger
-from bench.endpoint.server import host
+from bench.endpoint.server import serve_session
 from bench.errors import BadAnswer, CallFailed, NotRecorded, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.experiment.trial import TrialResult
 from bench.models.base import Reply, Request, Usage
@@ -44,7 +44,7 @@ def fault(effect: str, seconds: float = 0.0) -> Fault:
 
 @pytest.fixture
 def endpoint() -> Trial:
-    """Runs a client at a endpoint, then gives up, unless an exception came first."""
+    """Runs a client at a session, then gives up, unless an exception came first."""
 
     def run(
         client: Client,
@@ -64,14 +64,14 @@ def endpoint() -> Trial:
         counts: list[EndpointSession] = []
         wrong: list[AssertionError] = []
         matrix = matrix_of(plans={"plan": faults} if faults else None, architectures=["static"])
-        matrix = replace(matrix, architectures={"static": architecture}, host=host)
+        matrix = replace(matrix, architectures={"static": architecture}, server=serve_session)
         model = ScriptedModel(TINY.reference, {"gather": list(script)}, seconds or (lambda _: 0.0))
         if seconds:
             model.timing = "live"
         [result] = run_all(with_model(matrix, model))
         for error in wrong:  # an exception in a trial is an outcome, a test's is not
             raise error
-        if not result.record.reason.endswith("a bug"):
+        if "a bug" not in result.record.reason:
             assert [endpoint.received for endpoint in counts] == [len(events(result, Called))]
         entries = ledger.book(result.record.events)
         assert ledger.imbalance(entries, result.record.tokens) is None
@@ -109,7 +109,7 @@ def test_an_async_and_a_sync_client_get_the_reply(endpoint: Trial) -> None:
         assert await asyncio.to_thread(in_a_thread) == ANSWER.text
 
     result = endpoint(client, script=[ANSWER, ANSWER])
-    assert tries(result) == [(1, 1, "first", None), (2, 1, "retry", None)]
+    assert tries(result) == [(1, 1, "first", None), (1, 1, "step", None)]
     assert [call.usage_in for call in events(result, Called)] == [7, 7]
 
 
@@ -120,7 +120,8 @@ def test_the_experiments_seed_takes_the_place_of_the_clients(endpoint: Trial) ->
             await one.chat.completions.create(model="any", messages=[OTHER], seed=1)
 
     seeds = [call.seed for call in events(endpoint(client), Called)]
-    assert len({1, *seeds}) == 3
+    assert len(seeds) == 2
+    assert len({1, *seeds}) == 2, "a step has its attempt's seed"
 
 
 @pytest.mark.parametrize(
@@ -279,13 +280,14 @@ def test_a_request_in_flight_at_the_loans_end_is_accounted_for(endpoint: Trial) 
     assert tries(result) == [(1, 1, "first", "timed_out")]
 
 
-def test_requests_side_by_side_are_attempts_of_their_own(endpoint: Trial) -> None:
+def test_equal_requests_side_by_side_are_samples_of_their_own(endpoint: Trial) -> None:
     async def client(endpoint: EndpointSession) -> None:
         endpoint.expect(3)
         assert set(await asyncio.gather(ask(endpoint), ask(endpoint), ask(endpoint))) == {ANSWER.text}
 
     result = endpoint(client, [fault("rate_limit", 0.05)], [ANSWER] * 3)
-    assert sorted((call.attempt, call.try_) for call in events(result, Called)) == [(1, 1), (1, 2), (2, 1), (3, 1)]
+    assert sorted((call.sample, call.try_) for call in events(result, Called)) == [(1, 1), (1, 2), (2, 1), (3, 1)]
+    assert len({call.seed for call in events(result, Called)}) == 3
 
 
 def test_streaming_leaves_the_same_account_as_not_streaming(endpoint: Trial) -> None:
@@ -378,4 +380,5 @@ def test_a_bug_behind_the_endpoint_ends_the_trial_even_where_the_framework_goes_
         raise ZeroDivisionError("a bug")
 
     result = endpoint(client, seconds=broken)
-    assert (result.record.outcome, result.record.reason) == ("error", "ZeroDivisionError: a bug")
+    assert result.record.outcome == "error"
+    assert result.record.reason.startswith("ZeroDivisionError: a bug (endpoint/test_server.py:")

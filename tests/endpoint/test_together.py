@@ -19,7 +19,7 @@ import pytest
 from scripted_model import ScriptedModel
 from trials import TINY, events, matrix_of, run_all, with_model
 
-from bench.endpoint.server import host
+from bench.endpoint.server import serve_session
 from bench.endpoint.wire import PARALLEL
 from bench.errors import UndeclaredCalls
 from bench.experiment.trial import TrialResult
@@ -43,7 +43,7 @@ def trial(client: Client, timing: Timing = "simulated") -> TrialResult:
     """One trial, in which a client makes calls whose messages say how many seconds they take."""
 
     async def architecture(_: Task, workbench: Workbench) -> None:
-        async with workbench.endpoint(*SUBTASKS, host=host) as endpoint:
+        async with workbench.endpoint(*SUBTASKS, server=serve_session) as endpoint:
             try:
                 await client(endpoint)
             except AssertionError as error:

@@ -101,7 +101,7 @@ def test_a_trial_whose_tries_were_used_up_by_injected_failures_has_given_up() ->
     result, model = scripted("static", faults=faults, back_off={"tries": 3})
     assert (result.record.outcome, len(model.requests)) == ("gave_up", 1)
     assert result.record.reason == "total: no reply after 3 tries: 500 (injected)"
-    assert list(stages(result).values()) == [["planned", "delivered", "seen", "gave_up"]] * 3
+    assert list(stages(result).values()) == [["planned", "delivered", "detected", "gave_up"]] * 3
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_an_injected_failure_is_one_of_its_kind(effect: str, asked: int, seconds
     assert failed.retry_after == (5.0 if effect == "rate_limit" else None)
     assert result.record.waiting_seconds == waited
     assert again.cause == ("retry" if paid else "first")
-    assert stages(result) == {1: ["planned", "delivered", "seen", "recovered"]}
+    assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
 
 
 def test_an_injected_cut_pays_for_half_a_reply_and_keeps_it_whole() -> None:
@@ -144,15 +144,15 @@ def test_an_injected_refusal_is_a_paid_reply_that_the_verifier_sees() -> None:
     result, _ = scripted("runtime_structured", faults=[api_fault("refusal")])
     refused = total_calls(result)[0]
     assert (refused.finish, refused.failure, refused.tokens_in > 0) == ("content_filter", None, True)
-    assert [judged.reason for judged in events(result, Judged) if judged.call == refused.call] == ["refusal"]
-    assert stages(result) == {1: ["planned", "delivered", "seen", "recovered"]}
+    assert [judged.reason for judged in events(result, Judged) if judged.calls == (refused.call,)] == ["refusal"]
+    assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
 
 
 def test_a_fault_in_an_input_names_the_call_that_was_answered() -> None:
     fault = {"point": "input", "effect": "wrong_value", "subtask": "total", "attempts": [1]}
     result, _ = scripted("runtime_structured", {"total": [ServerFailed("500")]}, [fault])
     ending = events(result, Faulted)[-1]
-    assert (ending.stage, ending.call) == ("unnoticed", 3)
+    assert (ending.stage, ending.call) == ("undetected", 3)
 
 
 def test_only_the_providers_own_count_is_usage() -> None:

@@ -1,4 +1,4 @@
-"""A line on endpoint: what is a try, what an attempt, what a judge call, and what a framework makes of the replies."""
+"""A session at the endpoint: what is a try, a turn, an attempt, a judge call, and what a framework makes of the replies."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ async def unserved(_: EndpointSession) -> AsyncIterator[str]:
     yield "http://here"
 
 
-def lent(work: Work, script: Sequence[Line] = (), faults: Sequence[Fault] = (), **lending: Any) -> TrialResult:
-    """One trial in which `work` has a endpoint for all subtasks, and a script for `gather`."""
+def served(work: Work, script: Sequence[Line] = (), faults: Sequence[Fault] = (), **options: Any) -> TrialResult:
+    """One trial in which `work` has a session for all subtasks, and a script for `gather`."""
 
     async def architecture(task: Task, workbench: Workbench) -> None:
-        async with workbench.endpoint(*task.subtasks, host=unserved, **lending) as endpoint:
+        async with workbench.endpoint(*task.subtasks, server=unserved, **options) as endpoint:
             try:
                 await work(workbench, endpoint)
             except AssertionError as error:
@@ -66,13 +66,13 @@ def tries(result: TrialResult) -> list[tuple[int, int, str]]:
     return [(call.attempt, call.try_, call.cause) for call in events(result, Called)]
 
 
-def test_a_request_that_repeats_a_failed_one_is_its_next_try_and_any_other_a_new_attempt() -> None:
+def test_a_request_that_repeats_a_failed_one_is_its_next_try_another_one_a_step_and_the_same_again_a_sample() -> None:
     async def work(_: Workbench, endpoint: EndpointSession) -> None:
         for messages in (HELLO, HELLO, OTHER, OTHER):
             await ask(endpoint, messages)
 
-    result = lent(work, [ServerFailed("500")])
-    assert tries(result) == [(1, 1, "first"), (1, 2, "first"), (2, 1, "retry"), (3, 1, "retry")]
+    result = served(work, [ServerFailed("500")])
+    assert tries(result) == [(1, 1, "first"), (1, 2, "first"), (1, 1, "step"), (1, 1, "sample")]
 
 
 def test_a_try_after_a_reply_that_was_paid_and_lost_is_a_retry() -> None:
@@ -80,7 +80,7 @@ def test_a_try_after_a_reply_that_was_paid_and_lost_is_a_retry() -> None:
         await ask(endpoint)
         await ask(endpoint)
 
-    assert tries(lent(work, [CutOff("broke", partial="half")])) == [(1, 1, "first"), (1, 2, "retry")]
+    assert tries(served(work, [CutOff("broke", partial="half")])) == [(1, 1, "first"), (1, 2, "retry")]
 
 
 def test_two_failed_requests_of_the_same_words_are_each_repeated_once() -> None:
@@ -89,8 +89,13 @@ def test_two_failed_requests_of_the_same_words_are_each_repeated_once() -> None:
         for _try in range(2):
             await asyncio.gather(ask(endpoint), ask(endpoint))
 
-    result = lent(work, [ServerFailed("500"), ServerFailed("500")])
-    assert sorted(call[:2] for call in tries(result)) == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    result = served(work, [ServerFailed("500"), ServerFailed("500")])
+    assert sorted((call.sample, call.try_, call.cause) for call in events(result, Called)) == [
+        (1, 1, "first"),
+        (1, 2, "first"),
+        (2, 1, "sample"),
+        (2, 2, "sample"),
+    ]
 
 
 def test_the_time_between_a_failure_and_its_repetition_is_back_off() -> None:
@@ -99,7 +104,7 @@ def test_the_time_between_a_failure_and_its_repetition_is_back_off() -> None:
         await asyncio.sleep(0.05)
         await ask(endpoint)
 
-    result = lent(work, [RateLimited("429", retry_after=0.05)])
+    result = served(work, [RateLimited("429", retry_after=0.05)])
     [wait] = events(result, Waited)
     assert (wait.why, wait.started) == ("backoff", 1.0)
     assert wait.seconds >= 0.05
@@ -113,7 +118,9 @@ def test_an_exception_after_a_failure_that_was_mended_is_the_frameworks_own() ->
         assert await ask(endpoint) == GATHERED
         raise ValueError("of its own")
 
-    assert lent(work, [ServerFailed("500")]).record.reason == "ValueError: of its own"
+    assert served(work, [ServerFailed("500")]).record.reason.startswith(
+        "ValueError: of its own (runtime/test_endpoint_session.py:"
+    )
 
 
 def test_judge_calls_are_told_by_their_messages_and_carry_no_faults() -> None:
@@ -125,7 +132,7 @@ def test_judge_calls_are_told_by_their_messages_and_carry_no_faults() -> None:
         assert endpoint.answered("gather")
 
     fault = {"point": "call", "effect": "server_error", "attempts": [1]}
-    result = lent(work, faults=[fault], judges=lambda messages: messages == OTHER)
+    result = served(work, faults=[fault], judges=lambda messages: messages == OTHER)
     assert tries(result) == [(1, 1, "first"), (1, 1, "judge"), (1, 2, "first")]
 
 
@@ -135,7 +142,7 @@ def test_what_a_framework_made_of_a_reply_is_verified_like_any_proposal() -> Non
         assert workbench.verify(endpoint.proposal("no JSON at all", GATHER))
         assert workbench.verify(endpoint.proposal(GATHERED, GATHER)) is None
 
-    assert verdicts(lent(work)) == [("gather", "not_json"), ("gather", "accepted")]
+    assert verdicts(served(work)) == [("gather", "not_json"), ("gather", "accepted")]
 
 
 def test_how_a_reply_finished_says_nothing_about_what_was_made_of_it() -> None:
@@ -144,7 +151,7 @@ def test_how_a_reply_finished_says_nothing_about_what_was_made_of_it() -> None:
         assert workbench.verify(endpoint.proposal("filtered", GATHER))
         assert workbench.verify(endpoint.proposal(GATHERED, GATHER)) is None
 
-    assert verdicts(lent(work, [Reply("filtered", "content_filter")]))[0] == ("gather", "refusal")
+    assert verdicts(served(work, [Reply("filtered", "content_filter")]))[0] == ("gather", "refusal")
 
 
 def test_one_reply_for_all_subtasks_is_each_ones() -> None:
@@ -153,7 +160,7 @@ def test_one_reply_for_all_subtasks_is_each_ones() -> None:
         for subtask in endpoint.subtasks:
             workbench.commit_unverified(endpoint.proposal(json.dumps(TINY.reference[subtask.name]), subtask))
 
-    result = lent(work)
+    result = served(work)
     assert result.record.outcome == "solved"
     assert [call.subtasks for call in events(result, Called)] == [("gather", "total", "review")]
 
@@ -163,17 +170,17 @@ def test_there_is_no_proposal_without_a_reply() -> None:
         await ask(endpoint)
         endpoint.proposal(GATHERED, TOTAL)
 
-    assert lent(work).record.reason == "RuntimeError: the framework got no reply for total"
+    assert served(work).record.reason.startswith("RuntimeError: no reply ever came for total (")
 
 
-def test_a_fault_in_what_was_read_is_seen_where_its_reply_is_rejected() -> None:
+def test_a_fault_in_what_was_read_is_detected_where_its_reply_is_rejected() -> None:
     async def work(workbench: Workbench, endpoint: EndpointSession) -> None:
         endpoint.messages(GATHER)
         await ask(endpoint)
         workbench.verify(endpoint.proposal("no JSON", GATHER))
 
     fault = {"point": "input", "effect": "empty", "subtask": "gather", "attempts": [1]}
-    assert stages(lent(work, faults=[fault])) == {1: ["planned", "delivered", "seen", "gave_up"]}
+    assert stages(served(work, faults=[fault])) == {1: ["planned", "delivered", "detected", "gave_up"]}
 
 
 @pytest.mark.parametrize(
@@ -194,13 +201,13 @@ def test_an_address_names_its_subtasks(path: str, names: list[str] | None) -> No
         assert endpoint.base_url(GATHER, REVIEW) == "http://here/gather+review/v1"
 
     found: list[Any] = []
-    lent(work)
+    served(work)
     assert (found[0] and [subtask.name for subtask in found[0]]) == names
 
 
 def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> None:
     async def architecture(_: Task, workbench: Workbench) -> None:
-        async with workbench.endpoint(GATHER, host=unserved) as endpoint:
+        async with workbench.endpoint(GATHER, server=unserved) as endpoint:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(ask(endpoint), 0.05)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bench.runtime.effects import Point
 from bench.runtime.events import Faulted
 from bench.runtime.faults import Due, Fault, FaultPlan, FaultSchedule
+from bench.runtime.key import TrialKey
 
 SUBTASKS = ("a", "b", "c")
 CONTENT: tuple[Point, ...] = ("output", "input", "state")
@@ -25,8 +26,10 @@ PLAN = FaultPlan(
 )
 
 
-def schedule(plan: FaultPlan = PLAN, seed: int = 1, repetition: int = 1, log: list[Faulted] | None = None) -> FaultSchedule:
-    return FaultSchedule(plan, seed, "pack", repetition, (log if log is not None else []).append)
+def schedule_of(
+    plan: FaultPlan = PLAN, seed: int = 1, repetition: int = 1, log: list[Faulted] | None = None, instance: str = ""
+) -> FaultSchedule:
+    return FaultSchedule(plan, TrialKey(seed, "pack", repetition, instance=instance), (log if log is not None else []).append)
 
 
 def told(dues: Iterable[Due]) -> list[tuple[str, int, str, float]]:
@@ -43,32 +46,33 @@ def told(dues: Iterable[Due]) -> list[tuple[str, int, str, float]]:
 def test_what_is_due_depends_on_no_order_and_on_nothing_asked_before(
     seed: int, point: Point, attempt: int, order: list[str], before: list[tuple[Point, str, int]]
 ) -> None:
-    busy = schedule(seed=seed)
+    busy = schedule_of(seed=seed)
     for earlier, subtask, number in before:
         for due in busy.due(earlier, [subtask], number):
             busy.plan(due, 1)
     together = told(busy.due(point, order, attempt))
-    alone = [one for subtask in order for one in told(schedule(seed=seed).due(point, [subtask], attempt))]
+    alone = [one for subtask in order for one in told(schedule_of(seed=seed).due(point, [subtask], attempt))]
     assert together == alone
 
 
 def test_every_part_of_a_trials_place_changes_the_draws() -> None:
-    def drawn(seed: int = 1, repetition: int = 1) -> list[object]:
-        sky = schedule(seed=seed, repetition=repetition)
-        return [told(sky.due("output", SUBTASKS, attempt)) for attempt in range(1, 20)]
+    def drawn(seed: int = 1, repetition: int = 1, instance: str = "") -> list[object]:
+        schedule = schedule_of(seed=seed, repetition=repetition, instance=instance)
+        return [told(schedule.due("output", SUBTASKS, attempt)) for attempt in range(1, 20)]
 
     assert drawn() == drawn()
     assert drawn() != drawn(seed=2)
     assert drawn() != drawn(repetition=2)
+    assert drawn() != drawn(instance="second")
 
 
 def test_a_probability_is_met_in_the_long_run() -> None:
-    due = sum(bool(schedule(repetition=number).due("output", ["a"], 1)) for number in range(4000))
+    due = sum(bool(schedule_of(repetition=number).due("output", ["a"], 1)) for number in range(4000))
     assert abs(due / 4000 - 0.3) < 0.03
 
 
 def test_chosen_attempts_are_struck_and_no_others() -> None:
-    assert [attempt for attempt in range(1, 6) if schedule().due("state", ["a"], attempt)] == [1, 3]
+    assert [attempt for attempt in range(1, 6) if schedule_of().due("state", ["a"], attempt)] == [1, 3]
 
 
 def test_one_text_carries_one_fault_the_plans_first_and_a_call_may_fail_more_than_once() -> None:
@@ -77,41 +81,41 @@ def test_one_text_carries_one_fault_the_plans_first_and_a_call_may_fail_more_tha
         tuple(Fault(point, effect, attempts=(1,)) for point in (*CONTENT, "call") for effect in ("empty", "stale")),
     )
     for point in CONTENT:
-        assert [(due.subtask, due.fault.effect) for due in schedule(plan).due(point, ["b", "a"], 1)] == [
+        assert [(due.subtask, due.fault.effect) for due in schedule_of(plan).due(point, ["b", "a"], 1)] == [
             ("b", "empty"),
             ("a", "empty"),
         ]
-    assert [due.fault.effect for due in schedule(plan).due("call", ["a"], 1)] == ["empty", "stale"]
+    assert [due.fault.effect for due in schedule_of(plan).due("call", ["a"], 1)] == ["empty", "stale"]
 
 
-def endings(answered: bool, in_lineage: bool, seen: bool) -> list[str]:
+def endings(answered: bool, in_lineage: bool, detected: bool) -> list[str]:
     log: list[Faulted] = []
-    sky = schedule(FaultPlan("p", (Fault("output", "empty", "a", (1,)),)), log=log)
-    [due] = sky.due("output", ["a", "b"], 1)
-    receipt = sky.plan(due, 4)
-    receipt.saw()
+    schedule = schedule_of(FaultPlan("p", (Fault("output", "empty", "a", (1,)),)), log=log)
+    [due] = schedule.due("output", ["a", "b"], 1)
+    receipt = schedule.plan(due, 4)
+    receipt.detect()
     receipt.enter("delivered")
-    if seen:
-        receipt.saw()
-        receipt.saw()
-    sky.close(answered, lambda one: in_lineage and one is receipt)
+    if detected:
+        receipt.detect()
+        receipt.detect()
+    schedule.close(answered, lambda one: in_lineage and one is receipt)
     assert {event.call for event in log} == {4}
     return [event.stage for event in log]
 
 
 def test_a_receipt_follows_a_fault_to_its_end() -> None:
-    assert endings(True, False, True) == ["planned", "delivered", "seen", "recovered"]
-    assert endings(True, True, True) == ["planned", "delivered", "seen", "recovered"]
+    assert endings(True, False, True) == ["planned", "delivered", "detected", "recovered"]
+    assert endings(True, True, True) == ["planned", "delivered", "detected", "recovered"]
     assert endings(True, False, False) == ["planned", "delivered", "recovered"]
-    assert endings(True, True, False) == ["planned", "delivered", "unnoticed"]
-    assert endings(False, True, True) == ["planned", "delivered", "seen", "gave_up"]
+    assert endings(True, True, False) == ["planned", "delivered", "undetected"]
+    assert endings(False, True, True) == ["planned", "delivered", "detected", "gave_up"]
 
 
-def test_a_moot_fault_has_no_end() -> None:
+def test_a_fault_that_was_not_applicable_has_no_end() -> None:
     log: list[Faulted] = []
-    sky = schedule(FaultPlan("p", (Fault("output", "empty", "a", (1,)),)), log=log)
-    receipt = sky.plan(sky.due("output", ["a"], 1)[0], 1)
-    receipt.enter("moot")
-    receipt.saw()
-    sky.close(True, lambda _: True)
-    assert [event.stage for event in log] == ["planned", "moot"]
+    schedule = schedule_of(FaultPlan("p", (Fault("output", "empty", "a", (1,)),)), log=log)
+    receipt = schedule.plan(schedule.due("output", ["a"], 1)[0], 1)
+    receipt.enter("not_applicable")
+    receipt.detect()
+    schedule.close(True, lambda _: True)
+    assert [event.stage for event in log] == ["planned", "not_applicable"]

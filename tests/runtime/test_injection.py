@@ -25,7 +25,7 @@ def test_a_reply_that_is_broken_already_cannot_carry_a_fault_in_a_field() -> Non
     for architecture, subtasks in (("monolithic", ALL), ("static", "total"), ("runtime_structured", "total")):
         result, _ = scripted(architecture, {subtasks: ["no JSON"]}, [fault("output", "missing_field", "total")])
         assert result.record.outcome == "solved"
-        assert stages(result) == {1: ["planned", "moot"]}, architecture
+        assert stages(result) == {1: ["planned", "not_applicable"]}, architecture
         assert all(call.delivered is None for call in events(result, Called))
 
 
@@ -47,7 +47,7 @@ def test_a_struck_input_is_read_by_one_attempt_and_the_state_keeps_the_right_one
     first, again = (request.messages[1].content for request in model.requests[1:3])
     assert "# Input: gather\n\n" in first
     assert f"# Input: gather\n{json.dumps(TINY.reference['gather'])}\n" in again
-    assert stages(result) == {1: ["planned", "delivered", "seen", "recovered"]}
+    assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
 
 
 def test_a_fault_in_the_state_is_read_by_all_that_follow() -> None:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.runtime.reply import Part
 from bench.runtime.state import Source, State
+from bench.scenario import Output, Subtask, Task
 
 NAMES = ("a", "b", "c", "d")
 READS = {"a": ("doc",), "b": ("a",), "c": ("a", "doc"), "d": ("b",)}
 STANDS_ON = {"a": {"a", "b", "c", "d"}, "b": {"b", "d"}, "c": {"c"}, "d": {"d"}}
 
 
-def write(state: State, name: str, call: int | None) -> None:
-    sources = [source for read in READS[name] if (source := state.source(read))]
-    state.put(name, f"{name} by {call}", {"by": call}, call, sources)
+def empty() -> State:
+    subtasks = tuple(Subtask(name, "do it", reads, Output) for name, reads in READS.items())
+    return State(Task("task", "role", {"doc": "text"}, subtasks))
+
+
+def write(state: State, name: str, call: int) -> None:
+    state.put(name, Part(f"{name} by {call}", {"by": call}), (call,), state.sources([state.subtask(name)]))
 
 
 def full() -> State:
-    state = State({"doc": "text"})
+    state = empty()
     for call, name in enumerate(NAMES, 1):
         write(state, name, call)
     return state
@@ -45,35 +52,6 @@ def test_withdrawing_takes_an_output_and_exactly_what_was_made_from_it(name: str
     assert state.withdraw(name) == []
 
 
-@given(st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), max_size=25))
-def test_the_lineage_is_closed_and_holds_nothing_else(steps: list[tuple[str, bool]]) -> None:
-    """Against a second reckoning: the calls of each current version, and of all that it says that it was made from."""
-    state = State({"doc": "text"})
-    made: dict[tuple[str, int], tuple[int, tuple[Source, ...]]] = {}
-    for call, (name, withdrawn) in enumerate(steps, 1):
-        if withdrawn:
-            state.withdraw(name)
-        else:
-            write(state, name, call)
-            version = state.current(name)
-            assert version is not None
-            made[name, version.number] = (call, version.made_from)
-
-    def calls_of(name: str, number: int) -> set[int]:
-        call, sources = made[name, number]
-        return {call}.union(*(calls_of(source.name, source.version) for source in sources if source.version))
-
-    current = [version for name in NAMES if (version := state.current(name))]
-    assert state.lineage() == set().union(*(calls_of(version.subtask, version.number) for version in current))
-
-
-def test_what_code_wrote_is_no_call_but_what_it_was_made_from_counts() -> None:
-    state = State({"doc": "text"})
-    write(state, "a", 7)
-    write(state, "b", None)
-    assert state.lineage() == {7}
-
-
 def test_versions_are_counted_through_a_withdrawal_and_the_one_before_is_remembered() -> None:
     state = full()
     assert state.previous("a") is None
@@ -83,3 +61,32 @@ def test_versions_are_counted_through_a_withdrawal_and_the_one_before_is_remembe
     assert newest is not None
     assert before is not None
     assert (newest.number, before.text) == (2, "a by 1")
+
+
+def test_what_a_subtask_lacks_is_what_it_reads_and_nobody_has_written() -> None:
+    state = empty()
+    assert [state.lacks(state.subtask(name)) for name in NAMES] == [[], ["a"], ["a"], ["b"]]
+    write(state, "a", 1)
+    assert [state.lacks(state.subtask(name)) for name in NAMES] == [[], [], [], ["b"]]
+
+
+def test_what_subtasks_read_of_one_another_is_no_source_of_their_joint_call() -> None:
+    state = full()
+    assert [source.name for source in state.sources([state.subtask("a"), state.subtask("b")])] == ["doc"]
+    assert [source.name for source in state.sources([state.subtask("b"), state.subtask("d")])] == ["a"]
+
+
+@pytest.mark.parametrize(("name", "reads"), [("a", ()), ("doc", ()), ("e", ("nothing",)), ("e", ("e",))])
+def test_a_subtask_whose_name_is_taken_or_that_reads_what_does_not_exist_is_refused(name: str, reads: tuple[str, ...]) -> None:
+    state = empty()
+    with pytest.raises(ValueError, match=name if name != "e" else reads[0]):
+        state.add(Subtask(name, "do it", reads, Output))
+    assert [one.name for one in state.subtasks] == list(NAMES)
+
+
+def test_a_subtask_that_is_added_comes_last_and_may_be_read_by_the_next() -> None:
+    state = empty()
+    state.add(Subtask("e", "do it", ("a", "doc"), Output))
+    state.add(Subtask("f", "do it", ("e",), Output))
+    assert [one.name for one in state.subtasks] == [*NAMES, "e", "f"]
+    assert state.lacks(state.subtask("f")) == ["e"]

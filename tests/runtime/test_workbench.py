@@ -5,44 +5,27 @@ from __future__ import annotations
 import json
 
 import pytest
-from scripted_model import ScriptedModel
-from trials import ROOTS, events
+from trials import ROOTS, TINY, events
+from workbenches import TrialParts
 
 from bench.errors import GaveUp
 from bench.packs import load_pack
-from bench.runtime.caller import BackOff, Caller, unbounded
-from bench.runtime.clock import TrialClock
-from bench.runtime.events import Called, Committed, Event, Judged
-from bench.runtime.faults import Fault, FaultPlan, FaultSchedule
-from bench.runtime.loop import run
-from bench.runtime.proposal import Proposal, parts_of
+from bench.runtime.events import Called, Committed, Judged
+from bench.runtime.faults import Fault
+from bench.runtime.proposal import Proposal
+from bench.runtime.reply import parts_of
 from bench.runtime.state import Source
 from bench.runtime.verification import Rejected
-from bench.runtime.workbench import Place, Settings, Workbench
-from bench.scenario import Json, Scenario
+from bench.scenario import Json
 
 DEBUGGING = load_pack("multi_file_debugging", ROOTS)
 K8S = load_pack("k8s_oomkill", ROOTS)
-TINY = load_pack("tiny", ROOTS)
 
 
-class Bench:
-    """A workbench over a pack, the events that it leaves, and proposals on it as if a model had made them."""
+class Bench(TrialParts):
+    """A workbench over a pack, and proposals on it as if a model had made them."""
 
-    def __init__(self, scenario: Scenario = TINY, faults: tuple[Fault, ...] = ()):
-        self.scenario, self.log, self.texts = scenario, list[Event](), dict[str, str]()
-        schedule = FaultSchedule(FaultPlan("plan", faults), 1, scenario.name, 1, self.log.append)
-        clock = TrialClock(virtual=True)
-        caller = Caller(ScriptedModel(scenario.reference), clock, schedule, unbounded, BackOff(), self.log.append, self.keep)
-        place = Place(1, scenario.name, 1)
-        self.workbench = Workbench(
-            scenario.task, place, Settings(), caller, schedule, scenario.wrong_outputs, self.log.append, self.keep
-        )
-        self.call = 0
-
-    def keep(self, text: str) -> str:
-        self.texts[text] = text
-        return text
+    call = 0
 
     def proposed(self, name: str, /, **changed: Json) -> Proposal:
         """The reference output of a subtask, some fields exchanged; a field of None is left out."""
@@ -51,7 +34,7 @@ class Bench:
         value = {field: one for field, one in {**self.scenario.reference[name], **changed}.items() if one is not None}
         sources = tuple(Source(read, 0 if read in self.scenario.task.documents else 1, "digest") for read in subtask.reads)
         parts = parts_of(json.dumps(value), "stop", [subtask])
-        return Proposal((subtask,), 1, self.call, json.dumps(value), parts, sources, ())
+        return Proposal((subtask,), 1, (self.call,), json.dumps(value), parts, sources, ())
 
     def commit(self, name: str, /, **changed: Json) -> None:
         proposal = self.proposed(name, **changed)
@@ -78,7 +61,7 @@ def test_validity_an_output_is_accepted_or_rejected_for_a_reason() -> None:
     assert bench.verdict("gather") == "accepted"
     assert bench.verdict("gather", confidence=None) == "schema"
     assert bench.verdict("gather", deliveries=[{"day": "Sunday", "apples": 1}]) == "check"
-    assert [judged.accepted for judged in events(bench.log, Judged)] == [True, False, False]
+    assert [judged.accepted for judged in events(bench.events, Judged)] == [True, False, False]
 
 
 def test_a_rejection_carries_the_reply_that_it_is_about() -> None:
@@ -121,9 +104,9 @@ def test_skip_commits_what_is_not_needed_without_a_call() -> None:
     bench = Bench()
     bench.commit("gather", deliveries=[])
     assert bench.skip("total")
-    written = events(bench.log, Committed)[-1]
-    assert (written.subtask, written.call, written.verified) == ("total", None, True)
-    assert '{"total": 0, "unit": "apples"}' in bench.texts
+    written = events(bench.events, Committed)[-1]
+    assert (written.subtask, written.calls, written.verified) == ("total", (), True)
+    assert '{"total": 0, "unit": "apples"}' in bench.log.texts.values()
 
 
 def test_nothing_is_skipped_that_is_needed_or_whose_inputs_are_not_there() -> None:
@@ -168,10 +151,10 @@ def test_a_checkpoint_verifies_what_was_handed_on_and_commits_only_if_all_of_it_
     rejected = bench.workbench.checkpoint(stage)
     assert rejected is not None
     assert rejected.subtask == "total"
-    assert not any(commit.verified for commit in events(bench.log, Committed))
+    assert not any(commit.verified for commit in events(bench.events, Committed))
     bench.workbench.commit_unverified(bench.proposed("total"))
     assert bench.workbench.checkpoint(stage) is None
-    assert [commit.subtask for commit in events(bench.log, Committed) if commit.verified] == [
+    assert [commit.subtask for commit in events(bench.events, Committed) if commit.verified] == [
         "gather",
         "total",
         "review",
@@ -182,23 +165,55 @@ def test_attempts_are_bounded() -> None:
     bench = Bench()
     gather = TINY.task.subtask("gather")
     for attempt in (1, 2, 3):
-        assert run(bench.workbench.propose(gather)).attempt == attempt
+        proposal = bench.run(bench.workbench.propose(gather))
+        assert proposal.attempt == attempt
+        bench.workbench.reject(proposal, "no")
     with pytest.raises(GaveUp, match="gather: no accepted output in 3 attempts"):
-        run(bench.workbench.propose(gather))
+        bench.run(bench.workbench.propose(gather))
 
 
-def test_a_call_is_a_retry_only_where_the_last_output_was_rejected() -> None:
+def test_a_subtask_asked_for_again_without_a_failure_is_a_sample_of_the_same_attempt_and_after_one_a_retry() -> None:
     bench = Bench()
     gather = TINY.task.subtask("gather")
 
     def ask_and_hand_on() -> None:
-        bench.workbench.commit_unverified(run(bench.workbench.propose(gather)))
+        bench.workbench.commit_unverified(bench.run(bench.workbench.propose(gather)))
 
+    ask_and_hand_on()
     ask_and_hand_on()
     bench.workbench.verify(bench.proposed("gather", confidence=None))
     ask_and_hand_on()
-    ask_and_hand_on()
-    assert [call.cause for call in events(bench.log, Called)] == ["first", "retry", "rerun"]
+    assert [(call.cause, call.attempt, call.sample) for call in events(bench.events, Called)] == [
+        ("first", 1, 1),
+        ("sample", 1, 2),
+        ("retry", 2, 1),
+    ]
+
+
+@pytest.mark.parametrize("verified", [False, True])
+def test_what_was_not_verified_or_was_rejected_is_not_committed(verified: bool) -> None:
+    bench = Bench()
+    proposal = bench.proposed("gather", confidence=None)
+    if verified:
+        assert bench.workbench.verify(proposal)
+    with pytest.raises(RuntimeError, match="commit of 'gather', which was not verified or was rejected; verify it, or"):
+        bench.workbench.commit(proposal)
+    assert not bench.done("gather")
+
+
+def test_a_subtask_that_is_asked_before_what_it_reads_has_an_output_is_refused_and_nothing_is_sent() -> None:
+    bench = Bench()
+    with pytest.raises(RuntimeError, match="'total' is asked for before 'gather', which it reads, has an output"):
+        bench.run(bench.workbench.propose(TINY.task.subtask("total")))
+    with pytest.raises(RuntimeError, match="'total' is asked for before 'gather'"):
+        bench.run(bench.workbench.sample(TINY.task.subtask("total"), count=2))
+    assert bench.events == []
+
+
+def test_subtasks_asked_for_jointly_may_read_one_another() -> None:
+    bench = Bench()
+    proposal = bench.run(bench.workbench.propose(*TINY.task.subtasks))
+    assert bench.workbench.verify(proposal) is None
 
 
 # -- the packs' own signals --------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def is_whole(record: TrialRecord, exposed: bool) -> bool:
     """Whether the trial carried faults, and each planned one was delivered."""
     planned = {event.fault for event in record.events if isinstance(event, Faulted) and event.stage == "planned"}
     delivered = {event.fault for event in record.events if isinstance(event, Faulted) and event.stage == "delivered"}
-    moot = any(isinstance(event, Faulted) and event.stage == "moot" for event in record.events)
+    moot = any(isinstance(event, Faulted) and event.stage == "not_applicable" for event in record.events)
     return planned == delivered and bool(planned) is exposed and not moot and record.outcome != "error"
 
 

@@ -9,15 +9,18 @@ from typing import Any, TypeVar
 
 from scripted_model import Line, ScriptedModel
 
-from bench.architectures.registry import ARCHITECTURES
+from bench.architectures.registry import ARCHITECTURES, Architecture
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import load_pack
 from bench.runtime.caller import unbounded
+from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
 from bench.runtime.loop import run
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
 
 ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")
 TINY = load_pack("tiny", ROOTS)
@@ -76,6 +79,33 @@ def scripted(
     model = ScriptedModel(matrix.scenarios[pack].reference, script)
     [result] = run_all(with_model(matrix, model))
     return result, model
+
+
+def conducted(
+    architecture: Architecture,
+    script: Mapping[str, Sequence[Line]] | None = None,
+    faults: Sequence[Fault] = (),
+    pack: str = "tiny",
+    model: Model | None = None,
+    server: Server = no_server,
+    **settings: Any,
+) -> TrialResult:
+    """One trial of an architecture of the test's own, on a scripted model. Assertions that fail in it fail the test."""
+
+    async def asserted(task: Task, workbench: Workbench) -> None:
+        try:
+            await architecture(task, workbench)
+        except AssertionError as error:  # an exception in a trial is an outcome, a test's is not
+            wrong.append(error)
+
+    wrong: list[AssertionError] = []
+    matrix = matrix_of(pack, {"plan": faults} if faults else None, architectures=["static"], **settings)
+    matrix = replace(matrix, architectures={"static": asserted}, server=server)
+    scenario = matrix.scenarios[matrix.specs[0].scenario_key]
+    [result] = run_all(with_model(matrix, model or ScriptedModel(scenario.reference, script)), matrix.specs[:1])
+    for error in wrong:
+        raise error
+    return result
 
 
 def events(result: TrialResult | Iterable[Event], kind: type[Kind]) -> list[Kind]:

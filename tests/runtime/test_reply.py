@@ -6,7 +6,7 @@ import json
 
 from trials import TINY
 
-from bench.runtime.proposal import Part, Pieces, parts_of, reread
+from bench.runtime.reply import Part, Pieces, parts_of, reread
 from bench.runtime.verification import Extracted, Unreadable, extract
 
 SUBTASKS = TINY.task.subtasks

@@ -1,0 +1,170 @@
+"""Proposals made at the same time, subtasks made at run time, and what asks for what cannot be there."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+
+import pytest
+from scripted_model import ScriptedModel
+from trials import ROOTS, conducted, events
+
+from bench.analysis import ledger
+from bench.models.base import Request
+from bench.models.simulated import SimulatedModel, SimulatedSettings
+from bench.packs import load_pack
+from bench.runtime.events import Answered, Called, Committed
+from bench.runtime.workbench import Workbench
+from bench.scenario import Output, Subtask, Task
+
+ORCHARD = load_pack("orchard", ROOTS)
+PACK = f"orchard/{ORCHARD.instance}"
+SECONDS = {"apples": 3.0, "pears": 5.0, "store": 2.0, "note": 1.0}
+
+
+class Note(Output):
+    text: str
+
+
+def model() -> ScriptedModel:
+    def seconds(request: Request) -> float:
+        return SECONDS[request.context.subtasks[0]]
+
+    return ScriptedModel({**ORCHARD.reference, "note": {"text": "many"}}, seconds=seconds)
+
+
+async def make(workbench: Workbench, subtask: Subtask) -> None:
+    proposal = await workbench.propose(subtask)
+    assert workbench.verify(proposal) is None
+    workbench.commit(proposal)
+
+
+async def all_that_is_ready(_: Task, workbench: Workbench) -> None:
+    while ready := workbench.ready():
+        await asyncio.gather(*(make(workbench, subtask) for subtask in ready))
+
+
+def test_what_is_ready_is_asked_together_and_takes_the_critical_paths_seconds() -> None:
+    result = conducted(all_that_is_ready, pack=PACK, model=model())
+    assert result.record.outcome == "solved", result.record.reason
+    assert (result.record.api_seconds, result.record.waiting_seconds) == (7.0, 0.0)
+    assert [(call.subtasks[0], call.started, call.cause) for call in events(result, Called)] == [
+        ("apples", 0.0, "first"),
+        ("pears", 0.0, "first"),
+        ("store", 5.0, "first"),
+    ]
+    assert {entry.account for entry in ledger.book(result.record.events)} == {"useful"}
+
+
+def test_what_is_ready_follows_what_is_done() -> None:
+    async def architecture(task: Task, workbench: Workbench) -> None:
+        apples, pears, store = task.subtasks
+        assert workbench.ready() == (apples, pears)
+        await make(workbench, pears)
+        assert workbench.ready() == (apples,)
+        await make(workbench, apples)
+        assert workbench.ready() == (store,)
+        await make(workbench, store)
+        assert workbench.ready() == ()
+
+    assert conducted(architecture, pack=PACK, model=model()).record.outcome == "solved"
+
+
+def test_a_hundred_runs_side_by_side_have_one_result() -> None:
+    records = [conducted(all_that_is_ready, pack=PACK, model=model()).record for _ in range(100)]
+    assert {(record.events, record.api_seconds, record.tokens) for record in records} == {
+        (records[0].events, records[0].api_seconds, records[0].tokens)
+    }
+
+
+def note_of(*reads: str) -> Subtask:
+    return Subtask("note", "Note what is remarkable.", reads, Note)
+
+
+async def with_a_note(task: Task, workbench: Workbench) -> None:
+    apples, pears, store = task.subtasks
+    await make(workbench, apples)
+    workbench.add(note_of("apples"))
+    assert workbench.ready() == (pears, note_of("apples"))
+    await make(workbench, note_of("apples"))
+    await make(workbench, pears)
+    await make(workbench, store)
+
+
+def test_a_subtask_made_at_run_time_is_asked_like_any_other_and_is_no_part_of_the_answer() -> None:
+    result = conducted(with_a_note, pack=PACK, model=model())
+    assert result.record.outcome == "solved", result.record.reason
+    [answer] = events(result, Answered)
+    assert [name for name, _ in answer.versions] == ["apples", "pears", "store"]
+    assert [commit.made_from[0][0] for commit in events(result, Committed) if commit.subtask == "note"] == ["apples"]
+    accounts = {entry.call.subtasks[0]: entry.account for entry in ledger.book(result.record.events)}
+    assert accounts == {"apples": "useful", "note": "superseded", "pears": "useful", "store": "useful"}
+
+
+def test_the_simulated_model_answers_what_was_made_at_run_time() -> None:
+    result = conducted(with_a_note, pack=PACK, model=SimulatedModel("m", SimulatedSettings(), {ORCHARD.key: ORCHARD}))
+    assert result.record.outcome == "solved", result.record.reason
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (Subtask("apples", "again", (), Note), "the name 'apples' is taken"),
+        (Subtask("pears.txt", "a document", (), Note), "the name 'pears.txt' is taken"),
+        (Subtask("note", "of nothing", ("plums",), Note), "subtask 'note' reads 'plums', which does not exist"),
+    ],
+)
+def test_a_name_that_is_taken_and_reads_that_do_not_exist_are_refused(made: Subtask, why: str) -> None:
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        with pytest.raises(ValueError, match=why):
+            workbench.add(made)
+        await all_that_is_ready(_, workbench)
+
+    assert conducted(architecture, pack=PACK, model=model()).record.outcome == "solved"
+
+
+# -- a bug in an architecture -----------------------------------------------------------------------------------------------
+
+
+async def asks_too_early(task: Task, workbench: Workbench) -> None:
+    await make(workbench, task.subtasks[0])
+    await workbench.propose(task.subtasks[2])
+
+
+async def commits_unverified(task: Task, workbench: Workbench) -> None:
+    workbench.commit(await workbench.propose(task.subtasks[0]))
+
+
+async def commits_rejected(task: Task, workbench: Workbench) -> None:
+    proposal = await workbench.propose(task.subtasks[0])
+    workbench.reject(proposal, "by nature")
+    workbench.commit(proposal)
+
+
+async def commits_what_was_accepted_and_then_rejected(task: Task, workbench: Workbench) -> None:
+    proposal = await workbench.propose(task.subtasks[0])
+    workbench.verify(proposal)
+    workbench.reject(proposal, "on second thoughts")
+    workbench.commit(proposal)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "line"),
+    [
+        (asks_too_early, "'store' is asked for before 'pears', which it reads, has an output"),
+        (commits_unverified, "commit of 'apples', which was not verified or was rejected; verify it, or commit_unverified"),
+        (commits_rejected, "commit of 'apples', which was not verified or was rejected"),
+        (commits_what_was_accepted_and_then_rejected, "commit of 'apples', which was not verified or was rejected"),
+    ],
+)
+def test_what_must_not_be_done_ends_the_trial_with_its_place_and_its_traceback(architecture: object, line: str) -> None:
+    result = conducted(architecture, pack=PACK, model=model())  # type: ignore[arg-type]
+    record = result.record
+    assert record.outcome == "error"
+    assert record.reason.startswith(f"RuntimeError: {line}")
+    last = inspect.getsourcelines(architecture)[1] + len(inspect.getsourcelines(architecture)[0]) - 1  # type: ignore[arg-type]
+    assert f"(runtime/test_parallel.py:{last}, after a call for apples)" in record.reason
+    assert record.traceback is not None
+    traceback = result.texts[record.traceback]
+    assert traceback.startswith("Traceback (most recent call last):")
+    assert line in traceback

@@ -1,0 +1,255 @@
+"""Which reply an output fault strikes, what its receipt says, and what is said of the reply as it was before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from agents import (
+    BAD,
+    PLAN,
+    Agent,
+    best_of_three,
+    checked_by_itself,
+    in_process,
+    once,
+    over_the_endpoint,
+    plan_then_answer,
+    three_turns,
+)
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from scripted_model import Line
+from trials import TINY, Fault, conducted, events, scripted, stages
+
+from bench.analysis import ledger
+from bench.endpoint.server import serve_session
+from bench.errors import CutOff, RateLimited
+from bench.experiment.trial import TrialResult
+from bench.runtime.effects import EFFECTS
+from bench.runtime.events import Called, Faulted, Judged
+from bench.runtime.workbench import Workbench
+from bench.scenario import Json, Task
+from tests.suite.test_conformance import LAWFUL, assert_failures_cause_retries, assert_lineage_is_closed
+
+ALL = "gather+total+review"
+GOOD = {name: json.dumps(output) for name, output in TINY.reference.items()}
+TOO_LOW = {"total": 5, "unit": "apples"}
+"""Fits its schema, and is less than one delivery alone."""
+Worked = Callable[..., TrialResult]
+
+
+def struck(effect: str = "missing_field", subtask: str = "total", point: str = "output", **trigger: Any) -> Fault:
+    return {"point": point, "effect": effect, "subtask": subtask, **(trigger or {"attempts": [1]})}
+
+
+@pytest.fixture(params=[in_process, over_the_endpoint])
+def worked(request: pytest.FixtureRequest) -> Worked:
+    def trial(agent: Agent, faults: Sequence[Fault], script: Mapping[str, Sequence[Line]] | None = None) -> TrialResult:
+        return conducted(request.param(agent), script, faults, server=serve_session)
+
+    return trial
+
+
+def undamaged(result: TrialResult) -> list[tuple[str, str, int | None]]:
+    """(subtask, `accepted` or the reason, fault) of each verdict on an undamaged reply."""
+    return [
+        (judged.subtask, judged.reason or "accepted", judged.fault)
+        for judged in events(result, Judged)
+        if judged.view == "undamaged"
+    ]
+
+
+def delivered_to(result: TrialResult) -> list[int | None]:
+    """Which of the calls for `total`, from 1, carried each delivered fault."""
+    calls = [call.call for call in events(result, Called) if call.subtasks == ("total",)]
+    return [1 + calls.index(event.call or 0) for event in events(result, Faulted) if event.stage == "delivered"]
+
+
+# -- was it to be rejected anyway? ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("architecture", ["monolithic", "static", "runtime_structured"])
+def test_a_good_reply_that_was_struck_would_have_been_accepted(architecture: str) -> None:
+    result, _ = scripted(architecture, faults=[struck()])
+    assert undamaged(result) == [("total", "accepted", 1)]
+    assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
+
+
+@pytest.mark.parametrize("architecture", ["monolithic", "static", "runtime_structured"])
+def test_a_struck_reply_that_was_bad_before_would_have_been_rejected_anyway(architecture: str) -> None:
+    script: dict[str, list[Line]] = {"total": [TOO_LOW], ALL: [{**TINY.reference, "total": TOO_LOW}]}
+    result, _ = scripted(architecture, script, [struck()])
+    assert undamaged(result) == [("total", "check", 1)]
+
+
+def test_of_a_joint_reply_each_struck_part_has_its_own_verdict() -> None:
+    result, _ = scripted("monolithic", {ALL: [{**TINY.reference, "total": TOO_LOW}]}, [struck(subtask="*")])
+    assert undamaged(result) == [("gather", "accepted", 1), ("total", "check", 2), ("review", "accepted", 3)] or sorted(
+        undamaged(result)
+    ) == [("gather", "accepted", 3), ("review", "accepted", 1), ("total", "check", 2)]
+
+
+def test_an_undamaged_reply_is_judged_where_the_struck_one_is_for_static_at_its_checkpoint() -> None:
+    result, _ = scripted("static", faults=[struck()])
+    order = [(type(event).__name__, event.subtasks[0]) for event in events(result, Called)]
+    kinds = [(judged.subtask, judged.view) for judged in events(result, Judged)]
+    assert kinds[:3] == [("gather", "told"), ("total", "undamaged"), ("total", "told")]
+    every = list(result.record.events)
+    review = next(number for number, event in enumerate(every) if isinstance(event, Called) and event.subtasks == ("review",))
+    verdict = next(number for number, event in enumerate(every) if isinstance(event, Judged) and event.view == "undamaged")
+    assert verdict > review, order
+
+
+def test_a_fault_that_nobody_detects_was_effective_all_the_same() -> None:
+    result, _ = scripted("runtime_structured", faults=[struck("wrong_value", "gather")])
+    assert undamaged(result) == [("gather", "accepted", 1)]
+    assert stages(result)[1][-1] in ("undetected", "recovered")
+
+
+def test_a_finding_made_from_a_damaged_output_does_not_count_against_the_undamaged_one() -> None:
+    found = {"approved": False, "problems": ["12 + 30 is 42"]}
+    result, _ = scripted("static", {"review": [found]}, [struck("wrong_value")])
+    told = [(judged.subtask, judged.reason) for judged in events(result, Judged) if judged.view == "told"]
+    assert ("total", "found_wrong") in told
+    assert undamaged(result) == [("total", "accepted", 1)]
+
+
+def test_a_finding_in_the_same_undamaged_reply_counts() -> None:
+    found = {"approved": False, "problems": ["12 + 30 is 42"]}
+    result, _ = scripted("monolithic", {ALL: [{**TINY.reference, "review": found}]}, [struck()])
+    assert undamaged(result) == [("total", "found_wrong", 1)]
+
+
+@pytest.mark.parametrize(("reply", "verdict"), [(None, "accepted"), (TOO_LOW, "check")])
+def test_a_served_reply_has_its_undamaged_verdict(reply: Json, verdict: str, worked: Worked) -> None:
+    result = worked(once, [struck()], {"total": [reply]})
+    assert undamaged(result) == [("total", verdict, 1)]
+    assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
+
+
+def test_a_joint_served_reply_that_is_handed_over_part_by_part_is_read_undamaged_as_it_was_asked_for() -> None:
+    async def architecture(task: Task, workbench: Workbench) -> None:
+        async with workbench.endpoint(*task.subtasks) as session:
+            reply = json.loads((await session.answer(task.subtasks, session.messages())).text)
+            for subtask in task.subtasks:
+                workbench.commit_unverified(session.proposal(json.dumps(reply[subtask.name]), subtask))
+            workbench.checkpoint(task.subtasks)
+
+    result = conducted(architecture, faults=[struck()], server=serve_session)
+    assert undamaged(result) == [("total", "accepted", 1)]
+
+
+def test_faults_at_other_points_and_those_that_were_not_applicable_have_no_undamaged_verdict() -> None:
+    for fault in (struck("empty", point="input"), struck("missing_field", point="state")):
+        result, _ = scripted("runtime_structured", faults=[fault])
+        assert undamaged(result) == []
+    result, _ = scripted("runtime_structured", {"total": ["no JSON"]}, [struck()])
+    assert undamaged(result) == []
+
+
+# -- which reply ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_fault_strikes_the_answer_and_not_the_plan_before_it(worked: Worked) -> None:
+    result = worked(plan_then_answer, [struck()], {name: [PLAN, None] * 2 for name in GOOD})
+    assert delivered_to(result) == [2]
+    assert undamaged(result) == [("total", "accepted", 1)]
+    assert result.record.outcome == "solved"
+
+
+def test_a_fault_strikes_the_first_of_several_outputs_of_an_attempt(worked: Worked) -> None:
+    result = worked(three_turns, [struck("wrong_value")])
+    assert delivered_to(result) == [1]
+
+
+def test_chosen_attempts_are_struck_in_their_first_sample_only_and_a_probability_in_all(worked: Worked) -> None:
+    assert delivered_to(worked(best_of_three, [struck("wrong_value")])) == [1]
+    everywhere = worked(best_of_three, [struck("wrong_value", probability=1.0)])
+    assert delivered_to(everywhere)[:3] == [1, 2, 3]
+
+
+def test_where_no_reply_reads_as_the_output_the_fault_was_not_applicable(worked: Worked) -> None:
+    result = worked(once, [struck()], {"total": [PLAN]})
+    assert stages(result) == {1: ["planned", "not_applicable"]}
+    assert result.record.outcome == "solved"
+
+
+def test_samples_of_agents_that_plan_are_each_struck_once() -> None:
+    """The first agent is done while the second one still plans: what waits for the second one's answer goes on waiting."""
+
+    async def architecture(task: Task, workbench: Workbench) -> None:
+        async def by(messages: Any, line: Any) -> str:
+            plan = await line([*messages[:1], messages[1]])
+            if plan.text == PLAN:
+                for number in range(3):
+                    plan = await line([messages[1], *messages[:1], *[messages[0]] * number])
+            return str(plan.text)
+
+        for subtask in task.subtasks:
+            for proposal in await workbench.sample(subtask, count=2, by=by):
+                workbench.verify(proposal)
+            workbench.commit_unverified(proposal)
+
+    faults = [struck("wrong_value", "total", probability=1.0)]
+    result = conducted(architecture, {"total": [None, PLAN, PLAN, PLAN]}, faults)
+    assert sorted(stages(result).values())[0][:2] == ["planned", "delivered"]
+    assert len(stages(result)) == 2
+    assert all("not_applicable" not in way for way in stages(result).values())
+
+
+# -- receipts ---------------------------------------------------------------------------------------------------------------
+
+REPLIES = (None, None, None, BAD, PLAN, "", '{"total": 4', "I'm sorry, no.", RateLimited("429"), CutOff("broke", partial="ha"))
+CELLS = sorted((effect, point) for effect, known in EFFECTS.items() for point in known.points)
+PLANS = st.lists(
+    st.tuples(st.sampled_from(CELLS), st.sampled_from(["*", *GOOD]), st.sampled_from([(1,), (1, 2), None])).map(
+        lambda one: {
+            "effect": one[0][0],
+            "point": one[0][1],
+            "subtask": one[1],
+            **({"attempts": list(one[2])} if one[2] else {"probability": 0.5}),
+        }
+    ),
+    min_size=1,
+    max_size=4,
+)
+SCRIPTS = st.fixed_dictionaries({name: st.lists(st.sampled_from(REPLIES), max_size=6) for name in (*GOOD, ALL)})
+WORK = [*(in_process(agent) for agent in (once, three_turns, plan_then_answer, checked_by_itself, best_of_three))]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=150)
+@given(PLANS, SCRIPTS, st.sampled_from([*WORK, "monolithic", "static", "runtime_structured"]), st.integers(0, 9))
+def test_whatever_happens_the_receipts_and_the_ledger_add_up(
+    faults: list[Fault], script: dict[str, list[Line]], work: Any, seed: int
+) -> None:
+    assume(not any(refused(fault) for fault in faults))
+    if isinstance(work, str):
+        result, _ = scripted(work, script, faults, seed=seed)
+    else:
+        result = conducted(work, script, faults, seed=seed)
+    assert result.record.outcome != "error", result.record.reason
+    assert {tuple(way) for way in stages(result).values()} <= LAWFUL | {("planned", "not_applicable")}
+    assert ledger.imbalance(ledger.book(result.record.events), result.record.tokens) is None
+    assert_failures_cause_retries(result)
+    assert_lineage_is_closed(result)
+    assert_each_struck_reply_is_judged_undamaged_once(result)
+
+
+def refused(fault: Fault) -> bool:
+    """Whether a config refuses this fault: `gather` reads documents alone."""
+    return fault["point"] == "input" and EFFECTS[fault["effect"]].needs_json and fault["subtask"] == "gather"
+
+
+def assert_each_struck_reply_is_judged_undamaged_once(result: TrialResult) -> None:
+    """Where its struck form had a verdict. An agent's plan has one with the answer that it led to."""
+    judged = {(call, one.subtask) for one in events(result, Judged) if one.view != "undamaged" for call in one.calls}
+    numbers = [one.fault for one in events(result, Judged) if one.view == "undamaged"]
+    expected = [
+        event.fault
+        for event in events(result, Faulted)
+        if event.point == "output" and event.stage == "delivered" and (event.call, event.subtask) in judged
+    ]
+    assert sorted(number for number in numbers if number) == sorted(expected)
