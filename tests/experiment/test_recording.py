@@ -22,7 +22,7 @@ from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import load_recording, recorded_entries
 from bench.experiment.runner import run_matrix
-from bench.experiment.store import MANIFEST, TEXTS, TRIALS, RunWriter, read_trials
+from bench.experiment.store import MANIFEST, RESPONSES, TEXTS, TRIALS, RunWriter, read_trials
 from bench.runtime import loop
 from bench.runtime.events import Called, Waited
 from bench.runtime.workbench import Workbench
@@ -217,18 +217,13 @@ def cut_lines(name: str, keep: int) -> Callable[[Path], object]:
 
 REFUSED: dict[str, tuple[Callable[[Path], object], type[BenchError], str]] = {
     "no run": (lambda folder: (folder / MANIFEST).unlink(), ResultsError, "holds no run"),
-    "another format": (with_manifest(format=1), ResultsError, "is of format 1, this version reads format 2"),
+    "another format": (with_manifest(format=1), ResultsError, "is of format 1, this version reads format 3"),
     "another model": (with_manifest(models={"smal": {}}), ConfigError, "holds no model 'small'; did you mean 'smal'?"),
-    "another pack": (
-        with_manifest(scenarios={"tiny": {"digest": "other"}}),
-        ConfigError,
-        "another version of the pack 'tiny' (its digest is other, now ",
-    ),
-    "no such scenario": (with_manifest(scenarios={}), ConfigError, "holds nothing of scenario 'tiny'"),
     "another seed": (with_manifest(config={"seed": 12}), ConfigError, "was made with seed 12, this config has 11"),
     "damaged": (lambda folder: (folder / TRIALS).write_text("{}\n"), ResultsError, "trials.jsonl: line 1 is damaged"),
     "no trials": (cut_lines(TRIALS, 1), ResultsError, "holds no trial of 'small' yet"),
     "a repetition too few": (cut_lines(TRIALS, 18), ConfigError, "holds 2 whole repetitions of 'small', this config asks"),
+    "damaged responses": (lambda folder: (folder / RESPONSES).write_text("{}\n"), ResultsError, "responses.jsonl: line 1 is damaged"),
     "a lost text": (cut_lines(TEXTS, 3), ResultsError, "texts.jsonl: lacks the text '"),
 }
 
@@ -242,18 +237,17 @@ def test_a_recording_that_cannot_serve_is_refused_in_one_line(recorded: Path, tm
         (folder / file.name).write_bytes(file.read_bytes())
     corrupt(folder)
     with pytest.raises(kind, match=re.escape(said)) as caught:
-        load_recording(folder, "small", {"tiny": TINY}, 11, 3)
+        load_recording(folder, "small", 11, 3)
     assert "\n" not in str(caught.value)
 
 
-def test_a_truncated_last_trial_is_as_good_as_not_recorded(recorded: Path, tmp_path: Path) -> None:
+def test_a_truncated_last_response_is_as_good_as_not_recorded(recorded: Path, tmp_path: Path) -> None:
     folder = tmp_path / "cut"
     folder.mkdir()
     for file in recorded.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
-    lines = (folder / TRIALS).read_bytes().splitlines(True)
-    (folder / TRIALS).write_bytes(b"".join(lines[:-2]) + lines[-2][:100])
-    whole, parameters = load_recording(recorded, "small", {"tiny": TINY}, 11, 1)
-    cut, _ = load_recording(folder, "small", {"tiny": TINY}, 11, 1)
-    assert 0 < len(cut) < len(whole)
+    (folder / RESPONSES).write_bytes((folder / RESPONSES).read_bytes()[:-100])
+    whole, parameters = load_recording(recorded, "small", 11, 1)
+    cut, _ = load_recording(folder, "small", 11, 1)
+    assert len(cut) == len(whole) - 1
     assert parameters["price_in"] == 2.0
