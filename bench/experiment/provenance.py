@@ -69,7 +69,8 @@ def _reached(start: Path, root: Path) -> set[Path]:
         if path in reached or not path.is_relative_to(root) or any(map(path.is_relative_to, ours)):
             continue
         reached.add(path)
-        queue += [file.resolve() for file in _imported(path, root) if file.is_file()]
+        packages = (folder / "__init__.py" for folder in path.parents)
+        queue += [file.resolve() for file in (*packages, *_imported(path, root)) if file.is_file()]
     return reached
 
 
@@ -98,7 +99,6 @@ def _absolute(parts: Sequence[str], root: Path) -> Iterator[Path]:
 def _on_the_way(base: Path, parts: Sequence[str]) -> Iterator[Path]:
     """The packages that an import runs, one in the other, and the module at its end."""
     module = base
-    yield module / "__init__.py"
     for part in parts:
         module /= part
         yield from (module.with_name(f"{part}.py"), module / "__init__.py")

@@ -135,7 +135,9 @@ def test_a_bug_is_an_error_of_this_trial_in_one_line() -> None:
 
     corrupted = replace(matrix, scenarios={"tiny": replace(TINY, grade=broken, graded_by="another")})
     [result] = run_all(corrupted)
-    assert (result.record.outcome, result.record.reason) == ("error", f"ZeroDivisionError: a b ({HERE}:{line}, after a call for total)")
+    line = broken.__code__.co_firstlineno + 1
+    place = f"experiment/test_trial.py:{line}, after a call for review"
+    assert (result.record.outcome, result.record.reason) == ("error", f"ZeroDivisionError: a b ({place})")
     assert result.record.grade is None
 
 

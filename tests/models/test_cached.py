@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment_runs import as_it_happened, config, run, without
 from scripted_model import ScriptedModel
 from scripted_server import ScriptedServer, Step, completion, hang, status
 from trials import ROOTS, TINY
@@ -18,11 +19,10 @@ from trials import ROOTS, TINY
 from bench.cli.setup import cache_from, whose_replies
 from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import read_manifest, read_trials
+from bench.experiment.store import TRIALS, read_manifest, read_trials
 from bench.models.base import Message, Reply, Request, RequestContext, Response
 from bench.models.cached import CachedModel
 from bench.runtime.events import Called
-from tests.experiment.test_recording import as_it_happened, config, run
 
 SECONDS = 0.02
 """What the server takes over a reply at least: far more than looking one up."""
@@ -108,8 +108,7 @@ def test_a_failure_is_not_shared(folder: Path) -> None:
 def test_a_run_that_goes_on_knows_what_was_answered_before(tmp_path: Path) -> None:
     with ScriptedServer(Talkative()) as server:
         first = cached(server, tmp_path / "run", repetitions=1)
-        lines = (tmp_path / "run" / "trials.jsonl").read_bytes().splitlines(True)
-        (tmp_path / "run" / "trials.jsonl").write_bytes(b"".join(line for line in lines if first[-1].id.encode() not in line))
+        without(tmp_path / "run" / TRIALS, lambda line: line.get("id") == first[-1].id)
         answered = len(server.requests)
         again = cached(server, tmp_path / "run", repetitions=1)[-1]
         assert again.id == first[-1].id
