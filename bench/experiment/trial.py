@@ -71,8 +71,8 @@ async def run_trial(
     graders: Graders,
     on_response: Callable[[Response], object] | None = None,
 ) -> TrialResult:
-    """Run one trial to its end. Whatever goes wrong is an outcome; only cancellation is raised, and ResultsError where a response
-    could not be kept.
+    """Run one trial to its end. Whatever goes wrong is an outcome; raised is only cancellation, and ResultsError where a
+    response cannot be kept.
 
     `on_response` is told of each response of the model as it arrives.
     """

@@ -130,7 +130,7 @@ def test_a_line_of_another_run_is_found(whole: Path, tmp_path: Path) -> None:
 @given(st.data())
 def test_a_text_that_does_not_fit_its_digest_is_found_in_its_line(whole: Path, data: st.DataObject) -> None:
     content = (whole / TEXTS).read_bytes()
-    texts = [found for found in re.finditer(rb'"text": "', content)]
+    texts = list(re.finditer(rb'"text": "', content))
     start = texts[data.draw(st.integers(0, len(texts) - 1))].end()
     at = start + data.draw(st.integers(0, content.index(b"\n", start) - start - 3))
     other = bytes([content[at] ^ 1])

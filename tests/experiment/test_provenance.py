@@ -170,7 +170,7 @@ def test_an_architecture_that_another_module_made_is_known_by_both_modules(folde
     assert len(digests) == 3
 
 
-def test_our_own_architectures_have_a_digest_each_that_does_not_follow_the_package(folder: Path) -> None:
+def test_our_own_architectures_have_a_digest_each_that_does_not_follow_the_package() -> None:
     names = ("monolithic", "static", "runtime_structured", "reflexion")
     digests = {architecture_digest(load_architecture(name), f"bench.architectures.{name}") for name in names}
     assert len(digests) == len(names)
