@@ -9,13 +9,16 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.errors import ConfigError, nearest
+from bench.packs.place import one_line, place_of
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -95,7 +98,8 @@ SYSTEMS = {
 
 
 def load_architecture(name: str) -> Architecture:
-    """The architecture of this name or import path. Raises ConfigError where there is none, or its packages are missing."""
+    """The architecture of this name or import path. Raises ConfigError where there is none, its packages are missing, or its
+    module cannot be loaded. A module of one's own may lie in the current folder."""
     system = SYSTEMS.get(name)
     path = system.path if system else ARCHITECTURES.get(name, name)
     module, _, function = path.partition(":")
@@ -104,12 +108,37 @@ def load_architecture(name: str) -> Architecture:
     if system:
         keep_quiet()
     try:
-        loaded: Architecture = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
+        if path != name:
+            return _loaded(module, function)
+        with _importable(Path.cwd()):
+            return _loaded(module, function)
+    except (Exception, SystemExit) as error:  # a module of somebody's own may raise whatever it likes
         if system and system.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
             raise ConfigError(f"architecture '{name}' needs: pip install '.[{system.extra}]'") from error
-        raise ConfigError(f"architecture '{name}' cannot be imported: {error}") from error
+        raise ConfigError(f"architecture '{name}' cannot be imported: {_why(error)}") from error
+
+
+def _loaded(module: str, function: str) -> Architecture:
+    loaded: Architecture = getattr(importlib.import_module(module), function)
     return loaded
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """While inside, the modules in this folder can be imported, as they can by `python -m`."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the module has taken it away itself
+            sys.path.remove(str(folder))
+
+
+def _why(error: BaseException) -> str:
+    """What hindered an import, in one line; where it lies in somebody's code, the file and line come first."""
+    if isinstance(error, ImportError | AttributeError):
+        return " ".join(str(error).split())
+    return ": ".join(filter(None, (place_of(error, Path.cwd()), one_line(error))))
 
 
 def extras_of(names: Iterable[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.architectures.registry import extras_of
-from bench.experiment.matrix import Matrix
+from bench.experiment.matrix import Matrix, answers_by_reference
 from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
 from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
@@ -25,7 +25,7 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "models": {name: model.parameters for name, model in matrix.models.items()},
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
         "architectures": dict(matrix.digests),
-        "scenarios": {name: _pack(instances) for name, instances in matrix.packs.items()},
+        "scenarios": {name: {**_pack(instances), **_reference(instances, matrix)} for name, instances in matrix.packs.items()},
         "tokenizer": TOKENIZER,
         "code": code_version(),
         "packages": {**package_versions(), **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures)))},
@@ -48,6 +48,14 @@ def _pack(instances: Sequence[Scenario]) -> dict[str, Any]:
         "stages": [[subtask.name for subtask in stage] for stage in first.task.stages],
         "baseline": _baseline(instances) if first.graded else None,
     }
+
+
+def _reference(instances: Sequence[Scenario], matrix: Matrix) -> dict[str, str]:
+    """The digest of the references, where trials of this run are determined by them."""
+    own = [spec for spec in matrix.specs if spec.scenario == instances[0].name]
+    if not any(answers_by_reference(matrix.models[spec.model], spec.plan) for spec in own):
+        return {}
+    return {"reference": joint_digest([scenario.reference_digest for scenario in instances])}
 
 
 def joint_digest(digests: Sequence[str]) -> str:

@@ -105,7 +105,7 @@ def build_matrix(
         architectures=chosen,
         models=_models(config, known),
         settings={name: _settings(config, name) for name in config.architectures},
-        digests={name: architecture_digest(architecture) for name, architecture in chosen.items()},
+        digests={name: architecture_digest(one, config.base(name).partition(":")[0]) for name, one in chosen.items()},
         back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
         server=_server(config),
         specs=(),
@@ -153,12 +153,17 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
         "seed": config.seed,
         "settings": [asdict(matrix.settings[spec.architecture]), asdict(matrix.back_off)],
     }
-    if model.timing == "simulated" or any(fault.effect == "wrong_value" for fault in spec.plan.faults):
-        determined_by["reference"] = scenario.reference_digest  # what answers, or what takes an output's place
+    if answers_by_reference(model, spec.plan):
+        determined_by["reference"] = scenario.reference_digest
     if extras := extras_of([base]):
         determined_by["packages"] = extra_versions(extras)
     text = json.dumps(determined_by, sort_keys=True, default=str)
     return replace(spec, id=hashlib.sha256(text.encode()).hexdigest()[:20])
+
+
+def answers_by_reference(model: Model, plan: FaultPlan) -> bool:
+    """Whether a pack's reference or its wrong answers determine a trial: they are what answers, or take an output's place."""
+    return model.timing == "simulated" or any(fault.effect == "wrong_value" for fault in plan.faults)
 
 
 def _settings(config: Config, architecture: str) -> Settings:

@@ -9,7 +9,8 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -33,40 +34,74 @@ def determining(package: Path = PACKAGE) -> list[Path]:
     return sorted(path for folder in folders for path in (folder.rglob("*.py") if folder.is_dir() else [folder]))
 
 
-def architecture_digest(function: Callable[..., Any]) -> str:
-    """Of the module that defines an architecture, and of what it imports from beside it, wherever it lies."""
-    try:
-        start = Path(inspect.getfile(inspect.unwrap(function))).resolve()
-    except TypeError:
-        return ""
-    return _digest_of(sorted(_beside(start)), start.parent)
+def architecture_digest(function: Callable[..., Any], module: str = "") -> str:
+    """Of the module that defines an architecture, of the one under whose name it was loaded, and of what they import from
+    beside them, wherever they lie. `code_digest` has the package's own code."""
+    homes = dict.fromkeys((_home_of(function), _file_of(module)))
+    return "+".join(_digest_of(sorted(_reached(home, root)), root) for home, root in filter(None, homes))
 
 
-def _beside(start: Path) -> set[Path]:
-    """A module and all modules that it reaches by imports from its own folder and the folders in it."""
-    root, reached, queue = start.parent, set[Path](), [start]
+def _home_of(function: Callable[..., Any]) -> tuple[Path, Path] | None:
+    plain = inspect.unwrap(function)
+    return _file_of(getattr(plain, "__module__", "")) if inspect.isroutine(plain) else None
+
+
+def _file_of(module: str) -> tuple[Path, Path] | None:
+    """A loaded module's file, and the folder in which its imports are followed: for one of somebody's own the folder from which
+    it is imported, or of an installed package its own."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not file:
+        return None
+    home = Path(file).resolve()
+    if home.is_relative_to(PACKAGE):
+        return home, home.parent
+    depth = module.count(".") + (home.name == "__init__.py")
+    is_installed = "site-packages" in home.parents[depth].parts
+    return home, home.parents[max(0, depth - is_installed)]
+
+
+def _reached(start: Path, root: Path) -> set[Path]:
+    """A module and all modules that it reaches by imports from this folder and the folders in it."""
+    reached, queue = set[Path](), [start]
+    ours = () if start.is_relative_to(PACKAGE) else (PACKAGE,)
     while queue:
         path = queue.pop()
-        if path not in reached:
-            reached.add(path)
-            queue += [file for file in _imported(path, root) if file.is_file()]
+        if path in reached or not path.is_relative_to(root) or any(map(path.is_relative_to, ours)):
+            continue
+        reached.add(path)
+        packages = (folder / "__init__.py" for folder in path.parents)
+        queue += [file.resolve() for file in (*packages, *_imported(path, root)) if file.is_file()]
     return reached
 
 
 def _imported(path: Path, root: Path) -> Iterator[Path]:
     """The files that a module's imports may mean, if they lie in this folder."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return  # it was never imported
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            for alias in node.names:
+                yield from _absolute(alias.name.split("."), root)
         elif isinstance(node, ast.ImportFrom):
-            names = [".".join(filter(None, (node.module, alias.name))) for alias in node.names] + [node.module or ""]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            for start in range(len(parts)):  # an absolute import names the packages above the folder, too
-                module = root.joinpath(*parts[start:])
-                yield from (module.with_suffix(".py"), module / "__init__.py")
+            module = (node.module or "").split(".") if node.module else []
+            for parts in ([*module, alias.name] for alias in node.names):
+                yield from _on_the_way(path.parents[node.level - 1], parts) if node.level else _absolute(parts, root)
+
+
+def _absolute(parts: Sequence[str], root: Path) -> Iterator[Path]:
+    """An absolute import names the packages above the folder, too, of which we do not know how many there are."""
+    for start in range(len(parts)):
+        yield from _on_the_way(root, parts[start:])
+
+
+def _on_the_way(base: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """The packages that an import runs, one in the other, and the module at its end."""
+    module = base
+    for part in parts:
+        module /= part
+        yield from (module.with_name(f"{part}.py"), module / "__init__.py")
 
 
 def _digest_of(files: Iterable[Path], root: Path, more: str = "") -> str:

@@ -134,7 +134,9 @@ def _response(record: ResponseRecord, texts: Mapping[str, str], folder: Path) ->
     except KeyError as missing:
         named = f"{folder / TEXTS}: lacks the text {missing} of a response in {RESPONSES}"
         raise ResultsError(f"{named}; restore the file from a copy, or record again") from missing
-    context = RequestContext(record.scenario, (), record.repetition, attempt=0, arm=record.arm, instance=record.instance)
+    context = RequestContext(
+        record.scenario, (), record.repetition, attempt=0, arm=record.arm, instance=record.instance, model=record.model
+    )
     request = Request(messages, record.seed, context, record.occurrence, record.answers)
     return Response(record.model, request, outcome, record.seconds)
 

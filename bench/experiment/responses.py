@@ -40,10 +40,10 @@ class ResponseKeeper:
 
 
 def answers_of(model: CachedModel, folder: Path) -> Iterator[Response]:
-    """What this model answered so far in the run in `folder`. One that shares its replies takes those of its like, too."""
+    """What this model answered so far in the run in `folder`, and no other one of the same settings."""
     settings = settings_digest(model.parameters)
 
     def wanted(record: ResponseRecord) -> bool:
-        return record.settings == settings and (model.shared or (record.by or record.model) == model.name)
+        return record.settings == settings and (record.by or record.model) == model.name
 
     return responses_of(folder, wanted)

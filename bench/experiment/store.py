@@ -338,7 +338,9 @@ def _what_must_agree(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterat
     for what, key, part in (
         ("version of the architecture", "architectures", lambda value: value),
         ("version of what is asked by the scenario", "scenarios", lambda pack: pack.get("asked")),
+        ("version of the reference of the scenario", "scenarios", lambda pack: pack.get("reference")),
         ("version of the settings of the model", "models", _plain),
+        ("version of the package", "packages", lambda version: version),
     ):
         for name in sorted({*there.get(key, {}), *now.get(key, {})}):
             one, two = (manifest.get(key, {}).get(name) for manifest in (there, now))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.architectures.registry import Architecture
-from bench.errors import CallFailed, GaveUp, Ungraded, whole_text
+from bench.errors import CallFailed, GaveUp, ResultsError, Ungraded, whole_text
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord
@@ -72,7 +72,8 @@ async def run_trial(
     graders: Graders,
     on_response: Callable[[Response], object] | None = None,
 ) -> TrialResult:
-    """Run one trial to its end. Raises nothing but cancellation: whatever goes wrong is an outcome.
+    """Run one trial to its end. Whatever goes wrong is an outcome; raised is only cancellation, and ResultsError where a
+    response cannot be kept.
 
     `on_response` is told of each response of the model as it arrives.
     """
@@ -137,6 +138,8 @@ async def _ending(
         return Ending("ungraded", str(ended))
     except CallFailed as failure:
         return Ending("error", f"{failure.kind}: {failure.detail}", failure=failure)
+    except ResultsError:  # a response could not be kept: going on would ask for what nobody remembers
+        raise
     except Exception as bug:
         return _bug(bug, log)
     return Ending(outcome_of(grade), grade=grade)

@@ -24,7 +24,8 @@ class RequestContext:
     """What a request is for. It is never sent to a real model; simulated and recorded ones find their reply by it.
 
     `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one. `judging`: a judgment on
-    outputs of these subtasks is asked for, not the outputs. `instance` is "" for the sole instance of a pack.
+    outputs of these subtasks is asked for, not the outputs. `instance` is "" for the sole instance of a pack. `model` is the
+    trial's, which may pass the request on to another one.
     """
 
     scenario: str
@@ -35,6 +36,7 @@ class RequestContext:
     judging: bool = False
     instance: str = ""
     sample: int = 1
+    model: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from time import perf_counter
 
 from bench.models.base import Message, Model, Reply, Request, Response, Sleep, Timing
 
-Key = tuple[str, tuple[Message, ...], int, int]
-"""Arm ("" where all arms share their replies), messages, seed, and how many replies the trial had to them before."""
+Key = tuple[tuple[str, ...], tuple[Message, ...], int, int]
+"""The trial's model and arm (none where all share their replies), messages, seed, and how many replies the trial had to them
+before."""
 
 
 class CachedModel:
@@ -55,8 +56,8 @@ class CachedModel:
         return reply
 
     def _key(self, request: Request) -> Key:
-        arm = "" if self.shared else request.context.arm
-        return arm, request.messages, request.seed, request.answers
+        asker = () if self.shared else (request.context.model, request.context.arm)
+        return asker, request.messages, request.seed, request.answers
 
     async def prepare(self) -> None:
         await self._model.prepare()

@@ -152,7 +152,8 @@ class Caller:
     ) -> Received | Lost:
         """One request; `faults` loses those that it uses up. A framework that makes its retries itself calls this."""
         self.calls += 1
-        request = Request(tuple(messages), ask.seed, ask.context, schema=ask.schema)
+        context = replace(ask.context, model=self._model.name)
+        request = Request(tuple(messages), ask.seed, context, schema=ask.schema)
         attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
         try:
             async with self._slot_held(request):

@@ -36,8 +36,8 @@ def test_a_run_and_its_report_begin_with_nothing_but_a_pack_and_a_config(tmp_pat
 
 def test_nothing_is_taken_over_where_every_request_is_sent(tmp_path: Path) -> None:
     workplace(tmp_path)
-    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--asked-in", "earlier")
-    said = "--asked-in: no model of the config has ask_once = true, so none would take a reply over"
+    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--cache-from", "earlier")
+    said = "--cache-from: no model of the config has cache = true, so none would take a reply over"
     assert (code, err) == (2, f"bench: {said}\n")
 
 

@@ -128,8 +128,8 @@ def test_more_repetitions_keep_the_ids_of_the_first(packs: Path) -> None:
     assert ids(build_matrix(config(), [packs], "code")) < ids(build_matrix(config(repetitions=6), [packs], "code"))
 
 
-def test_one_size_of_a_pack_under_two_names_is_refused(packs: Path) -> None:
-    with pytest.raises(ConfigError, match="two of demo, demo:paper are the same pack in the same size"):
+def test_one_variant_of_a_pack_under_two_names_is_refused(packs: Path) -> None:
+    with pytest.raises(ConfigError, match="two of demo, demo:paper are the same pack and variant"):
         build_matrix(config(scenarios=("demo", "demo:paper")), [packs], "code")
 
 

@@ -12,54 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment_runs import as_it_happened, config, copied, run, run_matrix_in
 from scripted_server import ScriptedServer, Step, completion, cut_after, hang, status
 from trials import ROOTS, TINY
 
 from bench.errors import BenchError, ConfigError, GaveUp, ResultsError
-from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
-from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import load_recording, recorded_entries
-from bench.experiment.runner import run_matrix
-from bench.experiment.store import MANIFEST, TEXTS, TRIALS, RunWriter, read_trials
-from bench.runtime import loop
-from bench.runtime.events import Called, Waited
+from bench.experiment.store import MANIFEST, RESPONSES, TEXTS, TRIALS, read_trials
+from bench.runtime.events import Called
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-
-PLANS = {
-    "none": [],
-    "early": [{"point": "output", "effect": "missing_field", "attempts": [1], "subtask": "total"}],
-    "cut": [{"point": "call", "effect": "cut_off", "attempts": [1], "subtask": "gather"}],
-    "limited": [{"point": "call", "effect": "rate_limit", "attempts": [1], "subtask": "total", "seconds": 0.01}],
-}
-
-
-def config(entry: dict[str, Any], **settings: Any) -> Config:
-    values: dict[str, Any] = {
-        "name": "recorded",
-        "scenarios": ["tiny"],
-        "architectures": ["static", "runtime_structured"],
-        "models": ["small"],
-        "plans": list(PLANS),
-        "repetitions": 3,
-        "seed": 11,
-        "back_off": {"base": 0.01},
-        "model": {"small": entry},
-        "plan": {name: {"faults": faults} for name, faults in PLANS.items()},
-    }
-    return Config.model_validate({**values, **settings})
-
-
-def run(settings: Config, folder: Path) -> list[TrialRecord]:
-    matrix: Matrix = build_matrix(settings, ROOTS, "code")
-    writer = RunWriter(folder, manifest_of(matrix, folder.name))
-    try:
-        loop.run(run_matrix(matrix, writer, lambda _: None))
-    finally:
-        writer.close()
-    return list(read_trials(folder))
 
 
 def moody() -> Callable[[Any], Step]:
@@ -93,19 +57,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def replayed(recorded: Path, folder: Path, **settings: Any) -> list[TrialRecord]:
     return run(config({"kind": "recorded", "run": str(recorded)}, **settings), folder)
-
-
-def as_it_happened(trial: TrialRecord) -> TrialRecord:
-    """The record without what is this machine's own: framework time, when each call therefore began, a timer's waits."""
-    events = tuple(
-        replace(event, started=0.0)
-        if isinstance(event, Called)
-        else replace(event, started=0.0, seconds=0.0)
-        if isinstance(event, Waited)
-        else event
-        for event in trial.events
-    )
-    return replace(trial, id="", timing="recorded", framework_seconds=0.0, waiting_seconds=0.0, events=events)
 
 
 def test_a_replay_gives_the_same_records_but_for_what_is_the_machines_own(recorded: Path, tmp_path: Path) -> None:
@@ -180,10 +131,7 @@ def test_a_changed_prompt_is_a_miss(recorded: Path, tmp_path: Path) -> None:
     matrix = build_matrix(config({"kind": "recorded", "run": str(recorded)}, plans=["none"]), ROOTS, "code")
     task = replace(matrix.scenarios["tiny"].task, role="You are someone else.")
     matrix = replace(matrix, scenarios={"tiny": replace(matrix.scenarios["tiny"], task=task)})
-    writer = RunWriter(tmp_path / "again", manifest_of(matrix, "again"))
-    loop.run(run_matrix(matrix, writer, lambda _: None))
-    writer.close()
-    trials = list(read_trials(tmp_path / "again"))
+    trials = run_matrix_in(matrix, tmp_path / "again")
     assert {trial.outcome for trial in trials} == {"error"}
     assert all("holds no reply to attempt 1 at gather" in trial.reason for trial in trials)
 
@@ -217,18 +165,17 @@ def cut_lines(name: str, keep: int) -> Callable[[Path], object]:
 
 REFUSED: dict[str, tuple[Callable[[Path], object], type[BenchError], str]] = {
     "no run": (lambda folder: (folder / MANIFEST).unlink(), ResultsError, "holds no run"),
-    "another format": (with_manifest(format=1), ResultsError, "is of format 1, this version reads format 2"),
+    "another format": (with_manifest(format=1), ResultsError, "is of format 1, this version reads format 3"),
     "another model": (with_manifest(models={"smal": {}}), ConfigError, "holds no model 'small'; did you mean 'smal'?"),
-    "another pack": (
-        with_manifest(scenarios={"tiny": {"digest": "other"}}),
-        ConfigError,
-        "another version of the pack 'tiny' (its digest is other, now ",
-    ),
-    "no such scenario": (with_manifest(scenarios={}), ConfigError, "holds nothing of scenario 'tiny'"),
     "another seed": (with_manifest(config={"seed": 12}), ConfigError, "was made with seed 12, this config has 11"),
     "damaged": (lambda folder: (folder / TRIALS).write_text("{}\n"), ResultsError, "trials.jsonl: line 1 is damaged"),
     "no trials": (cut_lines(TRIALS, 1), ResultsError, "holds no trial of 'small' yet"),
     "a repetition too few": (cut_lines(TRIALS, 18), ConfigError, "holds 2 whole repetitions of 'small', this config asks"),
+    "damaged responses": (
+        lambda folder: (folder / RESPONSES).write_text("{}\n"),
+        ResultsError,
+        "responses.jsonl: line 1 is damaged",
+    ),
     "a lost text": (cut_lines(TEXTS, 3), ResultsError, "texts.jsonl: lacks the text '"),
 }
 
@@ -236,24 +183,17 @@ REFUSED: dict[str, tuple[Callable[[Path], object], type[BenchError], str]] = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_recording_that_cannot_serve_is_refused_in_one_line(recorded: Path, tmp_path: Path, what: str) -> None:
     corrupt, kind, said = REFUSED[what]
-    folder = tmp_path / "corrupted"
-    folder.mkdir()
-    for file in recorded.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
+    folder = copied(recorded, tmp_path / "corrupted")
     corrupt(folder)
     with pytest.raises(kind, match=re.escape(said)) as caught:
-        load_recording(folder, "small", {"tiny": TINY}, 11, 3)
+        load_recording(folder, "small", 11, 3)
     assert "\n" not in str(caught.value)
 
 
-def test_a_truncated_last_trial_is_as_good_as_not_recorded(recorded: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "cut"
-    folder.mkdir()
-    for file in recorded.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    lines = (folder / TRIALS).read_bytes().splitlines(True)
-    (folder / TRIALS).write_bytes(b"".join(lines[:-2]) + lines[-2][:100])
-    whole, parameters = load_recording(recorded, "small", {"tiny": TINY}, 11, 1)
-    cut, _ = load_recording(folder, "small", {"tiny": TINY}, 11, 1)
-    assert 0 < len(cut) < len(whole)
+def test_a_truncated_last_response_is_as_good_as_not_recorded(recorded: Path, tmp_path: Path) -> None:
+    folder = copied(recorded, tmp_path / "cut")
+    (folder / RESPONSES).write_bytes((folder / RESPONSES).read_bytes()[:-100])
+    whole, parameters = load_recording(recorded, "small", 11, 1)
+    cut, _ = load_recording(folder, "small", 11, 1)
+    assert len(cut) == len(whole) - 1
     assert parameters["price_in"] == 2.0

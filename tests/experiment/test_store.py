@@ -19,6 +19,7 @@ from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import (
     FORMAT,
     MANIFEST,
+    RESPONSES,
     TEXTS,
     TRIALS,
     RunWriter,
@@ -29,22 +30,29 @@ from bench.experiment.store import (
     read_trials,
     set_aside,
 )
-from bench.runtime.events import Judged
+from bench.runtime.events import Judged, digest_of
 
+PACK = {"asked": "5ce", "graded_by": "6ade", "reference": "5ef"}
 MANIFEST_OF_TEST: dict[str, Any] = {
     "format": FORMAT,
     "config": {"repetitions": 3, "seed": 1},
     "code": {"digest": "c0de"},
-    "scenarios": {"tiny": {"digest": "5ce"}},
+    "architectures": {"static": "a5c"},
+    "packages": {"python": "3.11"},
+    "scenarios": {"tiny": PACK},
     "models": {"simulated": {"kind": "simulated"}},
 }
 
 
 def record(number: int, outcome: Any = "solved") -> TrialRecord:
-    events = (Judged(1, "measure", accepted=True),)
+    events = (Judged((1,), "measure", accepted=True),)
     return TrialRecord(
         f"id{number}", "tiny", "static", "simulated", "none", number, outcome, "", None, 12, 1.0, 0.0, 0.001, "live", events
     )
+
+
+def texts(*contents: str) -> dict[str, str]:
+    return {digest_of(content): content for content in contents}
 
 
 @pytest.fixture
@@ -52,7 +60,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "run"
     writer = RunWriter(folder, MANIFEST_OF_TEST)
     for number in range(3):
-        writer.add(record(number), {f"d{number}": f"text {number}", "shared": "once"})
+        writer.add(record(number), texts(f"text {number}", "once"))
     writer.close()
     yield folder
 
@@ -70,22 +78,22 @@ def test_what_was_added_is_read_back_as_it_was(folder: Path) -> None:
 
 def test_half_a_surrogate_pair_in_any_text_costs_no_record(folder: Path) -> None:
     writer = RunWriter(folder, MANIFEST_OF_TEST)
-    broken = replace(record(3), reason="fix raised \ud800", events=(Judged(1, "measure", False, "check", "\udfff"),))
-    writer.add(broken, {"d3": "prompt \ud800"})
+    broken = replace(record(3), reason="fix raised \ud800", events=(Judged((1,), "measure", False, "check", "\udfff"),))
+    writer.add(broken, texts("prompt \ud800"))
     writer.close()
     stored = list(read_trials(folder))[-1]
-    assert (stored.reason, stored.events[0]) == ("fix raised \ufffd", Judged(1, "measure", False, "check", "\ufffd"))
-    assert read_texts(folder)["d3"] == "prompt \ud800" and reopened(folder).recorded["id3"] == "solved"
+    assert (stored.reason, stored.events[0]) == ("fix raised \ufffd", Judged((1,), "measure", False, "check", "\ufffd"))
+    assert "prompt \ud800" in read_texts(folder).values() and reopened(folder).recorded["id3"] == "solved"
 
 
 def test_each_text_is_stored_once(folder: Path) -> None:
     assert (folder / TEXTS).read_text().count("once") == 1
-    assert read_texts(folder) == {"d0": "text 0", "d1": "text 1", "d2": "text 2", "shared": "once"}
+    assert read_texts(folder) == texts("text 0", "text 1", "text 2", "once")
 
 
 def test_a_resumed_writer_knows_which_trials_and_texts_are_there(folder: Path) -> None:
     writer = RunWriter(folder, MANIFEST_OF_TEST)
-    writer.add(record(3), {"shared": "once"})
+    writer.add(record(3), texts("once"))
     writer.close()
     assert writer.recorded == {"id0": "solved", "id1": "solved", "id2": "solved"}
     assert (folder / TEXTS).read_text().count("once") == 1
@@ -129,7 +137,7 @@ def test_a_damaged_line_in_the_middle_is_refused_by_its_number(folder: Path, nam
 
 def test_a_folder_of_another_format_version_is_refused(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps({**MANIFEST_OF_TEST, "format": 99}))
-    with pytest.raises(ResultsError, match="is of format 99, this version reads format 2"):
+    with pytest.raises(ResultsError, match="is of format 99, this version reads format 3"):
         reopened(folder)
 
 
@@ -141,9 +149,12 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"code": {"digest": "other"}}, "code digest"),
-        ({"scenarios": {"tiny": {"digest": "other"}}}, "scenarios"),
-        ({"models": {"simulated": {"failure_rate": 0.5}}}, "models"),
+        ({"code": {"digest": "other"}}, "version of the code of bench"),
+        ({"architectures": {"static": "other"}}, "version of the architecture 'static'"),
+        ({"packages": {"python": "3.12"}}, "version of the package 'python'"),
+        ({"scenarios": {"tiny": {**PACK, "asked": "other"}}}, "version of what is asked by the scenario 'tiny'"),
+        ({"scenarios": {"tiny": {**PACK, "reference": "other"}}}, "version of the reference of the scenario 'tiny'"),
+        ({"models": {"simulated": {"failure_rate": 0.5}}}, "version of the settings of the model 'simulated'"),
         ({"config": {"repetitions": 3, "seed": 2}}, "config"),
     ],
 )
@@ -195,7 +206,7 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> Non
 def test_a_refused_folder_is_left_closed_and_unlocked(folder: Path) -> None:
     open_before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
-        with pytest.raises(ResultsError, match="another code digest"):
+        with pytest.raises(ResultsError, match="another version of the code of bench"):
             RunWriter(folder, {**MANIFEST_OF_TEST, "code": {"digest": "other"}})
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
     reopened(folder)
@@ -216,4 +227,4 @@ def test_of_a_trial_that_was_run_again_the_last_record_counts() -> None:
 def test_a_closed_writer_leaves_no_lock_and_no_half_file_behind(folder: Path) -> None:
     reopened(folder)
     reopened(folder)
-    assert {path.name for path in folder.iterdir()} == {MANIFEST, TRIALS, TEXTS}
+    assert {path.name for path in folder.iterdir()} == {MANIFEST, TRIALS, TEXTS, RESPONSES}

@@ -74,7 +74,7 @@ def test_a_record_depends_neither_on_order_nor_on_concurrency(seed: int, random:
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32))
-def test_every_architecture_has_the_same_weather(seed: int) -> None:
+def test_every_architecture_meets_the_same_faults(seed: int) -> None:
     """Wherever two architectures make the same attempt at the same subtask, the same fault is planned for it, or none."""
     plans = {"storm": [{**fault, "point": "output", "effect": effect} for fault, effect in zip(STORM, EFFECTS, strict=True)]}
     matrix = matrix_of(plans=plans, repetitions=1, seed=seed)
@@ -133,9 +133,11 @@ def test_a_bug_is_an_error_of_this_trial_in_one_line() -> None:
     def broken(_: Answer, __: Path) -> Grade:
         raise ZeroDivisionError("a\nb")
 
-    corrupted = replace(matrix, scenarios={"tiny": replace(TINY, grade=broken, asked="other")})
+    corrupted = replace(matrix, scenarios={"tiny": replace(TINY, grade=broken, graded_by="another")})
     [result] = run_all(corrupted)
-    assert (result.record.outcome, result.record.reason) == ("error", "ZeroDivisionError: a b")
+    line = broken.__code__.co_firstlineno + 1
+    place = f"experiment/test_trial.py:{line}, after a call for review"
+    assert (result.record.outcome, result.record.reason) == ("error", f"ZeroDivisionError: a b ({place})")
     assert result.record.grade is None
 
 
@@ -207,7 +209,7 @@ def test_live_what_the_model_is_sent_is_what_the_record_says() -> None:
     assert result.record.timing == "live"
     for call, body in zip(events(result, Called), bodies, strict=True):
         sent = [(message["role"], message["content"]) for message in body["messages"]]
-        assert [(role, result.texts[digest]) for role, digest in call.messages] == sent
+        assert [(message.role, result.texts[message.content]) for message in call.messages] == sent
         assert call.tokens_in == sum(count_tokens(content) for _, content in sent)
         assert (call.usage_in, call.usage_out, call.seed) == (100, 10, body["seed"])
 

@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment_runs import as_it_happened, config, run, without
 from scripted_model import ScriptedModel
 from scripted_server import ScriptedServer, Step, completion, hang, status
 from trials import ROOTS, TINY
 
-from bench.cli.setup import asked_in, whose_replies
+from bench.cli.setup import cache_from, whose_replies
 from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import read_manifest, read_trials
-from bench.models.base import Message, Reply, Request, RequestContext
+from bench.experiment.store import TRIALS, read_manifest, read_trials
+from bench.models.base import Message, Reply, Request, RequestContext, Response
 from bench.models.cached import CachedModel
-from bench.models.recorded import Exchange
 from bench.runtime.events import Called
-from tests.experiment.test_recording import as_it_happened, config, run
 
 SECONDS = 0.02
 """What the server takes over a reply at least: far more than looking one up."""
@@ -44,8 +43,8 @@ class Talkative:
         return hang(SECONDS, completion(f"{number}: {json.dumps(output)}", usage=(number, 1)))
 
 
-def asked_once(server: ScriptedServer, folder: Path, repetitions: int = 2) -> list[TrialRecord]:
-    entry = {"kind": "openai", "base_url": server.base_url, "ask_once": True}
+def cached(server: ScriptedServer, folder: Path, repetitions: int = 2) -> list[TrialRecord]:
+    entry = {"kind": "openai", "base_url": server.base_url, "cache": True}
     return run(config(entry, plans=["none", "early"], repetitions=repetitions), folder)
 
 
@@ -58,8 +57,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two repetitions at once, the third in another process's place, which knows only what is on disk."""
     folder = tmp_path_factory.mktemp("once") / "run"
     with ScriptedServer(Talkative()) as server:
-        asked_once(server, folder)
-        asked_once(server, folder, repetitions=3)
+        cached(server, folder)
+        cached(server, folder, repetitions=3)
     return folder
 
 
@@ -78,22 +77,20 @@ def test_arms_that_make_the_same_request_are_given_the_same_reply_and_its_second
 
 def test_only_what_was_never_answered_is_sent(tmp_path: Path) -> None:
     with ScriptedServer(Talkative()) as server:
-        trials = asked_once(server, tmp_path / "run")
+        trials = cached(server, tmp_path / "run")
         probes = 1
         sent = [call for call in calls_of(trials) if not call.reused and call.asked]
         assert len(server.requests) == probes + len(sent)
-        asked_once(server, tmp_path / "run")
-        again = asked_once(server, tmp_path / "other")
+        cached(server, tmp_path / "run")
+        again = cached(server, tmp_path / "other")
         assert not all(call.reused for call in calls_of(again)), "another run asks anew"
 
 
 def test_a_reply_that_an_earlier_run_was_given_takes_just_the_seconds_that_it_took_there() -> None:
     hello = (Message("user", "hello"),)
-    told = Exchange("static", hello, seed=7, occurrence=1, answers=0, outcome=Reply("hi", by="small"), seconds=12.5)
-    model = CachedModel(ScriptedModel({}), [told])
-    given = asyncio.run(
-        model.reply(Request(hello, 7, RequestContext("tiny", ("total",), repetition=1, attempt=1)), asyncio.sleep)
-    )
+    request = Request(hello, 7, RequestContext("tiny", ("total",), repetition=1, attempt=1))
+    model = CachedModel(ScriptedModel({}), shared=True, before=[Response("small", request, Reply("hi", by="small"), 12.5)])
+    given = asyncio.run(model.reply(request, asyncio.sleep))
     assert given == Reply("hi", took=12.5, reused=True)
 
 
@@ -110,11 +107,10 @@ def test_a_failure_is_not_shared(folder: Path) -> None:
 
 def test_a_run_that_goes_on_knows_what_was_answered_before(tmp_path: Path) -> None:
     with ScriptedServer(Talkative()) as server:
-        first = asked_once(server, tmp_path / "run", repetitions=1)
-        lines = (tmp_path / "run" / "trials.jsonl").read_bytes().splitlines(True)
-        (tmp_path / "run" / "trials.jsonl").write_bytes(b"".join(line for line in lines if first[-1].id.encode() not in line))
+        first = cached(server, tmp_path / "run", repetitions=1)
+        without(tmp_path / "run" / TRIALS, lambda line: line.get("id") == first[-1].id)
         answered = len(server.requests)
-        again = asked_once(server, tmp_path / "run", repetitions=1)[-1]
+        again = cached(server, tmp_path / "run", repetitions=1)[-1]
         assert again.id == first[-1].id
         known = [call for call in calls_of([again]) if call.reused]
         assert known and len(server.requests) - answered == 1 + len(calls_of([again])) - len(known)
@@ -122,7 +118,7 @@ def test_a_run_that_goes_on_knows_what_was_answered_before(tmp_path: Path) -> No
 
 def followed(server: ScriptedServer, folder: Path, earlier: Path, **settings: Any) -> list[TrialRecord]:
     """A run that need not ask for what the earlier one was answered."""
-    entry = {"kind": "openai", "base_url": server.base_url, "ask_once": True, "asked_in": [str(earlier)], **settings}
+    entry = {"kind": "openai", "base_url": server.base_url, "cache": True, "cache_from": [str(earlier)], **settings}
     return run(config(entry, plans=["none", "early"], repetitions=2), folder)
 
 
@@ -137,23 +133,23 @@ def test_what_an_earlier_run_was_answered_is_not_asked_for_again(folder: Path, t
         if call.reused and (call.messages, call.seed) in first:
             assert call.usage_in == first[call.messages, call.seed].usage_in and call.seconds > 0.9 * SECONDS
     [model] = read_manifest(tmp_path / "again")["models"].values()
-    assert [run["name"] for run in model["asked_in"]] == [read_manifest(folder)["name"]]
+    assert [run["name"] for run in model["cache_from"]] == [read_manifest(folder)["name"]]
 
 
 def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(folder: Path) -> None:
-    entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "ask_once": True, "asked_in": [str(folder)]}
+    entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "cache": True, "cache_from": [str(folder)]}
     models = {"small": entry, "mixed": {"kind": "routed", "default": "small", "subtasks": {"total": "small"}}}
     matrix = build_matrix(config(entry, models=list(models), model=models), ROOTS, "code")
     [line] = whose_replies(matrix)
     assert line.startswith("'small' takes over what was answered in")
 
 
-def test_the_command_line_gives_earlier_runs_to_the_models_that_ask_once_and_to_no_others(tmp_path: Path) -> None:
-    entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "ask_once": True, "asked_in": ["first"]}
+def test_the_command_line_gives_earlier_runs_to_the_models_that_cache_and_to_no_others(tmp_path: Path) -> None:
+    entry = {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "cache": True, "cache_from": ["first"]}
     given = config(entry, plans=["none"], repetitions=1)
-    sends_all = given.model["small"].model_copy(update={"ask_once": False, "asked_in": ()})
-    taken = asked_in(given.model_copy(update={"model": {**given.model, "other": sends_all}}), [str(tmp_path)]).model
-    assert [str(folder) for folder in taken["small"].model_dump()["asked_in"]] == ["first", str(tmp_path)]
+    sends_all = given.model["small"].model_copy(update={"cache": False, "cache_from": ()})
+    taken = cache_from(given.model_copy(update={"model": {**given.model, "other": sends_all}}), [str(tmp_path)]).model
+    assert [str(folder) for folder in taken["small"].model_dump()["cache_from"]] == ["first", str(tmp_path)]
     assert taken["other"] == sends_all
 
 
@@ -165,17 +161,17 @@ def test_what_a_model_of_other_settings_answered_is_asked_for_again(
         again = followed(server, tmp_path / "again", folder, **setting)
         assert len(server.requests) == 1 + sum(not call.reused for call in calls_of(again) if call.asked)
     [model] = read_manifest(tmp_path / "again")["models"].values()
-    assert "asked_in" not in model
+    assert "cache_from" not in model
 
 
 def test_two_at_the_same_time_could_not_be_given_each_others_reply(folder: Path, tmp_path: Path) -> None:
-    with ScriptedServer(Talkative()) as server, pytest.raises(ValueError, match="ask_once needs concurrency = 1"):
+    with ScriptedServer(Talkative()) as server, pytest.raises(ValueError, match="cache needs concurrency = 1"):
         followed(server, tmp_path / "again", folder, concurrency=2)
 
 
 def test_nothing_can_be_taken_over_by_a_model_that_sends_every_request(folder: Path, tmp_path: Path) -> None:
-    with ScriptedServer(Talkative()) as server, pytest.raises(ValueError, match="asked_in needs ask_once = true"):
-        followed(server, tmp_path / "again", folder, ask_once=False)
+    with ScriptedServer(Talkative()) as server, pytest.raises(ValueError, match="cache_from needs cache = true"):
+        followed(server, tmp_path / "again", folder, cache=False)
 
 
 def test_a_replay_of_such_a_run_is_the_run(folder: Path, tmp_path: Path) -> None:

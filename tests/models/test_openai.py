@@ -534,7 +534,7 @@ def test_parameters_hold_whatever_can_change_a_reply_or_its_cost() -> None:
         "model": "small",
         "base_url": "http://localhost:8000/v1",
         "weights": "sha256:abc",
-        "ask_once": False,
+        "cache": False,
         "temperature": 0.0,
         "max_tokens": None,
         "top_p": None,

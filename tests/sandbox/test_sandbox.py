@@ -135,7 +135,7 @@ def test_a_huge_result_ends_the_run() -> None:
 def forging(written: bytes) -> str:
     """Statements that write to every open file in the place of the sandbox's own child, and leave."""
     return (
-        f"import os\nfor channel in range(3, 32):\n    try:\n        os.write(channel, {written!r})\n"
+        f"import os\nfor channel in range(3, 1024):\n    try:\n        os.write(channel, {written!r})\n"
         "    except OSError:\n        pass\nos._exit(0)"
     )
 
@@ -212,7 +212,7 @@ def test_a_sandbox_that_does_not_start_is_our_failure_and_not_the_codes(
 
 
 def test_untrusted_code_cannot_make_it_look_like_our_failure() -> None:
-    refused("import os\nos.closerange(3, 32)\nos._exit(1)", "exit code 1 and without a result")
+    refused("import os\nos.closerange(3, 1024)\nos._exit(1)", "exit code 1 and without a result")
 
 
 def test_the_code_holds_no_open_file_but_its_own_three_and_the_result() -> None:
