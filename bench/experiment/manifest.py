@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.architectures.registry import extras_of
-from bench.experiment.matrix import Matrix
+from bench.experiment.matrix import Matrix, needs_reference
 from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
 from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
@@ -25,7 +25,7 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "models": {name: model.parameters for name, model in matrix.models.items()},
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
         "architectures": dict(matrix.digests),
-        "scenarios": {name: _pack(instances) for name, instances in matrix.packs.items()},
+        "scenarios": {name: _pack(instances, _needs_reference(matrix, name)) for name, instances in matrix.packs.items()},
         "tokenizer": TOKENIZER,
         "code": code_version(),
         "packages": {**package_versions(), **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures)))},
@@ -34,15 +34,21 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
     }
 
 
-def _pack(instances: Sequence[Scenario]) -> dict[str, Any]:
-    """What is kept of a pack. `asked` and `graded_by` are digests over all its instances in this run. `baseline` are the grades
-    of keyword rules without any model, the floor under every score in the run; None where nothing is graded."""
+def _needs_reference(matrix: Matrix, scenario: str) -> bool:
+    return any(needs_reference(spec, matrix.models[spec.model]) for spec in matrix.specs if spec.scenario == scenario)
+
+
+def _pack(instances: Sequence[Scenario], reference_matters: bool) -> dict[str, Any]:
+    """What is kept of a pack. `asked` and `graded_by` are digests over all its instances in this run, and so is `reference`,
+    which is None where no trial depends on it. `baseline` are the grades of keyword rules without any model, the floor under
+    every score in the run; None where nothing is graded."""
     first = instances[0]
     return {
         "variant": first.variant,
         "instances": [scenario.instance for scenario in instances],
         "asked": joint_digest([scenario.asked for scenario in instances]),
         "graded_by": joint_digest([scenario.graded_by for scenario in instances]),
+        "reference": joint_digest([scenario.reference_digest for scenario in instances]) if reference_matters else None,
         "subtasks": [subtask.name for subtask in first.task.subtasks],
         "document_tokens": round(sum(map(_document_tokens, instances)) / len(instances)),
         "stages": [[subtask.name for subtask in stage] for stage in first.task.stages],

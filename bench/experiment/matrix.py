@@ -153,12 +153,17 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
         "seed": config.seed,
         "settings": [asdict(matrix.settings[spec.architecture]), asdict(matrix.back_off)],
     }
-    if model.timing == "simulated" or any(fault.effect == "wrong_value" for fault in spec.plan.faults):
-        determined_by["reference"] = scenario.reference_digest  # what answers, or what takes an output's place
+    if needs_reference(spec, model):
+        determined_by["reference"] = scenario.reference_digest
     if extras := extras_of([base]):
         determined_by["packages"] = extra_versions(extras)
     text = json.dumps(determined_by, sort_keys=True, default=str)
     return replace(spec, id=hashlib.sha256(text.encode()).hexdigest()[:20])
+
+
+def needs_reference(spec: TrialSpec, model: Model) -> bool:
+    """Whether the pack's reference or its wrong outputs determine this trial: they answer, or take an output's place."""
+    return model.timing == "simulated" or any(fault.effect == "wrong_value" for fault in spec.plan.faults)
 
 
 def _settings(config: Config, architecture: str) -> Settings:

@@ -338,6 +338,7 @@ def _what_must_agree(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterat
     for what, key, part in (
         ("version of the architecture", "architectures", lambda value: value),
         ("version of what is asked by the scenario", "scenarios", lambda pack: pack.get("asked")),
+        ("version of the reference, which answers here, of the scenario", "scenarios", lambda pack: pack.get("reference")),
         ("version of the settings of the model", "models", _plain),
     ):
         for name in sorted({*there.get(key, {}), *now.get(key, {})}):
