@@ -205,9 +205,7 @@ def test_the_ledgers_shares_are_of_all_tokens(tmp_path: Path) -> None:
 def test_how_often_faults_struck_is_told_by_call_and_by_task(tmp_path: Path) -> None:
     text = table_of(run_of(tmp_path / "run", experiment(("static",))), "receipts")
     lines = [line for line in text.splitlines() if "| static |" in line]
-    assert lines == [
-        "| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 0 | 0 | 3 | 3 | 0 | 0 | 0 | 0.333 | 1.000 |"
-    ]
+    assert lines == ["| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 0 | 0 | 3 | 3 | 0 | 0 | 0 | 0.333 | 1.000 |"]
 
 
 def test_natural_failures_leave_the_planned_ones_out(tmp_path: Path) -> None:
