@@ -107,3 +107,13 @@ def test_a_grader_that_raises_is_one_line_with_its_place_and_changes_nothing(fol
 def test_nobody_grades_a_run_anew_that_is_being_written_to(folder: Path, packs: Path) -> None:
     with writing(folder), pytest.raises(ResultsError, match="another bench run is writing here"):
         regrade(folder, [packs])
+
+
+def test_a_run_whose_trials_depend_on_the_reference_never_holds_trials_of_two_of_them(
+    folder: Path, packs: Path, tmp_path: Path
+) -> None:
+    edited = Path(shutil.copytree(packs, tmp_path / "edited"))
+    reference = edited / "demo" / "reference" / "answer.json"
+    reference.write_text(reference.read_text(encoding="utf-8").replace('"days_left": 6', '"days_left": 7'), encoding="utf-8")
+    with pytest.raises(ResultsError, match="another version of the reference"):
+        RunWriter(folder, manifest_of(matrix(edited), folder.name))
