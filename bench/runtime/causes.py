@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from bench.errors import GaveUp
 from bench.models.base import RequestContext
@@ -19,6 +19,13 @@ from bench.seeding import seed_of
 
 MOST_CALLS_OF_AN_ATTEMPT = 100
 """Steps and samples together. An agent that asks on and on without any output would never end."""
+Limit = Literal["attempts", "calls", "none"]
+"""What bounds the calls for a subtask.
+
+attempts   the trial's attempts at one subtask, and the calls of one attempt
+calls      the calls of one attempt alone: a framework bounds its attempts itself
+none       nothing: calls are only counted
+"""
 
 
 @dataclass(frozen=True)
@@ -67,15 +74,15 @@ class Causes:
         """How many attempts there were at these subtasks, or at the one among them that had the most."""
         return max((self._last[name].number for name in names if name in self._last), default=0)
 
-    def next(self, names: Sequence[str], question: Hashable, *, inferred: bool = False, bounded: bool = True) -> Ask:
+    def next(self, names: Sequence[str], question: Hashable, *, inferred: bool = False, limit: Limit = "attempts") -> Ask:
         """The next call for outputs of these subtasks; `question` tells what is asked from what was asked before.
 
-        Raises GaveUp where their attempts are used up; a framework that bounds its attempts itself is not `bounded`.
+        Raises GaveUp where the limit is reached.
         """
         attempt = self._next(names, question)
-        if bounded and attempt.number > self._max_attempts:
+        if limit == "attempts" and attempt.number > self._max_attempts:
             raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
-        if attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
+        if limit != "none" and attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
             raise GaveUp(names, f"no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt")
         attempt.since = self._log.next_number
         attempt.questions.add(question)
