@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -111,7 +112,8 @@ async def serve(
     in_style = in_openai_style(trial_server.refused)
     app = web.Application(middlewares=[in_style, trial_server.follow], client_max_size=LARGEST_BODY)
     app.add_routes(trial_server.routes())
-    matrix = replace(matrix, architectures=dict.fromkeys(matrix.architectures, trial_server.work))
+    unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
+    matrix = replace(matrix, config=unhurried, architectures=dict.fromkeys(matrix.architectures, trial_server.work))
 
     def watch(record: TrialRecord) -> None:
         trial_server.saw(record)

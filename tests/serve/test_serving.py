@@ -233,7 +233,7 @@ def test_a_recorded_run_is_served_again_and_what_it_lacks_is_refused_for_good(
     }
     assert (again.timing, first["outcome"], first["tokens"]) == ("recorded", one.outcome, one.tokens)
     assert (missed.status_code, missed.code, missed.type) == (404, "not_recorded", "invalid_request_error")
-    assert "holds no reply to attempt 2 at measure (demo, external/none, repetition 2)" in missed.message
+    assert "holds no reply to attempt 1 at measure (demo, external/none, repetition 2)" in missed.message
     assert "to record one, run or serve this config on live itself" in missed.message
     assert happened(broken)[:-1] == happened(other) and happened(broken)[-1][5] == "not_recorded", "asked once, not again"
     assert second["outcome"] == "error" and second["reason"].startswith("not_recorded: the recording outside holds no reply")
