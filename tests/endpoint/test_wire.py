@@ -116,8 +116,6 @@ def test_what_says_only_what_happens_anyway_is_taken(field: str, value: object, 
         ("max_tokens", 100, {}, "not held to this length"),
         ("max_tokens", 100, {"max_tokens": 800}, "not held to this length"),
         ("stop", "\n", {}, "cut the reply's text"),
-        if False
-        else ("stop", "\n", {}, "cut the reply's text"),
         ("logprobs", True, {}, "no probabilities"),
         ("top_logprobs", 5, {}, "no probabilities"),
         ("modalities", ["text", "audio"], {}, "replies are text"),
