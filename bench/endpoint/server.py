@@ -102,7 +102,8 @@ def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
 
 
 def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
-    """A middleware: whatever is refused is refused with an error body as OpenAI writes it, and `on_refusal` is told of it."""
+    """A middleware: whatever is refused is refused with an error body as OpenAI writes it. `on_refusal` is told of each request
+    that was to bring about something; a GET only looks, as Mellea's does for the version of a server."""
 
     @web.middleware
     async def in_style(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -116,7 +117,8 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
             problem = Problem(refused.status, f"{request.method} {request.path}: {refused.reason}")
         except Exception as bug:  # the session keeps it, and the trial ends in it
             return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
-        on_refusal(problem)
+        if request.method != "GET":
+            on_refusal(problem)
         return _refusal(problem, **({SHOULD_RETRY: "false"} if problem.status != UNAVAILABLE else {}))
 
     return in_style

@@ -31,9 +31,6 @@ from bench.serve.account import account_of
 from bench.serve.protocol import outputs_of, reason_of
 from bench.serve.served_trial import Changes, ServedTrial, Submission
 
-ALL_DONE = 410
-"""The status that says so."""
-
 
 class Stopped(Exception):
     """The server was closed in the middle of a trial."""
@@ -89,10 +86,6 @@ class TrialServer:
 
     def refused(self, problem: Problem) -> None:
         """A request was not taken: it leaves its trace in the trial that has begun."""
-        if problem.status == ALL_DONE:
-            self._done_is_seen = True
-            self._changes.tell()
-            return
         self.refusals.append(f"{problem.status}: {problem.message}")
         if self._open and self._open.state == "begun":
             self._open.session.refuse(problem.status, problem.message)
@@ -187,7 +180,9 @@ class TrialServer:
     async def _show(self, _: web.Request) -> web.StreamResponse:
         await self._changes.until(lambda: not self.left or self._is_showing())
         if not self.left:
-            raise Problem(ALL_DONE, "all trials are done")
+            self._done_is_seen = True
+            self._changes.tell()
+            raise Problem(410, "all trials are done")
         return web.json_response(self._at_work().shown())
 
     def _is_showing(self) -> bool:

@@ -401,7 +401,7 @@ def test_where_attempts_are_bounded_the_next_one_is_refused_for_good_and_what_wa
 
     async def architecture(_: Task, workbench: Workbench) -> None:
         async with workbench.endpoint(GATHER, limit="attempts") as session:
-            for _ in range(3):
+            for _attempt in range(3):
                 await ask(session)
             with pytest.raises(openai.PermissionDeniedError, match="no accepted output in 3 attempts") as caught:
                 await ask(session)

@@ -81,7 +81,8 @@ def test_the_experiments_settings_take_the_place_of_the_clients(texts: list[str]
 
 @given(st.sampled_from([*RESTRICTED, "unheard_of"]))
 def test_a_field_without_a_value_says_nothing_and_is_taken(field: str) -> None:
-    for value in (None, []):
+    nothing: tuple[object, ...] = (None, [])
+    for value in nothing:
         assert chat_of(json.dumps({"messages": [HELLO], field: value}).encode()).messages
 
 
@@ -139,7 +140,7 @@ def test_parts_of_text_are_joined_and_a_developer_is_the_system() -> None:
 
 
 def test_a_message_that_a_client_gives_back_as_it_got_it_is_taken() -> None:
-    empty = {"refusal": None, "annotations": [], "audio": None, "function_call": None, "tool_calls": None}
+    empty: dict[str, object] = {"refusal": None, "annotations": [], "audio": None, "function_call": None, "tool_calls": None}
     for content in ("said", None):
         chat = chat_of(json.dumps({"messages": [HELLO, {"role": "assistant", "content": content, **empty}]}).encode())
         assert chat.messages[1] == Message("assistant", content or "")
