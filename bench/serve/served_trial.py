@@ -56,6 +56,7 @@ class ServedTrial:
     changes: Changes
     state: State = "waiting"
     calls: set[asyncio.Task[Any]] = field(default_factory=set)
+    _asked_for: bool = False
     _session: EndpointSession | None = None
     _submission: Submission | None = None
     _record: TrialRecord | None = None
@@ -69,11 +70,19 @@ class ServedTrial:
         self._session = session
         self._enter("open")
 
+    async def ask_for(self) -> None:
+        """A request is made. It goes on once the trial has begun, lest the time before it count as the trial's."""
+        self._asked_for = True
+        self.changes.tell()
+        await self.changes.until(lambda: self.state not in ("waiting", "open"))
+
+    async def is_asked_for(self) -> None:
+        await self.changes.until(lambda: self._asked_for)
+
     def begin(self) -> None:
-        """A request was made. The first of them begins the trial's time."""
-        if self.state == "open":
-            self.session.begin()
-            self._enter("begun")
+        """The trial's time begins."""
+        self.session.begin()
+        self._enter("begun")
 
     def submit(self, submission: Submission) -> None:
         self._submission = submission
@@ -82,9 +91,6 @@ class ServedTrial:
     def keep(self, record: TrialRecord) -> None:
         self._record = record
         self._enter("recorded")
-
-    async def has_begun(self) -> None:
-        await self.changes.until(lambda: self.state not in ("waiting", "open"))
 
     async def submission(self) -> Submission:
         await self.changes.until(lambda: self._submission is not None)

@@ -72,12 +72,12 @@ class TrialServer:
         """Know when somebody last asked, and each request that is in hand, so that none outlives its trial."""
         trial, task = self._open, asyncio.current_task()
         self._in_hand += 1
-        if trial and request.method != "GET":
-            trial.begin()
         calls = trial.calls if trial and request.path.endswith(ANSWERS) else set()
-        if task:
-            calls.add(task)
         try:
+            if trial and request.method != "GET":
+                await trial.ask_for()
+            if task:
+                calls.add(task)
             return await handler(request)
         finally:
             calls.discard(task)
@@ -101,6 +101,7 @@ class TrialServer:
 
         limit: Limit = "attempts" if self._graded else "none"
         async with workbench.endpoint(*task.subtasks, server=server, limit=limit, judged=self._graded) as session:
+            trial.begin()
             submission = await trial.submission()
             if isinstance(submission.ending, GaveUp):
                 list(session.submit({}))
@@ -152,7 +153,7 @@ class TrialServer:
         session.root = self.root
         trial.open(session)
         try:
-            await trial.has_begun()
+            await trial.is_asked_for()
             yield self.root
         finally:
             await trial.end_calls()
