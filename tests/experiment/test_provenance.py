@@ -31,7 +31,7 @@ WHY = {
     "terminal.py": "shows what was recorded",
 }
 """Why each determines no trial."""
-TELLS = {("serve/account.py", "analysis")}
+TELLS = {("serve/trial_server.py", "analysis")}
 """Tells a system what its trial came to, once that is recorded."""
 
 
