@@ -271,3 +271,13 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         code, _, err = bench(tmp_path, "serve", str(config), "--port", str(port))
     assert (code, err) == (2, f"bench: port {port} at 127.0.0.1 is in use; give another with --port\n")
+
+
+def test_a_deserted_server_says_so_and_what_was_refused_and_ends(serve: Serve, tmp_path: Path) -> None:
+    outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "2", "--patience", "0.7")
+    assert outside.ask(f"{outside.root}/v1", [{"role": "user", "content": "hello"}], stop=["Observation:"]).status_code == 400
+    code, out, err = ended(process)
+    assert code == 1
+    assert "1 requests refused, the last: 400: stop: replies are not cut" in out
+    assert err == "nobody asked for the next trial for 0.7 s; the same command goes on\n"
+    assert [record.outcome for record in records(tmp_path)] == ["gave_up"]
