@@ -33,6 +33,9 @@ def command(
     architecture: Annotated[str, typer.Option(help="What to call the system in the results.")] = "external",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8090,
     repetitions: Annotated[int | None, typer.Option(min=1)] = None,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Give a trial up that no request came for in so many seconds; 0: never.")
+    ] = 3600.0,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,
@@ -54,12 +57,14 @@ def command(
     writer, so_far = open_run(console, folder, matrix, aside), SoFar(matrix)
     try:
         todo = len(missing(matrix.specs, writer.recorded))
-        served = run(
-            serve(matrix, writer, port, lambda root: _introduce(console, root, matrix, todo, folder), _watch(console, so_far))
-        )
+        watch = _watch(console, so_far)
+        served = run(serve(matrix, writer, port, lambda root: _introduce(console, root, matrix, todo, folder), watch, patience))
     finally:
         writer.close()
     _conclude(console, served, so_far, folder)
+    if served.deserted:
+        err.print(f"nobody asked for the next trial for {patience:g} s; the same command goes on", markup=False)
+        raise typer.Exit(1)
     if served.stopped and scenario:
         raise typer.Exit(exit_code(served.stopped))
     if errors := list(so_far.errors()):
@@ -103,5 +108,7 @@ def _introduction(root: str, matrix: Matrix, todo: int, folder: Path) -> Iterato
 def _conclude(console: Console, served: Served, so_far: SoFar, folder: Path) -> None:
     console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.ends or 'no trial was begun'}", markup=False)
     console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}", markup=False)
+    if served.refusals:
+        console.print(f"{len(served.refusals)} requests refused, the last: {served.refusals[-1]}", markup=False)
     if so_far.trials:
         console.print(f"recorded in {folder}; next: bench report {folder.name}", markup=False)

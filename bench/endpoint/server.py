@@ -9,8 +9,10 @@
     cut-off           half of the body comes, then the connection is cut
     the model's own   429 as it came; 504 where it took too long; 502 where it failed otherwise
     not recorded      404: a recording holds no reply to this request, and none to its repetition
+    refused           400: it asks for what is not passed on; 403: its subtask's attempts are used up; 404: nothing is here
 
-The client's sampling settings, seed and model name are ignored in favour of the experiment's. With a simulated or a recorded
+The experiment's sampling settings, seed and model name take the place of the client's. What is refused, no model was asked and
+nobody paid for; it leaves an event. With a simulated or a recorded
 model the model's seconds run on the trial's clock and take no real time; the client, its back-off and its patience are real.
 There, a client that makes N calls together says `X-Bench-Parallel: N` on each of them, or its trial ends in an error.
 The endpoint works on the trial's own event loop: a framework that blocks belongs into a thread.
@@ -23,10 +25,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from bench.endpoint import wire
 from bench.endpoint.wire import Chat, Problem
-from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, NotRecorded, RateLimited, TimedOut
+from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.scenario import Subtask
@@ -36,8 +39,13 @@ LARGEST_BODY = 64 * 2**20
 LEAVE_AT_ONCE = 0.001
 """Seconds that requests in flight are given when the session ends; aiohttp takes 0 for no bound."""
 
+UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
 """OpenAI's clients repeat no request whose answer says `false` here: what no repetition can mend."""
+
+ANSWERS = "/chat/completions"
+OTHER_APIS = ("/responses", "/embeddings", "/completions", "/messages", "/images/generations", "/audio/speech")
+"""Ends of addresses that an agent may mean to ask at, and that nothing is served at."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -45,7 +53,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 @asynccontextmanager
 async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
     """Serve a session at a port of its own while the context lasts; a request still in flight at its end is cut short."""
-    app = web.Application(middlewares=[in_openai_style], client_max_size=LARGEST_BODY)
+    in_style = in_openai_style(lambda problem: session.refuse(problem.status, problem.message))
+    app = web.Application(middlewares=[in_style], client_max_size=LARGEST_BODY)
     app.add_routes(routes(lambda: session))
     async with serving(app, 0) as root:
         yield root
@@ -79,8 +88,8 @@ def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
         session = current()
         subtasks = session.named(request.match_info.get("names", ""))
         if subtasks is None:
-            raise _nothing_at(request)
-        asked, together = wire.chat_of(await request.read()), _together(request)
+            raise _unknown_names(request, session)
+        asked, together = wire.chat_of(await request.read(), session.parameters), _together(request)
         session.received += 1
         return await _answered(request, session, subtasks, asked, together)
 
@@ -92,19 +101,27 @@ def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
     ]
 
 
-@web.middleware
-async def in_openai_style(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Whatever is refused is refused with an error body as OpenAI writes it."""
-    try:
-        return await handler(request)
-    except Problem as problem:
-        return _refusal(problem)
-    except web.HTTPNotFound:
-        return _refusal(_nothing_at(request))
-    except web.HTTPException as refused:
-        return _refusal(Problem(refused.status, f"{request.method} {request.path}: {refused.reason}"))
-    except Exception as bug:  # the session keeps it, and the trial ends in it
-        return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
+def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
+    """A middleware: whatever is refused is refused with an error body as OpenAI writes it. `on_refusal` is told of each request
+    that was to bring about something; a GET only looks, as Mellea's does for the version of a server."""
+
+    @web.middleware
+    async def in_style(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Problem as refused:
+            problem = refused
+        except web.HTTPNotFound:
+            problem = _nothing_at(request)
+        except web.HTTPException as refused:
+            problem = Problem(refused.status, f"{request.method} {request.path}: {refused.reason}")
+        except Exception as bug:  # the session keeps it, and the trial ends in it
+            return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
+        if request.method != "GET":
+            on_refusal(problem)
+        return _refusal(problem, **({SHOULD_RETRY: "false"} if problem.status != UNAVAILABLE else {}))
+
+    return in_style
 
 
 def _together(request: web.Request) -> int | None:
@@ -123,8 +140,22 @@ async def _models(_: web.Request) -> web.StreamResponse:
     )
 
 
-def _nothing_at(request: web.Request) -> Problem:
-    return Problem(404, f"nothing is served at {request.method} {request.path}", code="not_found")
+def _nothing_at(request: web.Request, why: str = "") -> Problem:
+    """Nothing is here, and what the client may have meant."""
+    path = request.path
+    if not why and path.endswith(ANSWERS):
+        why = f": a base_url ends in /v1, as http://{request.host}{path.removesuffix(ANSWERS)}/v1 does"
+    elif not why and path.endswith(OTHER_APIS):
+        why = f": chat completions alone are served; set your client to ask at {ANSWERS}"
+    return Problem(404, f"nothing is served at {request.method} {path}{why}", code="not_found")
+
+
+def _unknown_names(request: web.Request, session: EndpointSession) -> Problem:
+    known = {subtask.name for subtask in session.subtasks}
+    names = request.match_info["names"].split("+")
+    unknown = [name for name in names if name not in known]
+    why = f"no subtask is called '{unknown[0]}'; {nearest(unknown[0], known)}" if unknown else "a subtask is named twice"
+    return _nothing_at(request, f": {why}")
 
 
 def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:
@@ -139,6 +170,9 @@ async def _answered(
         reply = await session.answer(subtasks, asked.messages, together)
     except CallFailed as failure:
         return await _failed(request, failure, asked, number)
+    except GaveUp as reached:
+        session.received -= 1  # it was not taken after all
+        raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
     if asked.stream:
         return await _streamed(request, reply, asked, number)
     return web.Response(body=wire.completion(reply, number), content_type="application/json")

@@ -1,22 +1,25 @@
 """What goes over the wire: OpenAI's chat completions, read and written. Nothing here knows of sockets.
 
-Of a request only its messages count, and whether it is to be streamed. The client's model name, seed and sampling settings are
-read over: the experiment's take their place, as they do for every other architecture.
+Of a request its messages are read, and whether the reply is to be streamed. `bench.endpoint.fields` says which other fields are
+taken and which are refused.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from bench.endpoint.fields import TOOLS, objection
 from bench.models.base import Message, Reply, Role, Usage
 
 MODEL = "bench"
 """The model that the endpoint says it is: which one answers is the experiment's affair."""
+LONGEST_NAME = 80
+"""Characters of a field's name that a refusal repeats."""
 PIECE = 40
 """Characters of a reply in one chunk of a stream."""
 DONE = b"data: [DONE]\n\n"
@@ -53,65 +56,82 @@ def _text_of(content: object) -> object:
         return content
     for part in content:
         if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
-            raise ValueError("only parts of type 'text', each with a text, are taken")
+            raise ValueError("only parts of type 'text', each with a text, are taken; images and sound are not served")
+        if unknown := part.keys() - {"type", "text", "cache_control"}:
+            raise ValueError(f"a part has a type and a text; '{min(unknown)}' would not be passed on")
     return "".join(part["text"] for part in content)
 
 
+def _served_role(role: object) -> object:
+    if role in ("tool", "function"):
+        raise ValueError(f"'{role}': {TOOLS}")
+    return role
+
+
 class _Message(BaseModel):
-    role: Literal["system", "developer", "user", "assistant"]
-    content: Annotated[str, BeforeValidator(_text_of)]
-    tool_calls: list[Any] | None = Field(None, max_length=0)
+    """`name` is taken and not passed on; what else a message has must be empty."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: Annotated[Literal["system", "developer", "user", "assistant"], BeforeValidator(_served_role)]
+    content: Annotated[str | None, BeforeValidator(_text_of)] = None
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Message:
+        for field, value in (self.model_extra or {}).items():
+            if value not in (None, [], {}, ""):
+                why = TOOLS if field in ("tool_calls", "function_call") else "only role and content of a message are passed on"
+                raise ValueError(f"{field[:LONGEST_NAME]}: {why}")
+        if self.content is None and self.role != "assistant":
+            raise ValueError("its content is no text; only a message of the assistant may lack one")
+        return self
 
     @property
     def plain(self) -> Message:
         role: Role = "system" if self.role == "developer" else self.role
-        return Message(role, self.content)
+        return Message(role, self.content or "")
 
 
 class _StreamOptions(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
     include_usage: bool | None = None
+    include_obfuscation: bool | None = None
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="allow")
 
     messages: list[_Message] = Field(min_length=1)
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
-    n: Any = None
-    tools: Any = None
-    functions: Any = None
-
-    @field_validator("n")
-    @classmethod
-    def _one(cls, n: Any) -> Any:
-        if n is None or n == 1:
-            return n
-        raise ValueError("one choice is given for a request, so that n must be 1")
-
-    @field_validator("tools", "functions")
-    @classmethod
-    def _none(cls, given: Any) -> Any:
-        if given:
-            raise ValueError("tools and functions are not served")
-        return given
 
 
-def chat_of(body: bytes) -> Chat:
-    """Read a request's body. Raises Problem, status 400, where it is none."""
+def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
+    """Read a request's body; `parameters` are those of the experiment's model. Raises Problem, status 400, where it is none, or
+    asks for what is not passed on."""
     try:
         asked = _Body.model_validate_json(body)
     except ValidationError as error:
         raise _malformed(error) from None
+    for field, value in (asked.model_extra or {}).items():
+        if why := objection(field, value, parameters or {}):
+            _refuse_field(field[:LONGEST_NAME], why)
     usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
     return Chat(tuple(message.plain for message in asked.messages), bool(asked.stream), usage)
+
+
+def _refuse_field(field: str, why: str) -> NoReturn:
+    field = " ".join(field.split())
+    raise Problem(400, f"{field}: {why}", param=field)
 
 
 def _malformed(error: ValidationError) -> Problem:
     """The first thing that is wrong, in one line."""
     first = error.errors(include_url=False)[0]
-    said = first["msg"].removeprefix("Value error, ")
-    param = ".".join(str(step) for step in first["loc"])
+    said = " ".join(first["msg"].removeprefix("Value error, ").split())
+    param = " ".join(".".join(str(step)[:LONGEST_NAME] for step in first["loc"]).split())
     if first["type"] == "json_invalid":
         return Problem(400, f"the body is no JSON: {said}")
     return Problem(400, f"{param}: {said}" if param else f"the body: {said}", param=param or None)

@@ -10,7 +10,7 @@ import asyncio
 import functools
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -20,7 +20,7 @@ from bench.models.base import Message, Model, Reply, Request, Response, Usage
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Pause, Span, TrialClock, in_seconds
 from bench.runtime.effects import EFFECTS, Disturbance, Send
-from bench.runtime.events import Called, StoredMessage, Waited
+from bench.runtime.events import Called, Refused, StoredMessage, Waited
 from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
@@ -134,6 +134,11 @@ class Caller:
         self.abandoned: Lost | None = None
         self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
 
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The model's: what it is asked with, whoever asks."""
+        return self._model.parameters
+
     async def call(self, messages: Sequence[Message], ask: Ask, corrupt: Corrupt) -> Received:
         """Ask until a reply comes; `corrupt` strikes it. Raises GaveUp where injected failures used up the tries, else the
         CallFailed that no further try could mend."""
@@ -187,6 +192,14 @@ class Caller:
     def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
         """A framework's call is in flight, over the endpoint."""
         return self._clock.arrival(what, together, again=again)
+
+    def refuse(self, status: int, detail: str) -> None:
+        """Leave the event of a request over the endpoint that was not taken."""
+        self._log.emit(Refused(status, detail, in_seconds(self._clock.now())))
+
+    def restart_clock(self) -> None:
+        """The trial's time begins only now: until then nobody worked on it."""
+        self._clock.restart()
 
     def pause(self) -> Pause:
         """A framework's own back-off begins."""

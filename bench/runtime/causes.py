@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from bench.errors import GaveUp
 from bench.models.base import RequestContext
@@ -19,6 +19,13 @@ from bench.seeding import seed_of
 
 MOST_CALLS_OF_AN_ATTEMPT = 100
 """Steps and samples together. An agent that asks on and on without any output would never end."""
+Limit = Literal["attempts", "calls", "none"]
+"""What bounds the calls for a subtask.
+
+attempts   the trial's attempts at one subtask, and the calls of one attempt
+calls      the calls of one attempt alone: a framework bounds its attempts itself
+none       nothing: calls are only counted
+"""
 
 
 @dataclass(frozen=True)
@@ -73,16 +80,16 @@ class Causes:
         question: Hashable,
         *,
         inferred: bool = False,
-        bounded: bool = True,
+        limit: Limit = "attempts",
         under_way: bool = False,
     ) -> Ask:
         """The next call for outputs of these subtasks; `question` tells what is asked from what was asked before. While the
         output is still `under_way`, what failed elsewhere is no reason for a further call.
 
-        Raises GaveUp where their attempts are used up; a framework that bounds its attempts itself is not `bounded`.
+        Raises GaveUp where the limit is reached.
         """
         attempt = self._next(names, question, under_way)
-        self._refuse_endless(names, attempt, bounded)
+        self._refuse_endless(names, attempt, limit)
         attempt.since = self._log.next_number
         attempt.questions.add(question)
         self._last.update(dict.fromkeys(names, attempt))
@@ -136,10 +143,10 @@ class Causes:
         attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
         return self._ask(names, attempt, "judge", attempt.caused_by, inferred=False)
 
-    def _refuse_endless(self, names: Sequence[str], attempt: _Attempt, bounded: bool) -> None:
-        if bounded and attempt.number > self._max_attempts:
+    def _refuse_endless(self, names: Sequence[str], attempt: _Attempt, limit: Limit) -> None:
+        if limit == "attempts" and attempt.number > self._max_attempts:
             raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
-        if attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
+        if limit != "none" and attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
             raise GaveUp(names, f"no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt")
 
     def _next(self, names: Sequence[str], question: Hashable, under_way: bool) -> _Attempt:

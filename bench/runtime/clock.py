@@ -57,6 +57,10 @@ class TrialClock:
         """Nanoseconds since the trial began."""
         return self._time.now()
 
+    def restart(self) -> None:
+        """The trial begins only now."""
+        self._time.restart()
+
     async def sleep(self, seconds: float) -> None:
         await self._time.sleep(seconds)
 

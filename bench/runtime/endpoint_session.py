@@ -10,19 +10,20 @@ architecture.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bench.errors import GaveUp, NotRecorded
+from bench.errors import GaveUp, NotRecorded, whole_text
 from bench.models.base import Message, Reply
 from bench.runtime.caller import Caller, Lost, Received, after
-from bench.runtime.causes import Ask
+from bench.runtime.causes import Ask, Limit
 from bench.runtime.clock import Pause
 from bench.runtime.faults import Due, Receipt
 from bench.runtime.injection import Corrupted
 from bench.runtime.proposal import Proposal
+from bench.runtime.reply import parts_of
 from bench.runtime.turns import Turns
 from bench.scenario import Subtask
 
@@ -30,6 +31,8 @@ PARALLEL = "X-Bench-Parallel"
 """The header in which a client says how many calls, this one among them, it makes together."""
 IsJudging = Callable[[Sequence[Message]], bool]
 """Whether these messages ask for a judgment on an output, not for an output."""
+LONGEST_DETAIL = 500
+"""Characters of why a request was refused that its event keeps."""
 Server = Callable[["EndpointSession"], AbstractAsyncContextManager[str]]
 """Serves a session over HTTP; opens with the root address, http://HOST:PORT."""
 
@@ -45,8 +48,13 @@ def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
 class Host(Protocol):
     """What a session needs of the trial that it belongs to."""
 
-    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool) -> Ask:
-        """The next call for outputs of these subtasks, which may be `under_way`: asked for and not there."""
+    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool, limit: Limit) -> Ask:
+        """The next call for outputs of these subtasks, which may be `under_way`: asked for and not there. Raises GaveUp where
+        the limit is reached."""
+        ...
+
+    def attempts(self, subtasks: Sequence[Subtask]) -> int:
+        """How many attempts there were at these subtasks, or at the one among them that had the most."""
         ...
 
     def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
@@ -95,12 +103,23 @@ class EndpointSession:
 
     root       where it is served
     received   the endpoint's own count of the requests that it took; the account's calls must come to as many
+    refused    how many it did not take
     """
 
-    def __init__(self, subtasks: tuple[Subtask, ...], host: Host, caller: Caller, turns: Turns, judges: IsJudging = never):
+    def __init__(
+        self,
+        subtasks: tuple[Subtask, ...],
+        host: Host,
+        caller: Caller,
+        turns: Turns,
+        judges: IsJudging = never,
+        limit: Limit = "calls",
+        judged: bool = True,
+    ):
         self.subtasks, self._host, self._caller, self._turns, self._judges = subtasks, host, caller, turns, judges
+        self._limit, self._judged = limit, judged
         self.root = ""
-        self.received = 0
+        self.received = self.refused = 0
         self._failed: dict[Question, list[_Pending]] = {}
         self._read: dict[tuple[str, ...], tuple[Receipt, ...]] = {}
         self._failure: Exception | None = None
@@ -127,6 +146,20 @@ class EndpointSession:
         self._host.settle(chosen)
         return self._turns.proposal(text, chosen)
 
+    def submit(self, outputs: Mapping[str, str]) -> Iterator[Proposal]:
+        """What an agent hands in, by subtask, as proposals; each is to be committed before the next is asked for. No outputs:
+        it gives up. It judged by itself: its replies that had no verdict yet are verified in shadow.
+
+        Raises RuntimeError where a subtask had no reply.
+        """
+        known = {one.name: one for one in self.subtasks if one.name in outputs}
+        kept = {name: parts_of(outputs[name], "stop", [one])[name] for name, one in known.items()}
+        for subtask in self.subtasks:
+            if self._judged:
+                self._turns.judge_rest(subtask, kept)
+            if subtask.name in known:
+                yield self.proposal(outputs[subtask.name], subtask)
+
     def answered(self, name: str) -> bool:
         """Whether a reply came that this subtask's output can have been made of."""
         return self._turns.answered(name)
@@ -140,6 +173,24 @@ class EndpointSession:
         names = path.split("+")
         return tuple(known[name] for name in names) if set(names) <= known.keys() and len(set(names)) == len(names) else None
 
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The model's: what the experiment asks it with in the place of a client's settings."""
+        return self._caller.parameters
+
+    def attempts(self) -> dict[str, int]:
+        """How many attempts there were at each subtask."""
+        return {subtask.name: self._host.attempts([subtask]) for subtask in self.subtasks}
+
+    def begin(self) -> None:
+        """The trial's time begins now, not when its session was opened: until then its agent had not come."""
+        self._caller.restart_clock()
+
+    def refuse(self, status: int, detail: str) -> None:
+        """A request was not taken: it leaves its trace, so that an agent that goes on regardless does not look idle."""
+        self.refused += 1
+        self._caller.refuse(status, " ".join(whole_text(detail).split())[:LONGEST_DETAIL])
+
     def expect(self, calls: int) -> None:
         """The framework makes its next so many calls together, and none before all of them are answered. It need not say so
         on a live model, nor where it makes one at a time. Raises UndeclaredCalls where a call is in flight already."""
@@ -147,7 +198,8 @@ class EndpointSession:
 
     async def answer(self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None) -> Reply:
         """One request, made `together` with so many, if it says so. Raises the CallFailed that it met, injected or real; the
-        framework sees that as HTTP. A cancellation means that its client went away."""
+        framework sees that as HTTP. Raises GaveUp where a limit lets no such call through. A cancellation means that its client
+        went away."""
         question = _names(subtasks), messages
         pending = None
         try:
@@ -159,6 +211,9 @@ class EndpointSession:
                 self._caller.abandoned = None
                 self._lose(question, pending, lost)
             self._failure = GaveUp(question[0], "the framework did not wait for the reply")
+            raise
+        except GaveUp as gave_up:
+            self._reach_limit(gave_up)
             raise
         except Exception as bug:
             self._bug = self._bug or bug
@@ -195,9 +250,17 @@ class EndpointSession:
         messages = question[1]
         if self._judges(messages):
             return _Pending(self._host.judge_ask(subtasks), [])
-        self._turns.judge_last(subtasks)
-        ask = self._host.next_ask(subtasks, messages, self._turns.under_way(subtasks))
+        if self._judged:
+            self._turns.judge_last(subtasks)
+        ask = self._host.next_ask(subtasks, messages, self._turns.under_way(subtasks), self._limit)
         return _Pending(ask, self._caller.due(ask))
+
+    def _reach_limit(self, gave_up: GaveUp) -> None:
+        """An agent whose attempts are bounded here may still hand in what it has. Any other should have stopped before."""
+        if self._limit == "attempts":
+            self._failure = gave_up
+        else:
+            self._bug = self._bug or gave_up
 
     async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Received | Lost:
         pending.tries += 1

@@ -41,12 +41,13 @@ class Verifier:
         """The number of the last verdict that rejected an output of this call."""
         return self._rejected.get(call)
 
-    def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told") -> Rejected | None:
-        """Leave a verdict for each part of a proposal; the first rejection, with the reply, or None."""
+    def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told", kept: Collection[str] = ()) -> Rejected | None:
+        """Leave a verdict for each part of a proposal; the first rejection, with the reply, or None. A rejection detects no
+        fault in a part that its proposer has `kept` all the same."""
         self._judge_undamaged(proposal, sufficiency)
         verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
         for name, verdict in verdicts.items():
-            self.leave(name, proposal.calls, verdict, proposal.receipts, view)
+            self.leave(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view)
         rejected = _first_rejected(verdicts)
         return replace(rejected, reply=proposal.text) if rejected else None
 

@@ -5,7 +5,7 @@ Nobody tells how many turns an output will take, nor which of them it is made of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.runtime.caller import Received
@@ -61,6 +61,15 @@ class Turns:
         if last.gives_output and not self._verifier.has_judged(last.received.call):
             self._verifier.verify(self._proposal([last], last.received.text, last.subtasks), sufficiency=False, view="shadow")
         return self._verifier.rejection_of(last.received.call)
+
+    def judge_rest(self, subtask: Subtask, kept: Mapping[str, Part]) -> None:
+        """Verify in shadow each reply for this subtask that gives an output and that nobody has judged. `kept` is what the
+        proposer hands in, by subtask: of a fault in an output that it hands in unchanged it has detected nothing."""
+        for turn in self._of.get(subtask.name, []):
+            if turn.gives_output and not self._verifier.has_judged(turn.received.call):
+                proposal = self._proposal([turn], turn.received.text, turn.subtasks)
+                unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
+                self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
 
     def proposal(self, text: str, subtasks: Sequence[Subtask]) -> Proposal:
         """What the proposer made of its turns: `text` holds the outputs. Raises RuntimeError where no reply ever came."""

@@ -30,6 +30,10 @@ class RealTime:
     def now(self) -> int:
         return perf_counter_ns() - self._epoch
 
+    def restart(self) -> None:
+        """The trial begins only now."""
+        self._epoch = perf_counter_ns()
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
@@ -67,6 +71,9 @@ class VirtualTime:
 
     def now(self) -> int:
         return self._now
+
+    def restart(self) -> None:
+        """None has passed yet."""
 
     async def sleep(self, seconds: float) -> None:
         """Raises UndeclaredCalls where a thread asks for it, whose idleness nobody sees."""

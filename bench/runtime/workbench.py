@@ -24,7 +24,7 @@ from bench.errors import GaveUp
 from bench.models.base import Message, Reply
 from bench.runtime import verification
 from bench.runtime.caller import Caller
-from bench.runtime.causes import Ask, Causes
+from bench.runtime.causes import Ask, Causes, Limit
 from bench.runtime.effects import dump
 from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never, no_server
 from bench.runtime.events import Answered, Committed
@@ -128,15 +128,21 @@ class Workbench:
 
     @asynccontextmanager
     async def endpoint(
-        self, *subtasks: Subtask, judges: IsJudging = never, server: Server | None = None
+        self,
+        *subtasks: Subtask,
+        judges: IsJudging = never,
+        server: Server | None = None,
+        limit: Limit = "calls",
+        judged: bool = True,
     ) -> AsyncIterator[EndpointSession]:
         """Let a framework make the calls for these subtasks itself, over HTTP; `judges` tells judge calls by their messages,
-        `server` serves it elsewhere than at a port of its own.
+        `server` serves it elsewhere than at a port of its own. Its replies are verified in shadow where they are `judged`.
 
         What it returns is then proposed by `EndpointSession.proposal`, and verified and committed like any other. Where the
         framework ends with an exception after its last call had failed, GaveUp or that CallFailed is raised in its place.
         """
-        session = EndpointSession(subtasks, self, self._caller, Turns(self._state, self._verifier), judges)
+        turns = Turns(self._state, self._verifier)
+        session = EndpointSession(subtasks, self, self._caller, turns, judges, limit, judged)
         try:
             async with (server or self._server)(session) as session.root:
                 with self._caller.elsewhere():
@@ -219,8 +225,11 @@ class Workbench:
 
     # What a session at the endpoint needs of its trial (`bench.runtime.endpoint_session.Host`).
 
-    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool) -> Ask:
-        return self._causes.next(_names(subtasks), messages, inferred=True, bounded=False, under_way=under_way)
+    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool, limit: Limit) -> Ask:
+        return self._causes.next(_names(subtasks), messages, inferred=True, limit=limit, under_way=under_way)
+
+    def attempts(self, subtasks: Sequence[Subtask]) -> int:
+        return self._causes.attempts(_names(subtasks))
 
     def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
         return self._causes.judge(_names(subtasks))

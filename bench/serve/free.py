@@ -14,12 +14,12 @@ NAME = "free"
 REPLY = {"text": "This reply is simulated."}
 
 
-class Said(Output):
+class Reply(Output):
     text: str
 
 
 def free_scenario() -> Scenario:
-    subtask = Subtask("any", "Whatever the system itself asks for.", reads=(), output=Said)
+    subtask = Subtask("any", "Whatever the system itself asks for.", reads=(), output=Reply)
     return Scenario(
         name=NAME,
         variant="",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -26,16 +27,26 @@ from bench.signals import Stop
 
 LAST_WORDS = 1.0
 """Seconds that the answer to the last request is given to be sent."""
+GRACE = 3.0
+"""Seconds after the last trial in which a client that asks for the next one is told that there is none."""
 POINTS = ("output", "call")
 """Where an outside system can be struck: what it reads and what it keeps it holds itself."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """`requests`: the endpoint's own count of those that it took; `stopped`: the signal that stopped it, if one did."""
+    """How it went.
+
+    requests   the endpoint's own count of those that it took
+    refusals   why others were not taken
+    stopped    the signal that stopped it, if one did
+    deserted   nobody asked for the next trial any more
+    """
 
     requests: int
+    refusals: tuple[str, ...]
     stopped: signal.Signals | None
+    deserted: bool
 
 
 def external_config(
@@ -83,18 +94,26 @@ def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> 
 
 
 async def serve(
-    matrix: Matrix, writer: RunWriter, port: int, opened: Callable[[str], None], saw: Callable[[TrialRecord], None]
+    matrix: Matrix,
+    writer: RunWriter,
+    port: int,
+    opened: Callable[[str], None],
+    saw: Callable[[TrialRecord], None],
+    patience: float = 0.0,
 ) -> Served:
     """Serve what is missing of a matrix until it is done or interrupted.
 
     `opened` is told the root address, `saw` is shown each record once it is stored. On an interrupt the trial that is going on
-    is recorded as it stands. Raises EndpointError where the port is taken.
+    is recorded as it stands. A trial that nobody asks for anything for `patience` seconds is given up; 0 waits for ever. Raises
+    EndpointError where the port is taken.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))
-    app = web.Application(middlewares=[in_openai_style, trial_server.follow], client_max_size=LARGEST_BODY)
+    in_style = in_openai_style(trial_server.refused)
+    app = web.Application(middlewares=[in_style, trial_server.follow], client_max_size=LARGEST_BODY)
     app.add_routes(trial_server.routes())
-    matrix = replace(matrix, architectures=dict.fromkeys(matrix.architectures, trial_server.work))
+    unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
+    matrix = replace(matrix, config=unhurried, architectures=dict.fromkeys(matrix.architectures, trial_server.work))
 
     def watch(record: TrialRecord) -> None:
         trial_server.saw(record)
@@ -103,11 +122,24 @@ async def serve(
             running.cancel()
 
     async with serving(app, port, LAST_WORDS) as trial_server.root:
-        running = asyncio.create_task(run_matrix(matrix, writer, watch))
+        running = asyncio.create_task(_run(matrix, writer, watch, trial_server))
+        watching = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
+        if watching:
+            watching.add_done_callback(lambda _: trial_server.deserted and running.cancel())
         with Stop(lambda: trial_server.close() or running.cancel()) as stop, suppress(asyncio.CancelledError):
             opened(trial_server.root)
             await running
-    return Served(trial_server.received, stop.by)
+        if watching:
+            watching.cancel()
+    return Served(trial_server.received, tuple(trial_server.refusals), stop.by, trial_server.deserted)
+
+
+async def _run(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None], trial_server: TrialServer) -> None:
+    """Run the trials, and see to it that a client that asks for one more is told that all are done."""
+    await run_matrix(matrix, writer, watch)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GRACE):
+            await trial_server.until_done_is_seen()
 
 
 async def _nobody(*_: object) -> None:

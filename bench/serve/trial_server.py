@@ -1,254 +1,207 @@
-"""The trial_server at which an outside system, in any language, is given its trials one by one and hands in its answers.
+"""The server at which an outside system, in any language, is given its trials one by one and hands in its answers.
 
     GET  /trial           the task: its documents, and each subtask's prompt, schema and address; waits for the next trial
     POST /trial/answer    {subtask: output}, JSON or the text of a reply: graded; answers with the trial's account
     POST /trial/give-up   {"reason": "..."}, or nothing: the trial gave up; answers with its account
 
 In between it calls the model at the addresses given, as it would any OpenAI-compatible endpoint. A trial's time begins with the
-first request for it. What is handed in is graded as it is: whether to verify, and what to do then, is the system's own affair.
+first request that is not a GET. What is handed in is graded as it is: whether to verify, and what to do then, is the system's
+own affair.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
 
-from bench.analysis import ledger
-from bench.endpoint.server import Handler, routes
+from bench.endpoint.server import ANSWERS, Handler, routes
 from bench.endpoint.wire import Problem
 from bench.errors import GaveUp, Ungraded
 from bench.experiment.record import TrialRecord
-from bench.models.base import Message
+from bench.runtime.causes import Limit
 from bench.runtime.endpoint_session import EndpointSession
-from bench.runtime.key import TrialKey
-from bench.runtime.prompt import render
 from bench.runtime.workbench import Workbench
-from bench.scenario import Json, Subtask, Task
-
-Handed = Mapping[str, str]
-"""Subtask -> the text of its output."""
+from bench.scenario import Task
+from bench.serve.account import account_of
+from bench.serve.protocol import outputs_of, reason_of
+from bench.serve.served_trial import Changes, ServedTrial, Submission
 
 
 class Stopped(Exception):
-    """The trial_server was closed in the middle of a trial."""
-
-
-@dataclass
-class _Open:
-    """The trial at the trial_server. `handed` is what it comes to; `record` what was kept of it."""
-
-    task: Task
-    key: TrialKey
-    endpoint: EndpointSession
-    handed: asyncio.Future[Handed]
-    record: asyncio.Future[TrialRecord]
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    flights: set[asyncio.Task[Any]] = field(default_factory=set)
+    """The server was closed in the middle of a trial."""
 
 
 class TrialServer:
-    """One trial at a time, whatever the model's concurrency: the addresses are those of the trial that is open.
+    """A queue of trials, whose first is open: one at a time, whatever the model's concurrency, since the addresses are those
+    of the trial that is open.
 
     root       where it is served
     received   the chat completions asked for so far, by the endpoint's own count
+    refusals   why requests were not taken, whether or not a trial was open
     left       the trials that are not recorded yet
+    deserted   nobody asked for the next trial any more
     """
 
     def __init__(self, graded: bool, left: int):
         self._graded = graded
         self.left = left
-        self._turn = asyncio.Lock()
-        self._there = asyncio.Event()
-        self._open: _Open | None = None
+        self._changes = Changes()
+        self._queue: deque[ServedTrial] = deque()
+        self._in_hand = 0
+        self._asked_at: float | None = None
         self.root = ""
         self.received = 0
-        self.closed = False
+        self.refusals: list[str] = []
+        self.closed = self.deserted = self._done_is_seen = False
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            *routes(self._endpoint),
+            *routes(lambda: self._at_work().session),
             web.get("/trial", self._show),
             web.post("/trial/answer", self._take),
-            web.post("/trial/give-up", self._let_go),
+            web.post("/trial/give-up", self._give_up),
         ]
 
     @web.middleware
     async def follow(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Know each call that is in flight, so that none outlives its trial."""
-        trial, flight = self._open, asyncio.current_task()
-        if trial is None or flight is None or not request.path.endswith("/chat/completions"):
-            return await handler(request)
-        trial.flights.add(flight)
+        """Know when somebody last asked, and each request that is in hand, so that none outlives its trial."""
+        trial, task = self._open, asyncio.current_task()
+        self._in_hand += 1
+        calls = trial.calls if trial and request.path.endswith(ANSWERS) else set()
         try:
+            if trial and request.method != "GET":
+                await trial.ask_for()
+            if task:
+                calls.add(task)
             return await handler(request)
         finally:
-            trial.flights.discard(flight)
+            calls.discard(task)
+            self._in_hand -= 1
+            self._asked_at = asyncio.get_running_loop().time()
+
+    def refused(self, problem: Problem) -> None:
+        """A request was not taken: it leaves its trace in the trial that has begun."""
+        self.refusals.append(f"{problem.status}: {problem.message}")
+        if self._open and self._open.state == "begun":
+            self._open.session.refuse(problem.status, problem.message)
 
     async def work(self, task: Task, workbench: Workbench) -> None:
         """The architecture that an outside system is."""
-        async with self._turn:
-            loop = asyncio.get_running_loop()
-            handed: asyncio.Future[Handed] = loop.create_future()
+        trial = ServedTrial(task, workbench.key, workbench.max_attempts, self._changes)
+        self._queue.append(trial)
+        await self._changes.until(lambda: self._queue[0] is trial)
 
-            def server(endpoint: EndpointSession) -> Any:
-                return self._hosting(_Open(task, workbench.key, endpoint, handed, loop.create_future()))
+        def server(session: EndpointSession) -> Any:
+            return self._opened(trial, session)
 
-            async with workbench.endpoint(*task.subtasks, server=server) as endpoint:
-                await asyncio.wait([handed])
-                if isinstance(gave_up := handed.exception(), GaveUp):
-                    raise gave_up  # in here, where it is known whether the model had failed
-            texts = handed.result()
-            for subtask in task.subtasks:
-                workbench.commit_unverified(endpoint.proposal(texts[subtask.name], subtask))
-
-    @asynccontextmanager
-    async def _hosting(self, trial: _Open) -> AsyncIterator[str]:
-        """Put a trial on the trial_server; opens when its first request comes, closes when its last call is accounted for."""
-        self._open, trial.endpoint.root = trial, self.root
-        self._there.set()
-        try:
-            await trial.begun.wait()
-            yield self.root
-        finally:
-            self._there.clear()
-            for flight in trial.flights:
-                flight.cancel()
-            await asyncio.gather(*trial.flights, return_exceptions=True)
-            self.received += trial.endpoint.received
+        limit: Limit = "attempts" if self._graded else "none"
+        async with workbench.endpoint(*task.subtasks, server=server, limit=limit, judged=self._graded) as session:
+            trial.begin()
+            submission = await trial.submission()
+            if isinstance(submission.ending, GaveUp):
+                list(session.submit({}))
+                raise submission.ending  # in here, where it is known whether the model had failed
+        if submission.ending:
+            raise submission.ending
+        for proposal in session.submit(submission.outputs):
+            workbench.commit_unverified(proposal)
 
     def saw(self, record: TrialRecord) -> None:
-        """A trial was recorded: tell whoever handed it in."""
+        """A trial was recorded: tell whoever handed it in. The next one is open."""
         self.left -= 1
-        if self._open and not self._open.record.done():
-            self._open.record.set_result(record)
-        self._open = None
+        self._queue.popleft().keep(record)
 
     def close(self) -> bool:
         """End the trial that is open; whether there was one that had begun."""
         self.closed = True
         trial = self._open
-        if trial is None or not trial.begun.is_set():
+        if trial is None or trial.state != "begun":
             return False
-        if not trial.handed.done():
-            trial.handed.set_exception(Stopped("the trial_server was closed") if self._graded else self._ungraded(trial))
+        trial.submit(Submission(ending=Stopped("the server was closed") if self._graded else self._ungraded(trial)))
         return True
 
-    def _ungraded(self, trial: _Open) -> Ungraded:
-        return Ungraded(f"{trial.endpoint.received} requests counted")
+    async def watch(self, patience: float) -> None:
+        """Give up each trial that has begun, once no request has come for so many seconds. Returns where nobody asks for the
+        next one either; before the first request of all it waits for ever."""
+        while not self.deserted:
+            await asyncio.sleep(self._patience_left(patience))
+            if self._patience_left(patience) > 0:
+                continue
+            trial = self._open
+            if trial and trial.state == "begun":
+                trial.submit(self._giving_up(trial, f"no request came for {patience:g} s"))
+            self.deserted = trial is not None and trial.state == "open"
+            self._asked_at = asyncio.get_running_loop().time()
 
-    def _begun(self) -> _Open:
-        if self._open is None or self._open.handed.done():
+    async def until_done_is_seen(self) -> None:
+        """A client has been told that all trials are done."""
+        await self._changes.until(lambda: self._done_is_seen)
+
+    @property
+    def _open(self) -> ServedTrial | None:
+        """The first trial of the queue, once it has its session."""
+        return self._queue[0] if self._queue and self._queue[0].state != "waiting" else None
+
+    @asynccontextmanager
+    async def _opened(self, trial: ServedTrial, session: EndpointSession) -> AsyncIterator[str]:
+        """Open a trial; it begins with its first request, and ends when its last call is accounted for."""
+        session.root = self.root
+        trial.open(session)
+        try:
+            await trial.is_asked_for()
+            yield self.root
+        finally:
+            await trial.end_calls()
+            self.received += session.received
+
+    def _patience_left(self, patience: float) -> float:
+        """Seconds; all of them while a request is in hand, and before there was any."""
+        if self._in_hand or self._asked_at is None:
+            return patience
+        return self._asked_at + patience - asyncio.get_running_loop().time()
+
+    def _ungraded(self, trial: ServedTrial) -> Ungraded:
+        return Ungraded(f"{trial.session.received} requests counted")
+
+    def _giving_up(self, trial: ServedTrial, reason: str) -> Submission:
+        names = [subtask.name for subtask in trial.task.subtasks]
+        return Submission(ending=GaveUp(names, reason) if self._graded else self._ungraded(trial))
+
+    def _at_work(self) -> ServedTrial:
+        trial = self._open
+        if trial is None or trial.state not in ("open", "begun"):
             raise Problem(503, "no trial is open just now: ask for GET /trial, which waits for the next", "server_error")
-        self._open.begun.set()
-        return self._open
-
-    def _endpoint(self) -> EndpointSession:
-        return self._begun().endpoint
+        return trial
 
     async def _show(self, _: web.Request) -> web.StreamResponse:
+        await self._changes.until(lambda: not self.left or self._is_showing())
         if not self.left:
+            self._done_is_seen = True
+            self._changes.tell()
             raise Problem(410, "all trials are done")
-        await self._there.wait()
-        return web.json_response(_shown(self._begun()))
+        return web.json_response(self._at_work().shown())
+
+    def _is_showing(self) -> bool:
+        return self._open is not None and self._open.state in ("open", "begun")
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
-        trial = self._begun()
-        handed = _handed(await request.read(), trial) if self._graded else None
-        return await self._ended(trial, handed if handed is not None else self._ungraded(trial))
+        trial, body = self._at_work(), await request.read()
+        if not self._graded:
+            return await self._ended(trial, Submission(ending=self._ungraded(trial)))
+        return await self._ended(trial, Submission(outputs_of(body, trial.task, trial.session)))
 
-    async def _let_go(self, request: web.Request) -> web.StreamResponse:
-        trial = self._begun()
-        names = [subtask.name for subtask in trial.task.subtasks]
-        gave_up = GaveUp(names, _reason(await request.read()))
-        return await self._ended(trial, gave_up if self._graded else self._ungraded(trial))
+    async def _give_up(self, request: web.Request) -> web.StreamResponse:
+        trial, body = self._at_work(), await request.read()
+        return await self._ended(trial, self._giving_up(trial, reason_of(body)))
 
-    async def _ended(self, trial: _Open, how: Handed | Exception) -> web.StreamResponse:
-        if trial.handed.done():
+    async def _ended(self, trial: ServedTrial, submission: Submission) -> web.StreamResponse:
+        if trial.state != "begun":
             raise Problem(409, "this trial has ended already")
-        if isinstance(how, Exception):
-            trial.handed.set_exception(how)
-        else:
-            trial.handed.set_result(how)
-        record = await asyncio.shield(trial.record)
+        trial.submit(submission)
+        record = await trial.record()
         return web.json_response({**account_of(record), "trials_left": self.left})
-
-
-def account_of(record: TrialRecord) -> dict[str, Any]:
-    """What a system is told of its trial: how it ended, and where its tokens and seconds went."""
-    entries = ledger.book(record.events)
-    grade = record.grade
-    return {
-        "outcome": record.outcome,
-        "reason": record.reason,
-        "grade": grade and {"correct": grade.correct, "score": grade.score, "parts": dict(grade.parts), "note": grade.note},
-        "calls": len(entries),
-        "tokens": record.tokens,
-        "retry_tokens": sum(entry.tokens for entry in entries if entry.is_retry),
-        "accounts": ledger.totals(entries),
-        "api_seconds": record.api_seconds,
-        "waiting_seconds": record.waiting_seconds,
-        "framework_seconds": record.framework_seconds,
-        "timing": record.timing,
-    }
-
-
-def _shown(trial: _Open) -> dict[str, Any]:
-    task = trial.task
-    return {
-        "scenario": trial.key.scenario,
-        "repetition": trial.key.repetition,
-        "base_url": trial.endpoint.base_url(),
-        "role": task.role,
-        "documents": dict(task.documents),
-        "subtasks": [
-            {
-                "name": subtask.name,
-                "instructions": subtask.instructions,
-                "reads": list(subtask.reads),
-                "base_url": trial.endpoint.base_url(subtask),
-                "messages": [{"role": message.role, "content": message.content} for message in _prompt(task, subtask)],
-                "schema": subtask.output.model_json_schema(),
-            }
-            for subtask in task.subtasks
-        ],
-    }
-
-
-def _prompt(task: Task, subtask: Subtask) -> tuple[Message, ...]:
-    """Our own prompt, with the documents that the subtask reads; the outputs that it reads are not made yet."""
-    inputs = {name: task.documents[name] for name in subtask.reads if name in task.documents}
-    return render(task, [subtask], inputs, None, "none")
-
-
-def _handed(body: bytes, trial: _Open) -> Handed:
-    """Read what is handed in. Raises Problem where it is no answer to this task, or not one that the model had a part in."""
-    outputs = _object(body)
-    names = [subtask.name for subtask in trial.task.subtasks]
-    if set(outputs) != set(names):
-        raise Problem(400, f"an answer has one output for each of {', '.join(names)}; this has {', '.join(outputs) or 'none'}")
-    unasked = [name for name in names if not trial.endpoint.answered(name)]
-    if unasked:
-        raise Problem(
-            409, f"no reply was ever given for {', '.join(unasked)}; ask at {trial.endpoint.base_url()} for all subtasks"
-        )
-    return {name: output if isinstance(output, str) else json.dumps(output) for name, output in outputs.items()}
-
-
-def _reason(body: bytes) -> str:
-    return str(_object(body).get("reason") or "the system gave up") if body.strip() else "the system gave up"
-
-
-def _object(body: bytes) -> dict[str, Json]:
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Problem(400, "the body is no JSON") from None
-    if not isinstance(value, dict):
-        raise Problem(400, "the body is no JSON object")
-    return value

@@ -21,11 +21,11 @@ from trials import TINY, Fault, events, matrix_of, run_all, with_model
 
 from bench.analysis import ledger
 from bench.endpoint.server import serve_session
-from bench.errors import BadAnswer, CallFailed, NotRecorded, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.errors import BadAnswer, CallFailed, GaveUp, NotRecorded, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.experiment.trial import TrialResult
 from bench.models.base import Reply, Request, Usage
 from bench.runtime.endpoint_session import EndpointSession
-from bench.runtime.events import Called, Waited
+from bench.runtime.events import Called, Refused, Waited
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -350,17 +350,77 @@ def test_a_malformed_request_is_refused_and_not_counted(endpoint: Trial, body: b
         assert response.status_code == 400
         assert set(response.json()["error"]) == {"message", "type", "param", "code"}
 
-    assert events(endpoint(client), Called) == []
+    result = endpoint(client)
+    assert events(result, Called) == []
+    [refused] = events(result, Refused)
+    assert refused.status == 400 and refused.detail
 
 
-@pytest.mark.parametrize("path", ["/v1/completions", "/nobody/v1/chat/completions", "/gather+gather/v1/chat/completions", "/"])
-def test_an_unknown_path_is_refused_in_openais_style(endpoint: Trial, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/v1/completions", "chat completions alone are served"),
+        ("/v1/responses", "chat completions alone are served; set your client to ask at /chat/completions"),
+        ("/gather/v1/embeddings", "chat completions alone are served"),
+        ("/chat/completions", "a base_url ends in /v1, as http://127.0.0.1:"),
+        ("/gather/chat/completions", "/gather/v1 does"),
+        ("/gahter/v1/chat/completions", "no subtask is called 'gahter'; did you mean 'gather'?"),
+        ("/gather+gather/v1/chat/completions", "a subtask is named twice"),
+        ("/", "nothing is served at POST /"),
+    ],
+)
+def test_an_unknown_address_is_refused_with_what_may_be_meant_and_leaves_an_event(
+    endpoint: Trial, path: str, said: str
+) -> None:
     async def client(endpoint: EndpointSession) -> None:
         response = await post(endpoint, json.dumps({"messages": [HELLO]}).encode(), path)
         assert response.status_code == 404
         assert path in response.json()["error"]["message"]
+        assert said in response.json()["error"]["message"]
 
-    assert events(endpoint(client), Called) == []
+    result = endpoint(client)
+    assert events(result, Called) == []
+    assert [(event.status, said in event.detail) for event in events(result, Refused)] == [(404, True)]
+
+
+def test_what_is_not_passed_on_to_the_model_is_refused_once_and_openais_client_does_not_ask_again(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        async with client_at(endpoint) as one:
+            with pytest.raises(openai.BadRequestError, match="stop: replies are not cut"):
+                await one.chat.completions.create(model="any", messages=[HELLO], stop=["Observation:"])
+            with pytest.raises(openai.BadRequestError, match="response_format: the experiment's model is not held"):
+                await one.chat.completions.parse(model="any", messages=[HELLO], response_format=GATHER.output)
+            await one.chat.completions.create(model="any", messages=[HELLO], temperature=0.5, user="me", max_tokens=None)
+
+    result = endpoint(client)
+    assert [event.status for event in events(result, Refused)] == [400, 400]
+    assert len(events(result, Called)) == 1
+
+
+def test_where_attempts_are_bounded_the_next_one_is_refused_for_good_and_what_was_made_may_be_handed_in() -> None:
+    wrong = {"deliveries": "none"}
+
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with workbench.endpoint(GATHER, limit="attempts") as session:
+            for _attempt in range(3):
+                await ask(session)
+            with pytest.raises(openai.PermissionDeniedError, match="no accepted output in 3 attempts") as caught:
+                await ask(session)
+            assert caught.value.response.headers["x-should-retry"] == "false"
+            assert caught.value.code == "attempts_used_up"
+            assert session.attempts() == {"gather": 3}
+            assert session.received == 3
+            if gives_up:
+                raise GaveUp(["gather"], "the agent has had enough")
+
+    for gives_up in (False, True):
+        matrix = replace(matrix_of(architectures=["static"]), architectures={"static": architecture}, server=serve_session)
+        model = ScriptedModel(TINY.reference, {"gather": [wrong] * 9}, lambda _: 0.0)
+        [result] = run_all(with_model(matrix, model))
+        assert [event.status for event in events(result, Refused)] == [403]
+        assert [call.cause for call in events(result, Called)] == ["first", "retry", "retry"]
+        assert ("gave_up" if gives_up else "error") == result.record.outcome, result.record.reason
+        assert not gives_up or result.record.reason == "gather: no accepted output in 3 attempts"
 
 
 def test_models_lists_the_one_that_answers(endpoint: Trial) -> None:

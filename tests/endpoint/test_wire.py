@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench.endpoint import wire
+from bench.endpoint.fields import REPLACED, RESTRICTED
 from bench.endpoint.wire import Chat, Problem, chat_of
 from bench.models.base import Message, Reply, Usage
 
@@ -20,33 +22,40 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
+contents = st.text() | st.none() | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": st.text()}), max_size=3)
+roles = st.sampled_from(["system", "user", "assistant", "developer", "tool"])
 messages = st.fixed_dictionaries(
-    {"role": st.sampled_from(["system", "user", "assistant", "developer", "tool"]) | json_values, "content": json_values},
-    optional={"tool_calls": json_values},
-)
-near_requests = st.fixed_dictionaries(
-    {},
-    optional={
-        "messages": st.lists(messages, max_size=3) | json_values,
-        "stream": json_values,
-        "stream_options": json_values,
-        "n": json_values,
-        "tools": json_values,
-        "temperature": json_values,
+    {
+        "role": st.sampled_from(["system", "user", "assistant", "developer", "tool"]) | json_values,
+        "content": json_values | contents,
     },
+    optional={"tool_calls": json_values, "name": json_values, "refusal": json_values},
+)
+likely_values = json_values | st.sampled_from(["none", "auto", 1, 0, False, {"type": "text"}, {"type": "json_object"}])
+near_requests = st.fixed_dictionaries(
+    {"messages": st.lists(messages, min_size=1, max_size=3) | json_values},
+    optional=dict.fromkeys(("stream", "stream_options"), json_values)
+    | dict.fromkeys([*RESTRICTED, *sorted(REPLACED), "unheard_of"], likely_values),
 )
 
 
-def refusal(body: object) -> Problem:
+def refusal(body: object, parameters: Mapping[str, object] | None = None) -> Problem:
     with pytest.raises(Problem) as caught:
-        chat_of(json.dumps(body).encode())
+        chat_of(json.dumps(body).encode(), parameters)
     return caught.value
+
+
+def text_of(content: Any) -> str:
+    """What stands in a content, whatever its form."""
+    return "".join(part["text"] for part in content) if isinstance(content, list) else content or ""
 
 
 @given((near_requests | json_values).map(lambda value: json.dumps(value).encode()) | st.binary())
 @example(b'{"messages": [{"role": "user", "content": "\\ud800"}]}')
 @example(b"[" * 100_000)
-def test_any_body_is_a_request_or_is_refused_with_one_clear_line(body: bytes) -> None:
+@example(json.dumps({"messages": [HELLO], "a\nline": 1}).encode())
+@example(json.dumps({"messages": [{**HELLO, "a\nline": 1}]}).encode())
+def test_any_body_is_a_request_with_all_its_texts_or_is_refused_with_one_clear_line(body: bytes) -> None:
     try:
         chat = chat_of(body)
     except Problem as problem:
@@ -56,18 +65,72 @@ def test_any_body_is_a_request_or_is_refused_with_one_clear_line(body: bytes) ->
         assert "\n" not in problem.message
         json.dumps(problem.body).encode()
     else:
-        assert chat.messages
-        assert all(isinstance(message.content, str) for message in chat.messages)
+        sent = json.loads(body)["messages"]
+        assert [message.content for message in chat.messages] == [text_of(message.get("content")) for message in sent]
 
 
 @given(st.lists(st.text(), min_size=1), st.booleans(), json_values)
-def test_only_messages_and_streaming_count(texts: list[str], stream: bool, anything: Any) -> None:
+def test_the_experiments_settings_take_the_place_of_the_clients(texts: list[str], stream: bool, anything: Any) -> None:
     body = {
         "messages": [{"role": "user", "content": text} for text in texts],
         "stream": stream,
-        **dict.fromkeys(("model", "seed", "temperature", "response_format", "max_tokens", "user", "unheard_of"), anything),
+        **dict.fromkeys(REPLACED, anything),
     }
     assert chat_of(json.dumps(body).encode()) == Chat(tuple(Message("user", text) for text in texts), stream)
+
+
+@given(st.sampled_from([*RESTRICTED, "unheard_of"]))
+def test_a_field_without_a_value_says_nothing_and_is_taken(field: str) -> None:
+    nothing: tuple[object, ...] = (None, [])
+    for value in nothing:
+        assert chat_of(json.dumps({"messages": [HELLO], field: value}).encode()).messages
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "parameters"),
+    [
+        ("n", 1, {}),
+        ("logprobs", False, {}),
+        ("tool_choice", "auto", {}),
+        ("parallel_tool_calls", True, {}),
+        ("response_format", {"type": "text"}, {}),
+        ("response_format", {"type": "json_object"}, {"response_format": "json_object"}),
+        ("max_tokens", 800, {"max_tokens": 800}),
+        ("max_completion_tokens", 4096, {"max_tokens": 800}),
+        ("modalities", ["text"], {}),
+    ],
+)
+def test_what_says_only_what_happens_anyway_is_taken(field: str, value: object, parameters: dict[str, object]) -> None:
+    assert chat_of(json.dumps({"messages": [HELLO], field: value}).encode(), parameters) == Chat((Message("user", "hello"),))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "parameters", "said"),
+    [
+        ("n", 2, {}, "a request has one reply"),
+        ("tools", [{"type": "function"}], {}, "tools are not served"),
+        ("functions", [{"name": "f"}], {}, "tools are not served"),
+        ("tool_choice", "required", {}, "tools are not served"),
+        ("response_format", {"type": "json_object"}, {}, "ask for the form in the messages"),
+        ("response_format", {"type": "json_object"}, {"response_format": "json_object_schema"}, "not held to this form"),
+        ("response_format", {"type": "json_schema"}, {"response_format": "json_schema"}, "not held to this form"),
+        ("max_tokens", 100, {}, "not held to this length"),
+        ("max_tokens", 100, {"max_tokens": 800}, "not held to this length"),
+        ("stop", "\n", {}, "cut the reply's text"),
+        ("logprobs", True, {}, "no probabilities"),
+        ("top_logprobs", 5, {}, "no probabilities"),
+        ("modalities", ["text", "audio"], {}, "replies are text"),
+        ("audio", {"voice": "alloy"}, {}, "replies are text"),
+        ("temprature", 0.5, {}, "unknown; did you mean 'temperature'?"),
+        ("guided_json", {"type": "object"}, {}, "unknown; known: "),
+    ],
+)
+def test_what_would_not_be_passed_on_is_refused_by_its_name(
+    field: str, value: object, parameters: dict[str, object], said: str
+) -> None:
+    problem = refusal({"messages": [HELLO], field: value}, parameters)
+    assert problem.param == field
+    assert problem.message.startswith(f"{field}: ") and said in problem.message
 
 
 def test_parts_of_text_are_joined_and_a_developer_is_the_system() -> None:
@@ -76,17 +139,28 @@ def test_parts_of_text_are_joined_and_a_developer_is_the_system() -> None:
     assert chat.messages == (Message("system", "one two"),)
 
 
+def test_a_message_that_a_client_gives_back_as_it_got_it_is_taken() -> None:
+    empty: dict[str, object] = {"refusal": None, "annotations": [], "audio": None, "function_call": None, "tool_calls": None}
+    for content in ("said", None):
+        chat = chat_of(json.dumps({"messages": [HELLO, {"role": "assistant", "content": content, **empty}]}).encode())
+        assert chat.messages[1] == Message("assistant", content or "")
+
+
 @pytest.mark.parametrize(
     ("body", "param", "said"),
     [
         ({}, "messages", "required"),
         ({"messages": []}, "messages", "at least 1"),
-        ({"messages": [HELLO], "n": 2}, "n", "n must be 1"),
-        ({"messages": [HELLO], "tools": [{"type": "function"}]}, "tools", "not served"),
-        ({"messages": [HELLO], "functions": [{"name": "f"}]}, "functions", "not served"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role", "'user'"),
-        ({"messages": [{"role": "assistant", "content": "", "tool_calls": [{}]}]}, "messages.0.tool_calls", "at most 0"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages.0.content", "type 'text'"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role", "'tool': tools are not served"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages.0", "tool_calls: tools are not served"),
+        ({"messages": [{"role": "user", "content": None}]}, "messages.0", "its content is no text"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+            "messages.0.content",
+            "images and sound are not",
+        ),
+        ({"messages": [{**HELLO, "reasoning": "so"}]}, "messages.0", "reasoning: only role and content"),
+        ({"messages": [HELLO], "stream_options": {"every": 1}}, "stream_options.every", "not permitted"),
         ([HELLO], None, "the body"),
     ],
 )

@@ -17,6 +17,7 @@ import openai
 import pytest
 import scripted_server
 from commands import bench, start, workplace
+from outside_system import OutsideSystem
 from scripted_server import ScriptedServer, Step, completion
 
 from bench.analysis.arms import arms_of
@@ -35,35 +36,7 @@ faults = [{ point = "call", effect = "rate_limit", attempts = [1], seconds = 0.0
 faults = [{ point = "input", effect = "empty", attempts = [1] }]
 """
 
-Serve = Callable[..., tuple["Outside", subprocess.Popen[str]]]
-
-
-class Outside:
-    """A system that is none of ours: it knows an address and JSON."""
-
-    def __init__(self, root: str, client: httpx2.Client):
-        self._root, self._client = root, client
-
-    def get(self, path: str) -> Any:
-        return self._client.get(self._root + path).json()
-
-    def post(self, path: str, body: object = None) -> httpx2.Response:
-        return self._client.post(self._root + path, content=b"" if body is None else json.dumps(body).encode())
-
-    def ask(self, base_url: str, messages: object) -> httpx2.Response:
-        return self._client.post(f"{base_url}/chat/completions", json={"model": "any", "messages": messages})
-
-    def hello(self) -> int:
-        return self.ask(f"{self._root}/v1", [{"role": "user", "content": "hello"}]).status_code
-
-    def solve(self) -> dict[str, str]:
-        """Ask for each subtask until a reply comes."""
-        outputs = {}
-        for subtask in self.get("/trial")["subtasks"]:
-            while (response := self.ask(subtask["base_url"], subtask["messages"])).status_code == 429:
-                pass
-            outputs[subtask["name"]] = response.json()["choices"][0]["message"]["content"]
-        return outputs
+Serve = Callable[..., tuple[OutsideSystem, subprocess.Popen[str]]]
 
 
 @pytest.fixture
@@ -72,14 +45,14 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     running: list[subprocess.Popen[str]] = []
     config = workplace(tmp_path, tables=TABLES)
 
-    def begin(*words: str) -> tuple[Outside, subprocess.Popen[str]]:
+    def begin(*words: str) -> tuple[OutsideSystem, subprocess.Popen[str]]:
         port = free_port()
         running.append(start(tmp_path, "serve", str(config), "--port", str(port), "--name", "outside", *words))
         said = ""
         while "Ctrl-C stops" not in said:
             said = (running[-1].stdout or pytest.fail()).readline()
             assert said, running[-1].communicate()[1]
-        return Outside(f"http://127.0.0.1:{port}", client), running[-1]
+        return OutsideSystem(f"http://127.0.0.1:{port}", client), running[-1]
 
     with httpx2.Client(trust_env=False, timeout=60) as client:
         yield begin
@@ -126,6 +99,7 @@ def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others
     second = outside.post("/trial/give-up", {"reason": "too hard"}).json()
     assert (second["outcome"], second["calls"], second["trials_left"]) == ("gave_up", 0, 0)
     assert "too hard" in second["reason"]
+    assert outside.status_of("/trial") == 410
     code, out, err = ended(process)
     assert (code, err) == (0, "")
     assert f"{first['calls']} requests taken, {first['calls']} calls recorded" in out
@@ -233,7 +207,7 @@ def test_a_recorded_run_is_served_again_and_what_it_lacks_is_refused_for_good(
     }
     assert (again.timing, first["outcome"], first["tokens"]) == ("recorded", one.outcome, one.tokens)
     assert (missed.status_code, missed.code, missed.type) == (404, "not_recorded", "invalid_request_error")
-    assert "holds no reply to attempt 2 at measure (demo, external/none, repetition 2)" in missed.message
+    assert "holds no reply to attempt 1 at measure (demo, external/none, repetition 2)" in missed.message
     assert "to record one, run or serve this config on live itself" in missed.message
     assert happened(broken)[:-1] == happened(other) and happened(broken)[-1][5] == "not_recorded", "asked once, not again"
     assert second["outcome"] == "error" and second["reason"].startswith("not_recorded: the recording outside holds no reply")
@@ -297,3 +271,13 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         code, _, err = bench(tmp_path, "serve", str(config), "--port", str(port))
     assert (code, err) == (2, f"bench: port {port} at 127.0.0.1 is in use; give another with --port\n")
+
+
+def test_a_deserted_server_says_so_and_what_was_refused_and_ends(serve: Serve, tmp_path: Path) -> None:
+    outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "2", "--patience", "0.7")
+    assert outside.ask(f"{outside.root}/v1", [{"role": "user", "content": "hello"}], stop=["Observation:"]).status_code == 400
+    code, out, err = ended(process)
+    assert code == 1
+    assert "1 requests refused, the last: 400: stop: replies are not cut" in out
+    assert err == "nobody asked for the next trial for 0.7 s; the same command goes on\n"
+    assert [record.outcome for record in records(tmp_path)] == ["gave_up"]

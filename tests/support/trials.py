@@ -17,7 +17,7 @@ from bench.models.base import Model
 from bench.packs import load_pack
 from bench.runtime.caller import unbounded
 from bench.runtime.endpoint_session import Server, no_server
-from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
+from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, Waited
 from bench.runtime.loop import run
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -26,7 +26,7 @@ ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs
 TINY = load_pack("tiny", ROOTS)
 GRADERS = Graders()
 
-Kind = TypeVar("Kind", Called, Waited, Faulted, Judged, Committed, Answered)
+Kind = TypeVar("Kind", Called, Waited, Refused, Faulted, Judged, Committed, Answered)
 Fault = dict[str, Any]
 
 

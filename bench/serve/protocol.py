@@ -1,0 +1,72 @@
+"""What goes over the wire about a trial: the task as it is shown, and what is handed in for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bench.endpoint.wire import Problem
+from bench.models.base import Message
+from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.key import TrialKey
+from bench.runtime.prompt import render
+from bench.scenario import Json, Subtask, Task
+
+GAVE_UP = "the system gave up"
+
+
+def shown_task(task: Task, key: TrialKey, session: EndpointSession) -> dict[str, Any]:
+    """All that is known of the task, and where to ask."""
+    return {
+        "scenario": key.scenario,
+        "instance": key.instance,
+        "repetition": key.repetition,
+        "base_url": session.base_url(),
+        "role": task.role,
+        "documents": dict(task.documents),
+        "subtasks": [
+            {
+                "name": subtask.name,
+                "instructions": subtask.instructions,
+                "reads": list(subtask.reads),
+                "base_url": session.base_url(subtask),
+                "messages": [{"role": message.role, "content": message.content} for message in _prompt(task, subtask)],
+                "schema": subtask.output.model_json_schema(),
+            }
+            for subtask in task.subtasks
+        ],
+    }
+
+
+def outputs_of(body: bytes, task: Task, session: EndpointSession) -> dict[str, str]:
+    """What is handed in: subtask -> the text of its output. Raises Problem where it is no answer to this task, or not one that
+    the model had a part in."""
+    outputs = _object(body)
+    names = [subtask.name for subtask in task.subtasks]
+    if set(outputs) != set(names):
+        raise Problem(400, f"an answer has one output for each of {', '.join(names)}; this has {', '.join(outputs) or 'none'}")
+    unasked = [name for name in names if not session.answered(name)]
+    if unasked:
+        raise Problem(409, f"no reply was ever given for {', '.join(unasked)}; ask at {session.base_url()} for all subtasks")
+    return {name: output if isinstance(output, str) else json.dumps(output) for name, output in outputs.items()}
+
+
+def reason_of(body: bytes) -> str:
+    """Why a system gives up. Raises Problem where the body is neither empty nor a JSON object."""
+    return str(_object(body).get("reason") or GAVE_UP) if body.strip() else GAVE_UP
+
+
+def _prompt(task: Task, subtask: Subtask) -> tuple[Message, ...]:
+    """Our own prompt, with the documents that the subtask reads; the outputs that it reads are not made yet."""
+    inputs = {name: task.documents[name] for name in subtask.reads if name in task.documents}
+    return render(task, [subtask], inputs, None, "none")
+
+
+def _object(body: bytes) -> dict[str, Json]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Problem(400, "the body is no JSON") from None
+    if not isinstance(value, dict):
+        raise Problem(400, "the body is no JSON object")
+    return value
