@@ -42,7 +42,8 @@ class Ask:
 
 @dataclass
 class _Attempt:
-    """The last attempt at some subtasks. `since`: the number of the first event after it was asked for."""
+    """The last attempt at some subtasks. `since`: the number of the first event after it was asked for; `repeats`: its last
+    call asked what an earlier one had asked."""
 
     number: int
     cause: Cause
@@ -51,6 +52,7 @@ class _Attempt:
     sample: int = 1
     samples: int = 1
     calls: int = 1
+    repeats: bool = False
     questions: set[Hashable] = field(default_factory=set)
 
 
@@ -116,8 +118,8 @@ class Causes:
                 last.samples += 1
                 sample = last.samples
             if caused_by is None:
-                cause = "sample" if sample > 1 else "step"
-        self._refuse_endless(names, last, bounded=True)
+                cause = "sample" if again else "step"
+        self._refuse_endless(names, last, "attempts")
         last.since = self._log.next_number
         self._last.update(dict.fromkeys(names, last))
         return self._ask(names, _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=True)
@@ -160,7 +162,8 @@ class Causes:
         if not under_way and self._failures and self._failures[-1][0] >= last.since:
             return _Attempt(number, "rerun", self._failures[-1][0], 0)
         last.calls += 1
-        if question in last.questions:
+        last.repeats = question in last.questions
+        if last.repeats:
             last.samples += 1
             last.sample = last.samples
         return last
@@ -174,7 +177,7 @@ class Causes:
         """The first call of an attempt has the attempt's cause; so have all calls of one that a failure caused."""
         if attempt.calls == 1 or attempt.caused_by is not None:
             return attempt.cause
-        return "sample" if attempt.sample > 1 else "step"
+        return "sample" if attempt.repeats else "step"
 
     def _ask(self, names: Sequence[str], attempt: _Attempt, cause: Cause, caused_by: int | None, inferred: bool) -> Ask:
         key = self._key

@@ -20,13 +20,12 @@ from scripted_model import ScriptedModel
 from trials import TINY, events, matrix_of, run_all, with_model
 
 from bench.endpoint.server import serve_session
-from bench.endpoint.wire import PARALLEL
 from bench.errors import UndeclaredCalls
 from bench.experiment.trial import TrialResult
 from bench.models.base import Request, Timing
 from bench.runtime import declared_calls
 from bench.runtime.clock import TrialClock, in_seconds
-from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.runtime.events import Called
 from bench.runtime.loop import run
 from bench.runtime.workbench import Workbench
