@@ -298,7 +298,8 @@ def test_a_retry_names_the_verdict_and_a_rerun_names_it_too() -> None:
     result, _ = scripted("static", {"total": [{"unit": "apples"}]})
     retry, rerun = events(result, Called)[-2:]
     assert (retry.cause, rerun.cause) == ("retry", "rerun")
-    assert retry.caused_by == rerun.caused_by is not None
+    assert retry.caused_by is not None
+    assert rerun.caused_by == retry.caused_by
     verdict = result.record.events[retry.caused_by]
     assert isinstance(verdict, Judged)
     assert (verdict.subtask, verdict.accepted, verdict.calls) == ("total", False, (2,))
