@@ -11,6 +11,7 @@ real all the same.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from bench.runtime.virtual_time import RealTime, VirtualTime
 __all__ = ["Pause", "Span", "TrialClock", "in_seconds", "total", "union"]
 
 Result = TypeVar("Result")
+PATIENCE = 5.0
+"""Real seconds that a cancelled task is given to end."""
 
 
 @dataclass
@@ -52,6 +55,7 @@ class TrialClock:
         self._time = VirtualTime() if virtual else RealTime()
         self._stopwatch = Stopwatch()
         self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def now(self) -> int:
         """Nanoseconds since the trial began."""
@@ -128,7 +132,8 @@ class TrialClock:
         return waited
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Await `work`, counting the time in which it, or a task that it started, really ran."""
+        """Await `work`, counting the time in which it, or a task that it started, really ran. A task that is still at work when
+        it ends is cancelled: what it asks for afterwards would stand in no account."""
         try:
             running()
         except RuntimeError:
@@ -139,10 +144,22 @@ class TrialClock:
             return await self.follow(work)
         finally:
             observer.reset(token)
+            await self._end_tasks()
 
     async def follow(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Await a part of the trial's work that runs in a task of its own."""
         return await self._stopwatch.follow(work)
+
+    def task_began(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _end_tasks(self) -> None:
+        left = self._tasks - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=PATIENCE)
 
     def job_began(self) -> None:
         self._time.jobs(+1)

@@ -34,6 +34,8 @@ class Observer(Protocol):
 
     def follow(self, work: Coroutine[Any, Any, Result]) -> Coroutine[Any, Any, Result]: ...
 
+    def task_began(self, task: asyncio.Task[Any]) -> None: ...
+
     def job_began(self) -> None: ...
 
     def job_ended(self) -> None: ...
@@ -111,4 +113,7 @@ class Loop(asyncio.SelectorEventLoop):
 def _observed(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
     """A task that something began counts as work of the same trial."""
     whose = observer.get()
-    return asyncio.Task(whose.follow(work) if whose and asyncio.iscoroutine(work) else work, loop=loop, **options)
+    task = asyncio.Task(whose.follow(work) if whose and asyncio.iscoroutine(work) else work, loop=loop, **options)
+    if whose:
+        whose.task_began(task)
+    return task

@@ -194,6 +194,15 @@ def test_further_turns_of_proposers_at_work_at_once_keep_their_own_sample_and_at
     assert told(course.causes.turn(("a",), first, True, None))[:2] == ("sample", 1)
 
 
+def test_proposers_at_work_at_once_that_are_each_rejected_are_in_the_same_second_attempt() -> None:
+    course = Course()
+    first = course.ask("a")
+    [second] = course.causes.further_samples(("a",), first, 1)
+    events_ = course.reject("a", view="shadow"), course.reject("a", view="shadow")
+    turns = [course.causes.turn(("a",), ask, False, event) for ask, event in zip((first, second), events_, strict=True)]
+    assert [told(turn) for turn in turns] == [("retry", 2, 1, events_[0]), ("retry", 2, 2, events_[1])]
+
+
 def test_only_what_the_proposer_was_not_told_of_is_inferred() -> None:
     course = Course()
     assert not course.ask("a", inferred=True).inferred
@@ -298,7 +307,8 @@ def test_a_retry_names_the_verdict_and_a_rerun_names_it_too() -> None:
     result, _ = scripted("static", {"total": [{"unit": "apples"}]})
     retry, rerun = events(result, Called)[-2:]
     assert (retry.cause, rerun.cause) == ("retry", "rerun")
-    assert retry.caused_by == rerun.caused_by is not None
+    assert retry.caused_by is not None
+    assert rerun.caused_by == retry.caused_by
     verdict = result.record.events[retry.caused_by]
     assert isinstance(verdict, Judged)
     assert (verdict.subtask, verdict.accepted, verdict.calls) == ("total", False, (2,))

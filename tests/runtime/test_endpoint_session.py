@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripted_model import Line, ScriptedModel
-from trials import GRADERS, TINY, Fault, events, matrix_of, run_all, stages, verdicts, with_model
+from scripted_model import Line
+from trials import GRADERS, TINY, Fault, conducted, events, matrix_of, stages, verdicts
 
 from bench.errors import CallFailed, CutOff, RateLimited, ServerFailed
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Message, Reply
 from bench.runtime.endpoint_session import EndpointSession
-from bench.runtime.events import Called, Waited
+from bench.runtime.events import Called, Judged, Waited
 from bench.runtime.loop import run
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -35,23 +35,16 @@ async def unserved(_: EndpointSession) -> AsyncIterator[str]:
     yield "http://here"
 
 
-def served(work: Work, script: Sequence[Line] = (), faults: Sequence[Fault] = (), **options: Any) -> TrialResult:
-    """One trial in which `work` has a session for all subtasks, and a script for `gather`."""
+def served(
+    work: Work, script: Sequence[Line] = (), faults: Sequence[Fault] = (), review: Sequence[Line] = (), **options: Any
+) -> TrialResult:
+    """One trial in which `work` has a session for all subtasks, and scripts for `gather` and `review`."""
 
     async def architecture(task: Task, workbench: Workbench) -> None:
         async with workbench.endpoint(*task.subtasks, server=unserved, **options) as endpoint:
-            try:
-                await work(workbench, endpoint)
-            except AssertionError as error:
-                wrong.append(error)
+            await work(workbench, endpoint)
 
-    wrong: list[AssertionError] = []
-    matrix = matrix_of(plans={"plan": faults} if faults else None, architectures=["static"])
-    matrix = replace(matrix, architectures={"static": architecture})
-    [result] = run_all(with_model(matrix, ScriptedModel(TINY.reference, {"gather": list(script)})))
-    for error in wrong:  # an exception in a trial is an outcome, a test's is not
-        raise error
-    return result
+    return conducted(architecture, {"gather": script, "review": review}, faults)
 
 
 async def ask(endpoint: EndpointSession, messages: tuple[Message, ...] = HELLO) -> str | None:
@@ -215,3 +208,78 @@ def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> 
     result = run(run_trial(matrix.specs[0], matrix, lambda _: asyncio.Semaphore(0), GRADERS))
     [call] = events(result, Called)
     assert (call.failure, call.asked, call.tokens_in, call.seconds) == ("unreachable", False, 0, 0.0)
+
+
+def test_our_messages_for_a_subtask_whose_inputs_are_not_there_are_refused_unless_the_framework_passes_them_on() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        with pytest.raises(RuntimeError, match="'total' is asked for before 'gather', which it reads, has an output"):
+            endpoint.messages(TOTAL)
+        assert "# Input: gather" not in endpoint.messages(TOTAL, documents_alone=True)[1].content
+        assert "# Input: notes.txt" in endpoint.messages()[1].content
+
+    served(work)
+
+
+def test_a_paid_loss_that_is_never_repeated_makes_the_next_request_a_retry() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        await ask(endpoint, OTHER)
+
+    result = served(work, [CutOff("broke", partial="half")])
+    lost, again = events(result, Called)
+    assert (again.cause, again.attempt, again.caused_by) == ("retry", 2, result.record.events.index(lost))
+    assert not again.inferred, "the client saw its connection break"
+
+
+def test_a_loss_whose_reply_came_after_all_makes_nothing_a_rerun() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        await endpoint.answer((REVIEW,), HELLO)
+        await ask(endpoint)
+        await ask(endpoint)
+        await endpoint.answer((REVIEW,), OTHER)
+
+    result = served(work, [CutOff("broke", partial="half")])
+    assert [call.cause for call in events(result, Called)] == ["first", "first", "retry", "step"]
+
+
+def test_an_unpaid_failure_that_is_never_repeated_causes_nothing() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        await ask(endpoint, OTHER)
+
+    result = served(work, [ServerFailed("500")])
+    assert [(call.cause, call.attempt, call.caused_by) for call in events(result, Called)] == [
+        ("first", 1, None),
+        ("step", 1, None),
+    ]
+
+
+def test_a_judge_call_after_a_rejection_names_it_and_one_before_names_none() -> None:
+    async def work(workbench: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        await ask(endpoint, OTHER)
+        assert workbench.verify(endpoint.proposal("no JSON", GATHER))
+        await ask(endpoint, OTHER)
+
+    result = served(work, judges=lambda messages: messages == OTHER)
+    rejected = next(number for number, event in enumerate(result.record.events) if isinstance(event, Judged))
+    judging = [call.caused_by for call in events(result, Called) if call.cause == "judge"]
+    assert judging == [None, rejected]
+
+
+def test_agents_of_two_subtasks_at_work_over_one_session_do_not_cause_each_others_steps() -> None:
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        await ask(endpoint)
+        await endpoint.answer((REVIEW,), HELLO)
+        await ask(endpoint, OTHER)
+        await endpoint.answer((REVIEW,), OTHER)
+
+    result = served(work, ["{}", '{"confidence": 3}', "I plan."], review=["I plan."])
+    assert [(call.subtasks[0], call.cause) for call in events(result, Called)] == [
+        ("gather", "first"),
+        ("review", "first"),
+        ("gather", "step"),
+        ("review", "step"),
+    ]
+    result = served(work, ['{"confidence": 3}'], review=["I plan."])
+    assert [call.cause for call in events(result, Called)] == ["first", "first", "retry", "step"]

@@ -70,12 +70,12 @@ def test_what_was_made_from_a_call_is_every_output_that_has_it_in_its_lineage(ev
 
 
 def test_all_calls_of_one_output_are_in_its_lineage() -> None:
-    events = [committed("a", 1, (1, 2, 4)), committed("b", 1, (5,), (("a", 1),)), Answered((("b", 1),))]
+    events: list[Event] = [committed("a", 1, (1, 2, 4)), committed("b", 1, (5,), (("a", 1),)), Answered((("b", 1),))]
     assert Lineage(events).of_answer == {1, 2, 4, 5}
 
 
 def test_what_code_wrote_is_no_call_but_what_it_was_made_from_counts() -> None:
-    events = [committed("a", 1, (7,)), committed("b", 1, (), (("a", 1),)), Answered((("b", 1),))]
+    events: list[Event] = [committed("a", 1, (7,)), committed("b", 1, (), (("a", 1),)), Answered((("b", 1),))]
     assert Lineage(events).of_answer == {7}
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Sequence
 
 import pytest
 from scripted_model import ScriptedModel
 from trials import ROOTS, conducted, events
 
 from bench.analysis import ledger
-from bench.models.base import Request
+from bench.errors import BadAnswer
+from bench.models.base import Message, Request
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.packs import load_pack
 from bench.runtime.events import Answered, Called, Committed
-from bench.runtime.workbench import Workbench
+from bench.runtime.workbench import Line, Workbench
 from bench.scenario import Output, Subtask, Task
 
 ORCHARD = load_pack("orchard", ROOTS)
@@ -168,3 +170,35 @@ def test_what_must_not_be_done_ends_the_trial_with_its_place_and_its_traceback(a
     traceback = result.texts[record.traceback]
     assert traceback.startswith("Traceback (most recent call last):")
     assert line in traceback
+
+
+# -- nothing outlives its trial ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by_samples", [False, True])
+def test_a_call_in_flight_when_the_trial_ends_is_in_its_account_and_nothing_is_asked_afterwards(by_samples: bool) -> None:
+    """One of two proposals fails for good; the other one's call is paid, and its next turn is never made."""
+
+    async def architecture(task: Task, workbench: Workbench) -> None:
+        async def by(messages: Sequence[Message], line: Line) -> str:
+            await line(messages)
+            return (await line([*messages, Message("user", "more")])).text
+
+        apples, pears, _ = task.subtasks
+        if by_samples:
+            await workbench.sample(apples, count=2, by=by)
+        else:
+            await asyncio.gather(workbench.propose(apples), workbench.propose(pears, by=by))
+
+    def seconds(request: Request) -> float:
+        return 5.0 if request.context.sample == 2 or request.context.subtasks == ("pears",) else 1.0
+
+    failing = ScriptedModel(ORCHARD.reference, {"apples": [BadAnswer("HTTP 400")]}, seconds)
+    failing.concurrency = 9
+    result = conducted(architecture, pack=PACK, model=failing)
+    assert (result.record.outcome, result.record.reason) == ("error", "bad_answer: HTTP 400")
+    failed, abandoned = events(result, Called)
+    assert (failed.failure, abandoned.failure) == ("bad_answer", "timed_out")
+    assert abandoned.tokens_in > 0
+    assert ledger.imbalance(ledger.book(result.record.events), result.record.tokens) is None
+    assert len(failing.requests) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -11,10 +12,12 @@ from trials import ROOTS, events, matrix_of, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
 from bench.architectures.registry import ARCHITECTURES
+from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import TrialResult
 from bench.packs import find_packs, load_pack, variants_of
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged
+from bench.runtime.lineage import Lineage
 from bench.scenario import Scenario
 
 PACKS = list(find_packs(ROOTS))
@@ -63,6 +66,18 @@ def test_no_fault_ends_in_an_error_and_every_record_adds_up(pack: str, effect: s
         assert_texts_are_kept(result)
         assert_lineage_is_closed(result)
         assert_failures_cause_retries(result)
+        assert RECORD.validate_json(RECORD.dump_json(record)) == record
+
+
+def test_an_event_of_a_kind_that_nobody_knows_yet_is_kept_as_it_stands_and_read_over() -> None:
+    [result] = run_all(matrix_of(architectures=["static"]))
+    later = {"kind": "tool_called", "tool": "refund", "args": {"order": 7}}
+    record = replace(result.record, events=(*result.record.events[:3], later, *result.record.events[3:]))
+    back = RECORD.validate_json(RECORD.dump_json(record))
+    assert isinstance(back, TrialRecord)
+    assert back == record
+    assert book(back.events) == book(result.record.events)
+    assert Lineage(back.events).of_answer == Lineage(result.record.events).of_answer
 
 
 @cells("always", "first")
