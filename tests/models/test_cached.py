@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiment_runs import as_it_happened, config, run, without
+from experiment_runs import as_it_happened, config, copied, run, without
 from scripted_model import ScriptedModel
 from scripted_server import ScriptedServer, Step, completion, hang, status
 from trials import ROOTS, TINY

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 from calibration import methods
 from calibration.exact import RATES, covered, exactly, wilson
-from calibration.experiments import Result, Simulations, clusters, everything, false_positives, means, welch
+from calibration.experiments import Result, Simulations, clusters, everything, false_positives, means
 from calibration.report import write
 from calibration.worlds import RECORDED, PairedWorld, null_worlds, paired_worlds, worlds
 from scipy import stats
 
 from bench.analysis.statistics import (
-    bootstrap_of,
+    Pair,
+    by_unit,
     generator,
     groups_differ,
     mean_of,
-    over_these_packs,
     paired_test,
     ratio_of_means,
     share_of,
@@ -31,8 +32,8 @@ from bench.analysis.statistics.limits import COVERAGE_OF_MEANS, COVERAGE_OF_RATE
 REPORT = Path(__file__).parents[2] / "reports" / "calibration" / "calibration.csv"
 
 
-def by_number(values: np.ndarray) -> dict[int, float]:
-    return dict(enumerate(values.tolist()))
+def by_number(values: np.ndarray) -> dict[Pair, float]:
+    return {("", number): value for number, value in enumerate(values.tolist())}
 
 
 @pytest.fixture(name="rng")
@@ -77,17 +78,19 @@ def test_the_arms_of_a_pair_have_their_means_and_a_seed_in_common(pair: PairedWo
 @pytest.mark.parametrize("number", [0, 3, 5])
 def test_the_intervals_measured_are_those_that_are_shipped(number: int, n: int, rng: np.random.Generator) -> None:
     values = worlds(RECORDED)[number].draw(rng, 4, n)
-    measured = {name: methods.INTERVALS[name](values) for name in ("Student t", "BCa")}
+    low, high = methods.INTERVALS["Student t"](values)
     for row, sample in enumerate(values):
-        for name, shipped in (("Student t", mean_of(sample)), ("BCa", bootstrap_of(sample))):
-            low, high = measured[name]
-            assert (low[row], high[row]) == pytest.approx((shipped.low, shipped.high), rel=1e-9), name
+        shipped = mean_of(sample)
+        assert (low[row], high[row]) == pytest.approx((shipped.low, shipped.high), rel=1e-9)
 
 
-def test_the_percentile_interval_is_scipys(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(("method", "interval"), [("percentile", methods.percentile), ("BCa", methods.bca)])
+def test_the_rival_bootstraps_are_scipys(
+    method: Literal["percentile", "BCa"], interval: Callable[[np.ndarray], methods.Ends], rng: np.random.Generator
+) -> None:
     values = worlds(RECORDED)[3].draw(rng, 1, 10)
-    found = stats.bootstrap((values[0],), np.mean, n_resamples=9999, method="percentile", rng=generator()).confidence_interval
-    assert [float(end[0]) for end in methods.percentile(values)] == pytest.approx([found.low, found.high])
+    found = stats.bootstrap((values[0],), np.mean, n_resamples=9999, method=method, rng=generator()).confidence_interval
+    assert [float(end[0]) for end in interval(values)] == pytest.approx([found.low, found.high])
 
 
 @pytest.mark.parametrize(("n", "near"), [(3, 1e-12), (5, 1e-12), (10, 1e-12), (30, 0.03)])
@@ -111,10 +114,14 @@ def test_the_other_methods_measured_are_those_that_are_shipped(rng: np.random.Ge
     one, other = (worlds(RECORDED)[0].draw(rng, 4, 5) for _ in range(2))
     for row, p in enumerate(methods.mann_whitney(one, other)):
         assert groups_differ(one[row].tolist(), other[row].tolist()).p == pytest.approx(p)
-    packs = np.stack([one, other], axis=1)
-    low, high = welch(packs)
+
+
+def test_the_clusters_interval_measured_is_the_one_that_is_shipped(rng: np.random.Generator) -> None:
+    packs = np.stack([worlds(RECORDED)[0].draw(rng, 4, 5) for _ in range(3)], axis=1)
+    low, high = methods.student(packs.mean(axis=2))
     for row in range(4):
-        shipped = over_these_packs({"a": one[row].tolist(), "b": other[row].tolist()})
+        values = {(str(pack), n): float(packs[row, pack, n]) for pack in range(3) for n in range(5)}
+        shipped = mean_of(by_unit(values).values())
         assert (low[row], high[row]) == pytest.approx((shipped.low, shipped.high))
 
 

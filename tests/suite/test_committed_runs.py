@@ -9,8 +9,9 @@ import pytest
 import bench
 from bench.analysis.arms import arms_of
 from bench.analysis.claims.published import load_published
+from bench.analysis.claims.verdicts import judge_all
 from bench.analysis.frames import Run
-from bench.analysis.merge import together
+from bench.analysis.merge import merge
 from bench.experiment.config import load_config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import build_matrix
@@ -18,7 +19,7 @@ from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.render.table import markdown
-from bench.report.report import contents_of
+from bench.report.report import report_of
 from bench.report.tables import all_tables
 from bench.runtime.loop import run
 
@@ -60,7 +61,7 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_replay_of_a_committed_run_gives_the_committed_tables_byte_for_byte(recording: str, replay: Run) -> None:
-    made = {name: content for name, content in contents_of(replay, load_published()).items() if name.startswith("tables/")}
+    made = {name: content for name, content in report_of(replay, load_published()).files.items() if name.startswith("tables/")}
     folder = ROOT / "reports" / recording
     committed = {f"tables/{path.name}": path.read_bytes() for path in (folder / "tables").iterdir()}
     assert made.keys() == committed.keys()
@@ -102,8 +103,10 @@ def test_no_trial_of_a_committed_run_is_an_error_of_ours_and_every_fault_has_its
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_a_committed_report_holds_the_tables_that_its_runs_give_now(report: str) -> None:
-    run = together([bench.load_run(ROOT / "results" / name) for name in REPORTS[report]])
-    made = {f"{table.name}.md": markdown(table) for table in all_tables(run, arms_of(run), load_published())}
+    run = merge([bench.load_run(ROOT / "results" / name) for name in REPORTS[report]])
+    published = load_published()
+    tables = all_tables(run, arms_of(run), published, judge_all(run, published))
+    made = {f"{table.name}.md": markdown(table) for table in tables}
     assert made == {path.name: path.read_text() for path in (ROOT / "reports" / report / "tables").glob("*.md")}
 
 
