@@ -92,8 +92,8 @@ class Killer:
 
 def as_it_would_have_been(folder: Path) -> dict[str, TrialRecord]:
     """The records by id, without seconds, when anything began, and whether a reply had been given before."""
-    unreal = {"api_seconds": 0.0, "waiting_seconds": 0.0}
-    return {key: dataclasses.replace(trial, **unreal, events=_events(trial)) for key, trial in timeless(folder).items()}
+    trials = timeless(folder).items()
+    return {key: dataclasses.replace(one, api_seconds=0.0, waiting_seconds=0.0, events=_events(one)) for key, one in trials}
 
 
 def _events(trial: TrialRecord) -> tuple[Event, ...]:
