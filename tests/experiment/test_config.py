@@ -115,7 +115,7 @@ def test_a_fault_that_could_never_strike_is_refused(tmp_path: Path) -> None:
     ("old", "new", "place"),
     [
         ("repetitions = 3", "repetitions = 0", "repetitions: "),
-        ("seed = 1", "", "seed: Field required"),
+        ("seed = 1", "", "seed: is missing"),
         ('name = "tiny"', 'name = "../up"', "name: "),
         ("attempts = [1]", "probability = 1.5", "plan.broken.faults.0.probability: "),
         ('kind = "simulated"', 'kind = "magic"', "model.simulated: "),

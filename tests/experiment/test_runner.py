@@ -186,6 +186,18 @@ def test_a_record_that_cannot_be_written_stops_the_run_with_its_own_line(matrix:
     assert len(list(read_trials(tmp_path / "run"))) == 2
 
 
+def test_a_response_that_cannot_be_written_stops_the_run_and_is_no_trials_error(
+    matrix: Matrix, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: RunWriter, __: object, ___: object) -> None:
+        raise ResultsError("the disk is full")
+
+    monkeypatch.setattr(RunWriter, "respond", full)
+    with pytest.raises(ResultsError, match="the disk is full"):
+        run(matrix, tmp_path / "run")
+    assert list(read_trials(tmp_path / "run")) == []
+
+
 def test_nothing_is_asked_of_a_model_whose_trials_are_all_there(matrix: Matrix, tmp_path: Path) -> None:
     run(matrix, tmp_path / "run")
     writer = RunWriter(tmp_path / "run", manifest_of(matrix, "test"))

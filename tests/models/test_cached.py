@@ -7,11 +7,12 @@ import itertools
 import json
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from experiment_runs import as_it_happened, config, run, without
+from experiment_runs import as_it_happened, config, copied, run, without
 from scripted_model import ScriptedModel
 from scripted_server import ScriptedServer, Step, completion, hang, status
 from trials import ROOTS, TINY
@@ -19,7 +20,7 @@ from trials import ROOTS, TINY
 from bench.cli.setup import cache_from, whose_replies
 from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import TRIALS, read_manifest, read_trials
+from bench.experiment.store import RESPONSES, TRIALS, read_manifest, read_trials
 from bench.models.base import Message, Reply, Request, RequestContext, Response
 from bench.models.cached import CachedModel
 from bench.runtime.events import Called
@@ -181,3 +182,88 @@ def test_a_replay_of_such_a_run_is_the_run(folder: Path, tmp_path: Path) -> None
     assert [as_it_happened(trial) for trial in sorted(again, key=lambda trial: (trial.repetition, trial.arm))] == [
         as_it_happened(trial) for trial in by_id
     ]
+
+
+# -- not shared: a run that goes on gives each trial its own replies ---------------------------------------------------
+
+
+def unfinished(
+    folder: Path, to: Path, entry: dict[str, Any], gone: Callable[[Any], bool], **settings: Any
+) -> list[TrialRecord]:
+    """A run of which these trials were not recorded, gone on with; all its trials."""
+    copied(folder, to)
+    without(to / TRIALS, gone)
+    return run(config(entry, plans=["none", "early"], repetitions=1, **settings), to)
+
+
+def replies_of(trial: TrialRecord) -> list[str]:
+    return [call.reply for call in calls_of([trial]) if call.reply]
+
+
+def test_unless_shared_an_arm_is_given_only_its_own_replies_again(tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server:
+        entry = {"kind": "openai", "base_url": server.base_url}
+        first = run(config(entry, plans=["none", "early"], repetitions=1), tmp_path / "first")
+        requests = [(call.messages, call.seed) for call in calls_of(first)]
+        assert len(set(requests)) < len(requests), "arms ask the same"
+        seen = len(server.requests)
+        again = unfinished(tmp_path / "first", tmp_path / "second", entry, lambda line: line["kind"] == "trial")
+    assert len(server.requests) == seen + 1, "a probe"
+    assert {trial.arm: replies_of(trial) for trial in again} == {trial.arm: replies_of(trial) for trial in first}
+    assert all(call.reused for call in calls_of(again))
+
+
+def test_unless_shared_a_trial_that_had_not_begun_is_given_nothing_of_the_others(tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server:
+        entry = {"kind": "openai", "base_url": server.base_url}
+        last = run(config(entry, plans=["none", "early"], repetitions=1), tmp_path / "run")[-1]
+        without(tmp_path / "run" / RESPONSES, lambda line: line["arm"] == last.arm)
+        again = unfinished(tmp_path / "run", tmp_path / "again", entry, lambda line: line.get("id") == last.id)
+    assert not any(call.reused for call in calls_of(again))
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_two_models_of_the_same_settings_are_never_given_each_others_replies_when_a_run_goes_on(
+    tmp_path: Path, cache: bool
+) -> None:
+    with ScriptedServer(Talkative()) as server:
+        entry = {"kind": "openai", "base_url": server.base_url, "model": "same", "cache": cache}
+        both = {"models": ["small", "other"], "model": {"small": entry, "other": entry}}
+        first = run(config(entry, plans=["none", "early"], repetitions=1, **both), tmp_path / "run")
+        without(tmp_path / "run" / RESPONSES, lambda line: line["model"] == "other")
+        again = unfinished(tmp_path / "run", tmp_path / "again", entry, lambda line: line.get("model") == "other", **both)
+    others = [trial for trial in again if trial.model == "other"]
+    mine = {reply for trial in first if trial.model == "small" for reply in replies_of(trial)}
+    assert others and mine.isdisjoint(reply for trial in others for reply in replies_of(trial))
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_a_model_and_one_that_passes_requests_on_to_it_share_replies_only_where_that_is_asked_for(
+    tmp_path: Path, cache: bool
+) -> None:
+    with ScriptedServer(Talkative()) as server:
+        entry = {"kind": "openai", "base_url": server.base_url, "cache": cache}
+        mixed = {"kind": "routed", "default": "small", "subtasks": {"total": "small"}}
+        both = {"models": ["small", "mixed"], "model": {"small": entry, "mixed": mixed}}
+        run(config(entry, plans=["none", "early"], repetitions=1, **both), tmp_path / "run")
+        without(tmp_path / "run" / RESPONSES, lambda line: line["model"] == "mixed")
+        again = unfinished(tmp_path / "run", tmp_path / "again", entry, lambda line: line.get("model") == "mixed", **both)
+    reused = [call.reused for call in calls_of([trial for trial in again if trial.model == "mixed"])]
+    assert any(reused) == cache and reused
+
+
+def test_two_earlier_runs_are_both_taken_over_and_the_first_reply_to_a_request_stays(tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server:
+        trials = {name: cached(server, tmp_path / name, repetitions) for name, repetitions in (("one", 1), ("two", 2))}
+        seen = len(server.requests)
+        entry = {"kind": "openai", "base_url": server.base_url, "cache": True}
+        entry["cache_from"] = [str(tmp_path / name) for name in trials]
+        again = run(config(entry, plans=["none", "early"], repetitions=2), tmp_path / "again")
+    assert len(server.requests) == seen + 1, "a probe"
+    calls = calls_of(again)
+    assert calls and all(call.reused for call in calls)
+    before = [call for name in ("one", "two") for call in calls_of(trials[name]) if call.reply]
+    first = {(call.messages, call.seed): call.reply for call in reversed(before)}
+    assert [call.reply for call in calls] == [first[call.messages, call.seed] for call in calls]
+    [model] = read_manifest(tmp_path / "again")["models"].values()
+    assert [named["name"] for named in model["cache_from"]] == ["one", "two"]

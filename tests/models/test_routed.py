@@ -125,8 +125,8 @@ def test_it_is_known_who_answers_a_request() -> None:
         ({**MIXED, "default": "mixed"}, "model 'mixed' routes to 'mixed', which is routed itself; name a model that answers"),
         ({**MIXED, "default": "other"}, "model 'mixed' routes to 'other', which is routed itself; name a model that answers"),
         ({**MIXED, "subtasks": {"totl": "big"}}, "model 'mixed': no scenario has a subtask 'totl'; did you mean 'total'?"),
-        ({**MIXED, "defaults": "small"}, "unknown key 'model.mixed.routed.defaults'; did you mean 'default'?"),
-        ({"kind": "routed", "default": "small", "subtasks": {}}, "model.mixed.routed.subtasks: "),
+        ({**MIXED, "defaults": "small"}, "unknown key 'model.mixed.defaults'; did you mean 'default'?"),
+        ({"kind": "routed", "default": "small", "subtasks": {}}, "model.mixed.subtasks: "),
     ],
 )
 def test_a_route_that_leads_nowhere_is_refused_in_one_line(tmp_path: Path, mixed: dict[str, Any], said: str) -> None:

@@ -1,9 +1,11 @@
-"""What is committed holds together: the recorded run, replayed, gives the committed tables, and the documents show them."""
+"""What is committed holds together: each recorded run, replayed, is the run; the committed tables are what the runs give now,
+and the documents show them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import bench
@@ -12,12 +14,13 @@ from bench.analysis.claims.published import load_published
 from bench.analysis.claims.verdicts import judge_all
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
-from bench.experiment.config import load_config
+from bench.architectures.registry import extras_of
+from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import build_matrix
 from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter
+from bench.experiment.store import RunWriter, read_manifest
 from bench.render.table import markdown
 from bench.report.report import report_of
 from bench.report.tables import all_tables
@@ -25,41 +28,51 @@ from bench.runtime.loop import run
 
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
-REPLAYED = {RECORDING: ("paper", 10, 120), STRUCTURED: ("structured_output", 5, 90)}
-"""Committed runs whose committed report is a replay's: their config, repetitions and trials."""
-SMALLER = "paper-qwen2.5-coder-0.5b-instruct"
+REPLAYED = (RECORDING, STRUCTURED)
+"""Committed runs whose committed report is a replay's."""
+SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
 ALONE = (
     SMALLER,
     "repair-qwen2.5-coder-1.5b-instruct",
     "substitution-qwen2.5-coder",
-    "systems-qwen2.5-coder-1.5b-instruct",
+    SYSTEMS,
 )
 REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in ALONE}}
 """Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
 SHOWN = "comparison"
+RUNS = {RECORDING: 120, STRUCTURED: 90, SMALLER: 120, ALONE[1]: 120, ALONE[2]: 120, SYSTEMS: 100}
+"""Each committed run and its trials."""
+EVERY_SYSTEM = f"{SYSTEMS}, every system"
 
 
-@pytest.fixture(scope="module", params=REPLAYED)
+@pytest.fixture(scope="module", params=[*RUNS, pytest.param(EVERY_SYSTEM, marks=pytest.mark.slow)])
 def recording(request: pytest.FixtureRequest) -> str:
+    """A committed run's name. Of the systems run, those that need no optional dependency; all of them take minutes."""
     return str(request.param)
+
+
+def folder_of(recording: str) -> Path:
+    return ROOT / "results" / recording.removesuffix(EVERY_SYSTEM.removeprefix(SYSTEMS))
 
 
 @pytest.fixture(scope="module")
 def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """For the reference run, what `nox -s bench` runs."""
-    config, repetitions, _ = REPLAYED[recording]
-    entries = recorded_entries(ROOT / "results" / recording)
-    settings = load_config(ROOT / "configs" / f"{config}.toml", {"models": list(entries), "repetitions": repetitions}, entries)
-    matrix = build_matrix(settings, [ROOT / "scenarios"], "code")
-    folder = tmp_path_factory.mktemp("results") / f"{recording}-replay"
+    """The run's own experiment, its models recorded; for the reference run, what `nox -s bench` runs."""
+    recorded = folder_of(recording)
+    config = read_manifest(recorded)["config"]
+    names = [name for name in config["architectures"] if recording == EVERY_SYSTEM or not extras_of([name])]
+    settings = {**config, "architectures": names, "model": recorded_entries(recorded)}
+    matrix = build_matrix(Config.model_validate(settings), [ROOT / "scenarios"], "code")
+    folder = tmp_path_factory.mktemp("results") / f"{recorded.name}-replay"
     writer = RunWriter(folder, manifest_of(matrix, folder.name))
     run(run_matrix(matrix, writer, lambda _: None))
     writer.close()
     return bench.load_run(folder)
 
 
+@pytest.mark.parametrize("recording", REPLAYED, indirect=True, scope="module")
 def test_a_replay_of_a_committed_run_gives_the_committed_tables_byte_for_byte(recording: str, replay: Run) -> None:
     made = {name: content for name, content in report_of(replay, load_published()).files.items() if name.startswith("tables/")}
     folder = ROOT / "reports" / recording
@@ -72,32 +85,29 @@ def _of_the_run(table: bytes) -> list[bytes]:
     return [line for line in table.splitlines() if not any(row in line for row in OF_THIS_MACHINE)]
 
 
-def test_a_replay_says_what_the_run_said(recording: str, replay: Run) -> None:
-    live = bench.load_run(ROOT / "results" / recording).trials
-    same = [
-        "scenario",
-        "model",
-        "architecture",
-        "fault",
-        "repetition",
-        "outcome",
-        "score",
-        "tokens",
-        "retry_tokens",
-        "api_seconds",
-        "calls",
-    ]
-    assert len(live) == REPLAYED[recording][2] and replay.trials[same].equals(live[same])
+PLACE = ["scenario", "instance", "model", "architecture", "fault", "repetition"]
+SAME = ["outcome", "score", "tokens", "retry_tokens", "calls"]
+
+
+def test_a_replay_says_what_the_run_said_and_no_request_is_missing(recording: str, replay: Run) -> None:
+    live, again = (
+        trials.set_index(PLACE).sort_index() for trials in (bench.load_run(folder_of(recording)).trials, replay.trials)
+    )
+    assert len(live) == RUNS[folder_of(recording).name]
+    live = live.loc[live.index.isin(again.index)]
+    assert len(again) == len(live) and not (replay.calls["failure"] == "not_recorded").any()
+    pd.testing.assert_frame_equal(again[SAME], live[SAME])
+    assert again["api_seconds"].to_dict() == pytest.approx(live["api_seconds"].to_dict(), abs=1e-6)
 
 
 @pytest.mark.parametrize("replayed", [False, True])
 def test_no_trial_of_a_committed_run_is_an_error_of_ours_and_every_fault_has_its_receipt(
     replayed: bool, recording: str, replay: Run
 ) -> None:
-    run = replay if replayed else bench.load_run(ROOT / "results" / recording)
+    run = replay if replayed else bench.load_run(folder_of(recording))
     assert not (run.trials["outcome"] == "error").any()
-    assert (run.trials["faults_planned"] == run.trials["faults_delivered"] + run.trials["faults_moot"]).all()
-    accounts = run.trials[["useful", "rejected", "superseded", "lost", "judging"]].sum(axis="columns")
+    assert (run.trials["faults_planned"] == run.trials["faults_delivered"] + run.trials["faults_not_applicable"]).all()
+    accounts = run.trials[["useful", "rejected", "superseded", "lost", "judging", "redundant"]].sum(axis="columns")
     assert (accounts == run.trials["tokens"]).all()
 
 

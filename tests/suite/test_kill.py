@@ -92,8 +92,8 @@ class Killer:
 
 def as_it_would_have_been(folder: Path) -> dict[str, TrialRecord]:
     """The records by id, without seconds, when anything began, and whether a reply had been given before."""
-    unreal = {"api_seconds": 0.0, "waiting_seconds": 0.0}
-    return {key: dataclasses.replace(trial, **unreal, events=_events(trial)) for key, trial in timeless(folder).items()}
+    trials = timeless(folder).items()
+    return {key: dataclasses.replace(one, api_seconds=0.0, waiting_seconds=0.0, events=_events(one)) for key, one in trials}
 
 
 def _events(trial: TrialRecord) -> tuple[Event, ...]:
@@ -120,6 +120,7 @@ def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, c
                 break
             assert killer.victim.returncode == -signal.SIGKILL, err
             kills += 1
+            assert kills <= whole.total(), "each session answers something new"
     assert kills > 3
     assert killer.answered == whole
     assert cache == "false" or set(whole.values()) == {1}

@@ -51,7 +51,7 @@ def upgrade(folder: Path, packs: Sequence[Path]) -> UpgradeResult | None:
     standing = {record.id: record for record in records if isinstance(record, TrialRecord)}
     manifest = format_2.manifest(old)
     _write(new, manifest, records, texts)
-    matrix, obstacle = _matrix(new, manifest, packs, max(record.repetition for record in standing.values()))
+    matrix, obstacle = _matrix(new, manifest, packs, max((record.repetition for record in standing.values()), default=1))
     replays = run(_replays(matrix, standing.values())) if matrix else {}
     carried = {key: _completed(record, replays.get(_arm(record))) for key, record in standing.items()}
     failed = [reason for _, reason in carried.values() if reason]
