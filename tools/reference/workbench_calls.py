@@ -7,12 +7,15 @@ import re
 
 from bench.runtime.workbench import Workbench
 
+OF_THE_TRIAL = ("answer", "close")
+"""What the trial itself calls when the architecture has ended."""
+
 
 def page() -> str:
     rows = [
         f"| `{_signature(name, member)}` | {_first_sentence(member)} |"
         for name, member in vars(Workbench).items()
-        if not name.startswith("_") and inspect.getdoc(member)
+        if not name.startswith("_") and name not in OF_THE_TRIAL and inspect.getdoc(member)
     ]
     return "\n".join(("| call | what it does |", "| --- | --- |", *rows))
 

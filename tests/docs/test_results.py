@@ -1,0 +1,52 @@
+"""What the results say of the reference run's faults is what its recorded trials give."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import bench
+from bench.analysis.frames import Run
+from bench.analysis.statistics import mean_of
+
+ROOT = Path(__file__).parents[2]
+README, RESULTS = (" ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in ("README.md", "docs/results.md"))
+ARCHITECTURES = ("monolithic", "static", "runtime_structured")
+
+
+@cache
+def reference_run() -> Run:
+    return bench.load_run(ROOT / "results" / "paper-qwen2.5-coder-1.5b-instruct")
+
+
+def more_retry_tokens(scenario: str, architecture: str) -> dict[str, str]:
+    """How many more than `runtime_structured` it spent under the fault and without; and what the fault added, as text."""
+    trials = reference_run().trials
+    tokens = trials[trials["scenario"] == scenario].pivot(
+        index="repetition", columns=["fault", "architecture"], values="retry_tokens"
+    )
+    under, without = (tokens[plan, architecture] - tokens[plan, "runtime_structured"] for plan in ("paper", "none"))
+    means = {"under": mean_of(under), "without": mean_of(without), "added": mean_of(under - without)}
+    return {name: f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for name, mean in means.items()}
+
+
+@pytest.mark.parametrize("scenario", ["multi_file_debugging", "k8s_oomkill"])
+@pytest.mark.parametrize("architecture", ["monolithic", "static"])
+def test_the_results_say_how_much_of_the_retry_difference_is_the_faults(scenario: str, architecture: str) -> None:
+    said = more_retry_tokens(scenario, architecture)
+    assert said["added"] in RESULTS and said["under"] in RESULTS
+    if scenario == "multi_file_debugging":
+        assert said["without"] in RESULTS and said["added"] in README
+
+
+def test_the_results_say_how_many_faults_were_effective_in_each_arm() -> None:
+    faults = reference_run().faults
+    delivered = faults[faults["delivered"]]
+    masked = (delivered["impact"] == "masked").sum()
+    for scenario, own in delivered.groupby("scenario"):
+        arms = [own[own["architecture"] == name]["impact"] for name in ARCHITECTURES]
+        cells = " | ".join(f"{(impact == 'effective').sum()} of {len(impact)}" for impact in arms)
+        assert f"| `{scenario}` | {cells} |" in RESULTS
+    assert f"{masked} of the {len(delivered)} faults" in RESULTS and f"{masked} of the {len(delivered)} faults" in README
