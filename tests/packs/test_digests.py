@@ -179,7 +179,7 @@ def test_digests_are_the_same_each_time_and_of_every_scenario_apart() -> None:
     first = every()
     assert [(one.asked, one.graded_by) for one in first] == [(one.asked, one.graded_by) for one in every()]
     assert len({scenario.asked for scenario in first}) == len(first)
-    assert all(scenario.digest == scenario.asked and len(scenario.asked) == 20 for scenario in first)
+    assert all(len(scenario.asked) == 20 for scenario in first)
 
 
 def test_the_packs_that_ship_keep_their_graders_and_baselines_out_of_what_is_asked() -> None:

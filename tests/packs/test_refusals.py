@@ -88,7 +88,7 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
     ),
     "reference that does not fit": (
         in_file("reference/answer.json", '"apples": 12', '"apples": 0'),
-        "the reference answer does not fit the schema of 'gather' at deliveries.0.apples: ",
+        "the reference answer does not fit the schema of 'gather': deliveries.0.apples must be at least 1, not 0",
     ),
     "reference that lacks an output": (
         lambda pack: (
