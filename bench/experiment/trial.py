@@ -132,17 +132,27 @@ async def _ending(
         await clock.run(architecture(scenario.task, workbench))
         answer = workbench.answer()
         grade = await graders.grade(scenario, answer) if answer else UNFIT
-    except GaveUp as gave_up:
-        return Ending("gave_up", str(gave_up))
-    except Ungraded as ended:
-        return Ending("ungraded", str(ended))
-    except CallFailed as failure:
-        return Ending("error", f"{failure.kind}: {failure.detail}", failure=failure)
-    except ResultsError:  # a response could not be kept: going on would ask for what nobody remembers
-        raise
-    except Exception as bug:
-        return _bug(bug, log)
+    except Exception as error:
+        return _ended_by(error, log)
     return Ending(outcome_of(grade), grade=grade)
+
+
+def _ended_by(error: Exception, log: TrialLog) -> Ending:
+    """The outcome that an exception comes to. Of several that came together the first one tells, one that no trial foresees
+    before all others. Raises ResultsError: a response could not be kept, and going on would ask for what nobody remembers."""
+    match error:
+        case ExceptionGroup():
+            return min((_ended_by(inner, log) for inner in error.exceptions), key=lambda ending: ending.outcome != "error")
+        case GaveUp():
+            return Ending("gave_up", str(error))
+        case Ungraded():
+            return Ending("ungraded", str(error))
+        case CallFailed():
+            return Ending("error", f"{error.kind}: {error.detail}", failure=error)
+        case ResultsError():
+            raise error
+        case _:
+            return _bug(error, log)
 
 
 def outcome_of(grade: Grade) -> Outcome:

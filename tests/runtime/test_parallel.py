@@ -58,6 +58,22 @@ def test_what_is_ready_is_asked_together_and_takes_the_critical_paths_seconds() 
     assert {entry.account for entry in ledger.book(result.record.events)} == {"useful"}
 
 
+def test_a_task_group_gives_up_and_fails_as_what_is_in_it_does() -> None:
+    async def insist(workbench: Workbench, subtask: Subtask) -> None:
+        while workbench.verify(await workbench.propose(subtask)):
+            pass
+
+    async def grouped(_: Task, workbench: Workbench) -> None:
+        async with asyncio.TaskGroup() as group:
+            for subtask in workbench.ready():
+                group.create_task(insist(workbench, subtask))
+
+    tired = ScriptedModel(ORCHARD.reference, {"apples": ["{}"] * 9}, seconds=lambda _: 1.0)
+    assert conducted(grouped, pack=PACK, model=tired).record.reason == "apples: no accepted output in 3 attempts"
+    failing = ScriptedModel(ORCHARD.reference, {"apples": [BadAnswer("HTTP 400: no")]}, seconds=lambda _: 1.0)
+    assert conducted(grouped, pack=PACK, model=failing).record.reason == "bad_answer: HTTP 400: no"
+
+
 def test_what_is_ready_follows_what_is_done() -> None:
     async def architecture(task: Task, workbench: Workbench) -> None:
         apples, pears, store = task.subtasks
