@@ -139,12 +139,12 @@ def test_an_edit_of_it_or_of_what_it_imports_from_beside_it_changes_its_digest(f
 
 
 def test_a_module_in_a_package_is_followed_to_what_lies_beside_the_package(folder: Path) -> None:
-    files = ("shared.py", "agents/own.py", "agents/__init__.py", "agents/mine.py")
-    write(folder, {**dict.fromkeys(files, "X = 1"), "agents/mine.py": OWN.format(imports="import shared, agents.own")})
-    digests = {digest_of("agents.mine:solve")}
+    files = ("shared.py", "crew/own.py", "crew/__init__.py", "crew/mine.py")
+    write(folder, {**dict.fromkeys(files, "X = 1"), "crew/mine.py": OWN.format(imports="import shared, crew.own")})
+    digests = {digest_of("crew.mine:solve")}
     for file in files:
         edit(folder / file)
-        digests.add(digest_of("agents.mine:solve"))
+        digests.add(digest_of("crew.mine:solve"))
     assert len(digests) == 1 + len(files)
 
 

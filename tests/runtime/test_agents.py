@@ -224,6 +224,6 @@ def test_agents_that_are_samples_of_one_attempt_keep_their_own_turns() -> None:
 
     result = conducted(architecture)
     total = [call for call in events(result, Called) if call.subtasks == ("total",)]
-    assert sorted((call.sample, call.cause) for call in total) == [(1, "first"), (1, "step"), (2, "sample"), (2, "sample")]
+    assert sorted((call.sample, call.cause) for call in total) == [(1, "first"), (1, "step"), (2, "sample"), (2, "step")]
     assert commit_of(result, "total").calls == tuple(call.call for call in total if call.sample == 1)
     assert [entry.account for entry in ledger.book(result.record.events) if entry.call.sample == 2] == ["redundant"] * 6

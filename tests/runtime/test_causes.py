@@ -107,7 +107,7 @@ def expected(course: Course, names: list[str], last: tuple[int, Ask] | None, ask
     sample = ask.context.sample
     if before.caused_by is not None:
         return before.cause, before.context.attempt, sample, before.caused_by
-    return "sample" if sample > 1 else "step", before.context.attempt, sample, None
+    return "sample" if sample > before.context.sample else "step", before.context.attempt, sample, None
 
 
 def test_the_same_question_without_a_failure_is_a_further_sample_and_another_one_a_step() -> None:
@@ -210,7 +210,7 @@ def test_only_what_the_proposer_was_not_told_of_is_inferred() -> None:
     course.reject("a", view="shadow")
     assert course.ask("a", inferred=True).inferred
     course.reject("a", view="told")
-    assert not course.ask("a", inferred=True, bounded=False).inferred
+    assert not course.ask("a", inferred=True, limit="calls").inferred
     assert not course.ask("a", question="more").inferred
 
 
@@ -261,15 +261,15 @@ def test_attempts_are_bounded_unless_a_framework_bounds_them_itself() -> None:
         course.reject("b")
     with pytest.raises(GaveUp, match="b: no accepted output in 2 attempts"):
         course.ask("b")
-    assert told(course.ask("b", bounded=False))[:2] == ("retry", 3)
+    assert told(course.ask("b", limit="calls"))[:2] == ("retry", 3)
 
 
 def test_the_calls_of_one_attempt_are_bounded() -> None:
     course = Course()
     for number in range(MOST_CALLS_OF_AN_ATTEMPT):
-        course.ask("a", question=str(number), bounded=False)
+        course.ask("a", question=str(number), limit="calls")
     with pytest.raises(GaveUp, match=f"a: no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt"):
-        course.ask("a", question="more", bounded=False)
+        course.ask("a", question="more", limit="calls")
 
 
 def test_the_turns_of_one_proposer_are_bounded() -> None:

@@ -91,7 +91,9 @@ def test_a_joint_reply_is_taken_or_rejected_as_a_whole_also_as_it_was_before_its
     bad, _ = scripted("monolithic", {ALL: [{**TINY.reference, "total": TOO_LOW}]}, [struck(subtask="*")])
     assert {(name, reason) for name, reason, _ in undamaged(bad)} == {(name, "check") for name in ("gather", "total", "review")}
     good, _ = scripted("monolithic", faults=[struck(subtask="*")])
-    assert {(name, reason) for name, reason, _ in undamaged(good)} == {(name, "accepted") for name in ("gather", "total", "review")}
+    assert {(name, reason) for name, reason, _ in undamaged(good)} == {
+        (name, "accepted") for name in ("gather", "total", "review")
+    }
 
 
 def test_an_undamaged_reply_is_judged_where_the_struck_one_is_for_static_at_its_checkpoint() -> None:
