@@ -89,7 +89,8 @@ def test_a_struck_reply_that_was_bad_before_would_have_been_rejected_anyway(arch
 def test_a_joint_reply_is_taken_or_rejected_as_a_whole_also_as_it_was_before_its_faults() -> None:
     """What struck its good parts was masked by the bad one: the whole reply would have been rejected anyway."""
     bad, _ = scripted("monolithic", {ALL: [{**TINY.reference, "total": TOO_LOW}]}, [struck(subtask="*")])
-    assert {(name, reason) for name, reason, _ in undamaged(bad)} == {(name, "check") for name in ("gather", "total", "review")}
+    parts = ("gather", "total", "review")
+    assert {(name, reason) for name, reason, _ in undamaged(bad)} == {(name, "check") for name in parts}
     good, _ = scripted("monolithic", faults=[struck(subtask="*")])
     assert {(name, reason) for name, reason, _ in undamaged(good)} == {
         (name, "accepted") for name in ("gather", "total", "review")
