@@ -18,8 +18,8 @@ import pandas as pd
 from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, PLACE, TRIALS, WAITS, Column, Row, TrialRows, rows_of
 from bench.errors import ResultsError
 from bench.experiment.cost import Tariff
+from bench.experiment.reading import read_grades, read_manifest, read_records
 from bench.experiment.record import Regrade, SessionRecord
-from bench.experiment.store import read_grades, read_manifest, read_records
 
 
 @dataclass(frozen=True, eq=False)

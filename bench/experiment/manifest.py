@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.architectures.registry import extras_of
+from bench.experiment.files import FORMAT
 from bench.experiment.matrix import Matrix, answers_by_reference
 from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
-from bench.experiment.store import FORMAT
 from bench.scenario import Scenario
 from bench.tokens import TOKENIZER, count_tokens
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
+from bench.experiment.files import RESPONSES, TEXTS
+from bench.experiment.reading import latest, read_manifest, read_responses, read_texts, read_trials
 from bench.experiment.record import ResponseRecord, TrialRecord
-from bench.experiment.store import RESPONSES, TEXTS, latest, read_manifest, read_responses, read_texts, read_trials
 from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
 from bench.models.recorded import Recording
 from bench.runtime.events import StoredMessage

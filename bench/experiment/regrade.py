@@ -13,8 +13,9 @@ from bench.errors import ResultsError
 from bench.experiment.manifest import joint_digest
 from bench.experiment.places import place_of
 from bench.experiment.provenance import now
+from bench.experiment.reading import latest, read_manifest, read_texts, read_trials
 from bench.experiment.record import NewGrade, Regrade, TrialRecord
-from bench.experiment.store import append_grades, latest, read_manifest, read_texts, read_trials, writing
+from bench.experiment.store import append_grades, writing
 from bench.experiment.trial import UNFIT, outcome_of
 from bench.packs import load_pack
 from bench.runtime.events import Answered, Committed

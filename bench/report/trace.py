@@ -17,8 +17,8 @@ from typing import Any
 from bench.analysis import ledger
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
+from bench.experiment.reading import read_texts, read_trials
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import read_texts, read_trials
 from bench.render.labels import model_label
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
 

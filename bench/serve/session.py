@@ -18,9 +18,10 @@ from bench.endpoint.server import LARGEST_BODY, in_openai_style, serving
 from bench.errors import ConfigError
 from bench.experiment.config import Config, RecordedEntry, load_config
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
-from bench.experiment.store import RunWriter, read_trials
+from bench.experiment.store import RunWriter
 from bench.serve import free
 from bench.serve.trial_server import TrialServer
 from bench.signals import Stop

@@ -11,8 +11,8 @@ from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean, Pair, Ratio, by_unit, mean_of, ratio_of_means
 from bench.errors import ResultsError
+from bench.experiment.reading import latest, read_trials
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import latest, read_trials
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Cell, Estimate, Table

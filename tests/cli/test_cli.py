@@ -12,7 +12,8 @@ import pytest
 from commands import bench, start, workplace
 from scripted_server import ScriptedServer, completion, hang, html, status
 
-from bench.experiment.store import TRIALS, read_sessions, read_trials
+from bench.experiment.files import TRIALS
+from bench.experiment.reading import read_sessions, read_trials
 
 OPENAI_TABLE = '[model.{name}]\nkind = "openai"\nbase_url = "{url}"\ntimeout_seconds = 1\n'
 

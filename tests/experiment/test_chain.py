@@ -14,19 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.errors import ResultsError
+from bench.experiment.files import GRADES, RESPONSES, TEXTS, TRIALS
+from bench.experiment.reading import read_grades, read_records, read_responses, read_texts, read_trials
 from bench.experiment.record import NewGrade, Regrade
-from bench.experiment.store import (
-    GRADES,
-    RESPONSES,
-    TEXTS,
-    TRIALS,
-    append_grades,
-    read_grades,
-    read_records,
-    read_responses,
-    read_texts,
-    read_trials,
-)
+from bench.experiment.store import append_grades
 from bench.scenario import Grade
 
 READERS: dict[str, Callable[[Path], Iterable[Any]]] = {

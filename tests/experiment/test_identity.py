@@ -14,7 +14,7 @@ from pack_edits import copy_of
 from bench.errors import ResultsError
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
-from bench.experiment.store import read_trials
+from bench.experiment.reading import read_trials
 
 OWN = """
 from {helper} import subtasks_of

@@ -13,7 +13,7 @@ from bench.errors import PackError
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.preview import preview
-from bench.experiment.store import read_manifest, read_responses
+from bench.experiment.reading import read_manifest, read_responses
 from bench.runtime.events import Called, Faulted
 
 SIMULATED = {"kind": "simulated"}

@@ -10,7 +10,7 @@ import pytest
 from commands import bench, workplace
 
 from bench.experiment.places import place_of
-from bench.experiment.store import read_texts, read_trials
+from bench.experiment.reading import read_texts, read_trials
 
 SAFE = {"PYTHONSAFEPATH": "1"}
 OWN = """async def mine(task, workbench):

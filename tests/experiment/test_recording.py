@@ -17,10 +17,11 @@ from scripted_server import ScriptedServer, Step, completion, cut_after, hang, s
 from trials import ROOTS, TINY
 
 from bench.errors import BenchError, ConfigError, GaveUp, ResultsError
+from bench.experiment.files import MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.experiment.matrix import build_matrix
+from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import load_recording, recorded_entries
-from bench.experiment.store import MANIFEST, RESPONSES, TEXTS, TRIALS, read_trials
 from bench.runtime.events import Called
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task

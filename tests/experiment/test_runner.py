@@ -14,9 +14,10 @@ from bench.errors import BadAnswer, CallFailed, EndpointError, GaveUp, ResultsEr
 from bench.experiment.config import Config, RoutedEntry, SimulatedEntry
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.reading import latest, read_sessions, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import ENDPOINT_LOST_AFTER, missing, run_matrix
-from bench.experiment.store import RunWriter, latest, read_sessions, read_trials
+from bench.experiment.store import RunWriter
 from bench.models.base import Model, Reply, Request, Sleep, Timing
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel

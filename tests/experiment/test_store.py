@@ -15,21 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.errors import ResultsError
+from bench.experiment.files import FORMAT, MANIFEST, RESPONSES, TEXTS, TRIALS
+from bench.experiment.reading import latest, read_manifest, read_sessions, read_texts, read_trials
 from bench.experiment.record import SessionRecord, TrialRecord
-from bench.experiment.store import (
-    FORMAT,
-    MANIFEST,
-    RESPONSES,
-    TEXTS,
-    TRIALS,
-    RunWriter,
-    latest,
-    read_manifest,
-    read_sessions,
-    read_texts,
-    read_trials,
-    set_aside,
-)
+from bench.experiment.store import RunWriter, set_aside
 from bench.runtime.events import Judged, digest_of
 
 PACK = {"asked": "5ce", "graded_by": "6ade", "reference": "5ef"}

@@ -17,9 +17,10 @@ from trials import ROOTS
 
 from bench.analysis.ledger import book, imbalance
 from bench.errors import ResultsError
+from bench.experiment.files import FORMAT, TRIALS
+from bench.experiment.reading import read_manifest, read_sessions, read_texts, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import responses_of
-from bench.experiment.store import FORMAT, TRIALS, read_manifest, read_sessions, read_texts, read_trials
 from bench.experiment.upgrade.upgrade import upgrade
 from bench.models.base import Reply
 from bench.packs import load_pack

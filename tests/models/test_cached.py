@@ -18,9 +18,10 @@ from scripted_server import ScriptedServer, Step, completion, hang, status
 from trials import ROOTS, TINY
 
 from bench.cli.setup import cache_from, whose_replies
+from bench.experiment.files import RESPONSES, TRIALS
 from bench.experiment.matrix import build_matrix
+from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import RESPONSES, TRIALS, read_manifest, read_trials
 from bench.models.base import Message, Reply, Request, RequestContext, Response
 from bench.models.cached import CachedModel
 from bench.runtime.events import Called

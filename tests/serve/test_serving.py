@@ -23,8 +23,8 @@ from scripted_server import ScriptedServer, Step, completion
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import load_run
 from bench.errors import ConfigError
+from bench.experiment.reading import read_trials
 from bench.experiment.recording import recorded_entries
-from bench.experiment.store import read_trials
 from bench.runtime.events import Called
 from bench.serve.session import external_config, external_matrix, one_more
 

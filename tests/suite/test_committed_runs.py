@@ -18,9 +18,10 @@ from bench.architectures.registry import extras_of
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import build_matrix
+from bench.experiment.reading import read_manifest
 from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter, read_manifest
+from bench.experiment.store import RunWriter
 from bench.render.table import markdown
 from bench.report.report import report_of
 from bench.report.tables import all_tables

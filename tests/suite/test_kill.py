@@ -17,8 +17,9 @@ import pytest
 from commands import bench, start, workplace
 from scripted_server import ScriptedServer, Step, completion, hang_up
 
+from bench.experiment.files import TRIALS
+from bench.experiment.reading import read_responses, read_texts, read_trials
 from bench.experiment.record import TrialRecord
-from bench.experiment.store import TRIALS, read_responses, read_texts, read_trials
 from bench.packs import load_pack
 from bench.runtime.events import Called, Event
 

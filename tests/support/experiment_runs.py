@@ -15,9 +15,10 @@ from bench.experiment.chain import sealed, unsealed
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter, read_trials
+from bench.experiment.store import RunWriter
 from bench.runtime import loop
 from bench.runtime.events import Called, Event, Waited
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import bench
 from bench.analysis.frames import Run
+from bench.experiment.files import FORMAT
 from bench.experiment.record import Outcome, SessionRecord, TrialRecord
-from bench.experiment.store import FORMAT, RunWriter
+from bench.experiment.store import RunWriter
 from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage, digest_of
 from bench.scenario import Grade
 

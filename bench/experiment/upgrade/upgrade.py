@@ -10,11 +10,13 @@ from typing import Any
 
 from bench.errors import BenchError, ResultsError
 from bench.experiment.config import Config
+from bench.experiment.files import FORMAT, TRIALS
 from bench.experiment.manifest import joint_digest
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
+from bench.experiment.reading import read_manifest, read_texts
 from bench.experiment.record import RECORD, SessionRecord, TrialRecord
 from bench.experiment.recording import recorded_entries
-from bench.experiment.store import FORMAT, TRIALS, RunWriter, read_manifest, read_texts
+from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, run_trial
 from bench.experiment.upgrade import format_2
 from bench.experiment.upgrade.replay import Differs, completed

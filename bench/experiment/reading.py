@@ -1,0 +1,125 @@
+"""What is read of a run's folder. Nothing here writes.
+
+Each reader raises ResultsError, naming file and line, for what is damaged; a last line that a kill cut short is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench.errors import ResultsError
+from bench.experiment.chain import Broken, unsealed
+from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, lines_of
+from bench.experiment.record import (
+    GRADE,
+    RECORD,
+    RESPONSE,
+    NewGrade,
+    Regrade,
+    ResponseRecord,
+    SessionRecord,
+    TrialRecord,
+)
+from bench.runtime.events import digest_of
+
+Record = TypeVar("Record")
+
+
+def read_manifest(folder: Path, versions: Container[object] = (FORMAT,)) -> dict[str, Any]:
+    """Raises ResultsError where the folder holds no run, or one of none of these formats."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ResultsError(f"{path}: cannot be read: {error}") from error
+    version = manifest.get("format") if isinstance(manifest, dict) else None
+    if version not in versions:
+        what_to_do = f"bench upgrade {folder}" if version == 2 else "read it with the version that wrote it"
+        raise ResultsError(f"{path}: is of format {version}, this version reads format {FORMAT}; {what_to_do}")
+    return dict(manifest)
+
+
+def read_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
+    """Trials and sessions in the order in which they were recorded; a trial that was run again after an error stands twice.
+
+    A trial that was graded anew has its new grade. A truncated last line is passed over: its trial is as good as not run.
+    Raises ResultsError, naming the line, for any other damage.
+    """
+    grades = read_grades(folder).grades
+    for record in _chained(folder / TRIALS, RECORD):
+        if isinstance(record, TrialRecord) and record.id in grades and record.grade:
+            grade = grades[record.id]
+            yield replace(record, outcome=grade.outcome, grade=grade.grade)
+        else:
+            yield record
+
+
+def read_trials(folder: Path) -> Iterator[TrialRecord]:
+    """The trials among the records."""
+    return (record for record in read_records(folder) if isinstance(record, TrialRecord))
+
+
+def read_sessions(folder: Path) -> Iterator[SessionRecord]:
+    """When `bench run` began and ended on this folder, and how."""
+    return (record for record in read_records(folder) if isinstance(record, SessionRecord))
+
+
+def read_responses(folder: Path) -> Iterator[ResponseRecord]:
+    """The responses in the order in which they arrived."""
+    return _chained(folder / RESPONSES, RESPONSE)
+
+
+@dataclass(frozen=True)
+class Grades:
+    """What `bench regrade` left: the grades that hold now, by trial, and how they came about."""
+
+    grades: Mapping[str, NewGrade]
+    history: tuple[Regrade, ...] = ()
+
+
+def read_grades(folder: Path) -> Grades:
+    """Grades made anew; none where nobody asked for any."""
+    if not (folder / GRADES).exists():
+        return Grades({})
+    records = list(_chained(folder / GRADES, GRADE))
+    history = tuple(record for record in records if isinstance(record, Regrade))
+    return Grades({record.trial: record for record in records if isinstance(record, NewGrade)}, history)
+
+
+def read_texts(folder: Path) -> dict[str, str]:
+    """Digest -> text."""
+    return {line["digest"]: line["text"] for line in text_lines(folder)}
+
+
+def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
+    """Of each trial the last record: one that ended in an error is run again on resume."""
+    return list({record.id: record for record in records}.values())
+
+
+def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:
+    link = ""
+    for number, line in lines_of(path):
+        try:
+            content, link = unsealed(line, link)
+            yield adapter.validate_json(content)
+        except (Broken, ValidationError) as error:
+            raise damaged(path, number) from error
+
+
+def text_lines(folder: Path) -> Iterator[dict[str, str]]:
+    for number, line in lines_of(folder / TEXTS):
+        try:
+            value = json.loads(line)
+            if digest_of(value["text"]) != value["digest"]:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise damaged(folder / TEXTS, number) from error
+        yield value
