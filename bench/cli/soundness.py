@@ -13,7 +13,7 @@ from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import Graders, run_trial
 from bench.packs.code import code_of, home_of
-from bench.runtime.caller import unbounded
+from bench.runtime.call import unbounded
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
 from bench.runtime.loop import run

@@ -14,7 +14,7 @@ from bench.experiment.trial import Graders, run_trial
 from bench.models.base import Model
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel, SimulatedSettings
-from bench.runtime.caller import unbounded
+from bench.runtime.call import unbounded
 from bench.runtime.events import Called
 from bench.runtime.loop import run
 

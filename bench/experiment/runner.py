@@ -17,7 +17,7 @@ from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers, answering
-from bench.runtime.caller import Slot
+from bench.runtime.call import Slot
 
 ENDPOINT_LOST_AFTER = 3
 """Trials in a row that an endpoint failed for good; then the run stops, since the rest would only fail as well."""

@@ -15,7 +15,8 @@ from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.models.base import Response
-from bench.runtime.caller import Caller, Slot
+from bench.runtime.call import Slot
+from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Called, digest_of
 from bench.runtime.faults import FaultSchedule

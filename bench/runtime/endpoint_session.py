@@ -13,14 +13,15 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from bench.errors import GaveUp, NotRecorded, whole_text
 from bench.models.base import Message, Reply
-from bench.runtime.caller import Caller, Lost, Received, after
+from bench.runtime.call import Lost, Received, after
+from bench.runtime.caller import Caller
 from bench.runtime.causes import Ask, Limit
 from bench.runtime.clock import Pause
 from bench.runtime.faults import Due, Receipt
+from bench.runtime.host import Host
 from bench.runtime.injection import Corrupted
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import parts_of
@@ -43,43 +44,6 @@ def never(_: Sequence[Message]) -> bool:
 
 def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
     raise RuntimeError("nothing serves the sessions of this workbench")
-
-
-class Host(Protocol):
-    """What a session needs of the trial that it belongs to."""
-
-    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool, limit: Limit) -> Ask:
-        """The next call for outputs of these subtasks, which may be `under_way`: asked for and not there. Raises GaveUp where
-        the limit is reached."""
-        ...
-
-    def attempts(self, subtasks: Sequence[Subtask]) -> int:
-        """How many attempts there were at these subtasks, or at the one among them that had the most."""
-        ...
-
-    def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
-        """A judge call about these subtasks, within their latest attempt."""
-        ...
-
-    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
-        """Our own messages for these subtasks, and the receipts of faults in what they read."""
-        ...
-
-    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
-        """A reply, by the content faults due."""
-        ...
-
-    def lost(self, ask: Ask, event: int) -> None:
-        """A paid reply to this call was lost."""
-        ...
-
-    def recovered(self, event: int) -> None:
-        """The reply that was lost then has come after all."""
-        ...
-
-    def settle(self, subtasks: Sequence[Subtask] | None = None) -> None:
-        """The attempts at these subtasks, or at all, have ended."""
-        ...
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.runtime.caller import Received
+from bench.runtime.call import Received
 from bench.runtime.causes import Ask
 from bench.runtime.judging import Verifier
 from bench.runtime.proposal import Proposal

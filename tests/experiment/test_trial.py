@@ -23,7 +23,7 @@ from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.openai import OpenAIModel
 from bench.models.openai_settings import OpenAISettings
-from bench.runtime.caller import unbounded
+from bench.runtime.call import unbounded
 from bench.runtime.events import Called, Faulted, Waited
 from bench.runtime.loop import run
 from bench.scenario import Answer, Grade

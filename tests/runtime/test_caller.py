@@ -14,7 +14,7 @@ from bench.analysis.ledger import book, totals
 from bench.errors import BadAnswer, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Reply
-from bench.runtime.caller import BackOff, unbounded
+from bench.runtime.call import BackOff, unbounded
 from bench.runtime.events import Called, Faulted, Judged, Waited
 from bench.runtime.loop import run
 from bench.tokens import count_tokens

@@ -11,7 +11,7 @@ from trials import GRADERS, matrix_of
 from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
-from bench.runtime.caller import unbounded
+from bench.runtime.call import unbounded
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Faulted
 from bench.runtime.loop import run

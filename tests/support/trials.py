@@ -15,7 +15,7 @@ from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import load_pack
-from bench.runtime.caller import unbounded
+from bench.runtime.call import unbounded
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, Waited
 from bench.runtime.loop import run

@@ -9,7 +9,8 @@ from scripted_model import Line, ScriptedModel
 from trials import TINY
 
 from bench.models.base import Model
-from bench.runtime.caller import BackOff, Caller, unbounded
+from bench.runtime.call import BackOff, unbounded
+from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Event
 from bench.runtime.faults import Fault, FaultPlan, FaultSchedule

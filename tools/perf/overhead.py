@@ -29,7 +29,7 @@ from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, run_trial
 from bench.models.base import Message, Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel
-from bench.runtime.caller import unbounded
+from bench.runtime.call import unbounded
 from bench.runtime.loop import run
 from bench.tokens import count_tokens
 

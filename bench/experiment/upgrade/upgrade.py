@@ -20,7 +20,7 @@ from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, run_trial
 from bench.experiment.upgrade import format_2
 from bench.experiment.upgrade.replay import Differs, completed
-from bench.runtime.caller import unbounded
+from bench.runtime.call import unbounded
 from bench.runtime.loop import run
 
 Arm = tuple[str, str, str, str, int]

@@ -1,0 +1,106 @@
+"""One call: what is asked for, the tries that it takes, and what comes of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from bench.errors import CallFailed, TimedOut, Unreachable
+from bench.models.base import Reply, Request, Usage
+from bench.runtime.causes import Ask
+from bench.runtime.clock import Span
+from bench.runtime.faults import Receipt
+
+Slot = Callable[[Request], asyncio.Semaphore]
+"""The bound on the calls in flight at the endpoint that answers this one."""
+
+
+def unbounded(_: Request) -> asyncio.Semaphore:
+    """A slot that nobody else takes."""
+    return asyncio.Semaphore()
+
+
+@dataclass(frozen=True)
+class Received:
+    """A reply as the architecture gets it, and the faults that it carries. `undamaged`: as it was before output faults."""
+
+    call: int
+    text: str
+    finish: str
+    receipts: tuple[Receipt, ...] = ()
+    usage: Usage | None = None
+    undamaged: str | None = None
+
+    def with_receipts(self, earlier: Sequence[Receipt]) -> Received:
+        """It carries these faults as well."""
+        return replace(self, receipts=(*earlier, *self.receipts))
+
+
+@dataclass(frozen=True)
+class Lost:
+    """No usable reply came. `event` is the number of the call's event."""
+
+    failure: CallFailed
+    event: int
+
+
+@dataclass(frozen=True)
+class BackOff:
+    """How failed calls are made again: `tries` requests at most, after `base` seconds, doubled each time up to `most`.
+
+    A server's Retry-After takes the doubling's place, but never waits longer than `most`.
+    """
+
+    tries: int = 6
+    base: float = 1.0
+    most: float = 60.0
+
+    def seconds(self, failed: int, retry_after: float | None) -> float:
+        """How long to wait after `failed` failures in a row."""
+        doubled: float = self.base * 2.0 ** (failed - 1)
+        return min(doubled if retry_after is None else max(retry_after, 0.0), self.most)
+
+
+@dataclass
+class CallAttempt:
+    """One request and what came of it. Only what its faults delay and what the model takes is time in flight.
+
+    begun     whether it had its slot at the endpoint
+    asked     whether it reached the model; a fault may keep it from being sent, or answer in the model's place
+    reply     what came, or what the model said before the connection was cut
+    failure   what hindered it; None where a reply came
+    """
+
+    call: int
+    try_: int
+    ask: Ask
+    request: Request
+    begun: bool = False
+    asked: bool = False
+    reply: Reply | None = None
+    failure: CallFailed | None = None
+    receipts: list[Receipt] = field(default_factory=list)
+    started: int = 0
+    delays: list[Span] = field(default_factory=list)
+    at_model: Span | None = None
+
+    @property
+    def delay(self) -> int:
+        return sum(span.length for span in self.delays)
+
+    @property
+    def length(self) -> int:
+        return self.delay + (self.at_model.length if self.at_model else 0)
+
+    def abandon(self) -> CallFailed:
+        """Whoever asked went away: what had begun is paid all the same."""
+        gone = "the client went away before a reply came"
+        failure = TimedOut(gone) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
+        self.failure = failure
+        return failure
+
+
+def after(lost: Lost, ask: Ask) -> Ask:
+    """The next try of a call whose reply was lost. What was refused unpaid costs no tokens twice, and causes nothing."""
+    return replace(ask, cause="retry", caused_by=lost.event, inferred=False) if lost.failure.paid else ask
