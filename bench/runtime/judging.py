@@ -28,6 +28,7 @@ class Verifier:
         self._judged: set[int] = set()
         self._rejected: dict[int, int] = {}
         self._judged_undamaged: set[int] = set()
+        self._validated: dict[tuple[str, int], Verdict] = {}
         self.carried: dict[str, tuple[Receipt, ...]] = {}
 
     def has_judged(self, call: int) -> bool:
@@ -77,13 +78,15 @@ class Verifier:
 
     def outputs(self, names: Collection[str]) -> dict[str, Output]:
         """Those of these outputs in the state that fit their schemas."""
-        outputs = {}
-        for name in names:
-            version = self._state.current(name)
-            output = verification.validate(self._state.subtask(name), version.value) if version else None
-            if isinstance(output, Output):
-                outputs[name] = output
-        return outputs
+        current = {name: version for name in names if (version := self._state.current(name))}
+        return {name: output for name, version in current.items() if isinstance(output := self._output(version), Output)}
+
+    def _output(self, version: Version) -> Verdict:
+        """A version held against its schema; once, however often it is read."""
+        place = (version.subtask, version.number)
+        if place not in self._validated:
+            self._validated[place] = verification.validate(self._state.subtask(version.subtask), version.value)
+        return self._validated[place]
 
     def version(self, name: str) -> Version:
         """The output of this subtask in the state. Raises RuntimeError where there is none."""

@@ -87,11 +87,12 @@ class Turns:
     def _taken(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask]) -> Turn:
         """The last turn whose reply this text is, or says the same of the subtask; else the last one."""
         turns = self._of[subtask.name][::-1]
-        same_text = (turn for turn in turns if turn.received.text == text)
+        if same_text := next((turn for turn in turns if turn.received.text == text), None):
+            return same_text
         part = parts_of(text, "stop", subtasks).get(subtask.name)
         value = part.value if part and not isinstance(part.value, Unreadable) else None
         same_value = (turn for turn in turns if value is not None and _value(turn, subtask) == value)
-        return next(same_text, None) or next(same_value, turns[0])
+        return next(same_value, turns[0])
 
     def _proposal(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> Proposal:
         """These turns' outputs of the subtasks; `text` is the reply of one of them, or what was made of all."""

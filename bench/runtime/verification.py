@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NoReturn
 
 from pydantic import ValidationError
@@ -64,8 +65,9 @@ _brace_or_string = re.compile(r'[{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _refusal = re.compile(r"^\W*(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
 
+@lru_cache(maxsize=64)  # a reply is read several times: as a turn, as a proposal, by its faults
 def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
-    """Find the reply's JSON object by the rule above. Never raises."""
+    """Find the reply's JSON object by the rule above. Never raises. What it finds is shared, and never to be changed."""
     if finish == "content_filter":
         return Unreadable("refusal", "the provider refused to answer")
     if not text.strip():

@@ -25,6 +25,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from bench.experiment.config import Config, PlanEntry, SimulatedEntry
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.responses import ResponseKeeper
 from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, run_trial
 from bench.models.base import Message, Reply, Request, Sleep
@@ -72,11 +73,12 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
     """Seconds per call of each trial, the model's own taken off. `cold` empties the token count's cache before each trial."""
     matrix, model = our_matrix(trials)
     writer, graders, seconds = RunWriter(folder, manifest_of(matrix, "perf")), Graders(), []
+    keeper = ResponseKeeper(model, writer)
     for spec in matrix.specs:
         if cold:
             count_tokens.cache_clear()
         began, before = perf_counter(), model.spent
-        result = await run_trial(spec, matrix, unbounded, graders)
+        result = await run_trial(spec, matrix, unbounded, graders, keeper)
         writer.add(result.record, result.texts)
         seconds.append((perf_counter() - began - (model.spent - before)) / CALLS)
     writer.close()
