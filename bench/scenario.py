@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -214,7 +215,7 @@ class Scenario:
         """What tells this instance from all others of a run."""
         return scenario_key(self.name, self.instance)
 
-    @property
+    @cached_property
     def reference_digest(self) -> str:
         """Of the reference and the wrong outputs: a simulated model answers with them, and `wrong_value` draws from them."""
         text = json.dumps([self.reference, [wrong.outputs for wrong in self.wrong]])

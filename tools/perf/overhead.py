@@ -3,7 +3,7 @@
 Ours is everything but the model: render, inject, parse, verify, count, log, store. Both are timed twice over: each trial (or
 sample) by itself, and the whole by the wall's slope between two sizes, which takes start-up out and log writing in.
 
-    python tests/perf/overhead.py [ROUNDS]
+    python tools/perf/overhead.py [ROUNDS]
 """
 
 from __future__ import annotations
