@@ -56,12 +56,6 @@ def load_recording(folder: Path, model: str, seed: int, repetitions: int) -> tup
     return recording, {**models[model], "recording": own}
 
 
-def changed_since(folder: Path, asked: Mapping[str, str]) -> list[str]:
-    """The scenarios, of those whose digests are given, that ask something else than they did in this run."""
-    packs = read_manifest(folder)["scenarios"]
-    return [name for name, digest in asked.items() if name in packs and packs[name]["asked"] != digest]
-
-
 def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iterator[Response]:
     """The responses of a run that are wanted, with their texts."""
     texts = read_texts(folder)

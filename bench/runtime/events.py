@@ -175,8 +175,7 @@ class Answered:
     kind: Literal["answer"] = "answer"
 
 
-Known = Called | Waited | Refused | Faulted | Judged | Committed | Answered
-KINDS = ("call", "wait", "refused", "fault", "verdict", "commit", "answer")
+KINDS = tuple(event.kind for event in (Called, Waited, Refused, Faulted, Judged, Committed, Answered))
 
 
 def _kind(event: Any) -> str:
