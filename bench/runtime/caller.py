@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from bench.errors import CallFailed, GaveUp
 from bench.models.base import Message, Model, Reply, Request, Response
@@ -26,6 +26,9 @@ from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
 from bench.tokens import count_tokens
+
+Schema = Mapping[str, Any]
+"""The JSON schema of what is asked for."""
 
 Corrupt = Callable[[Reply, int], Corrupted]
 """The reply to the call of this number, by the content faults due."""
@@ -47,16 +50,23 @@ class Caller:
         self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
 
     @property
+    def model(self) -> str:
+        """Its name."""
+        return self._model.name
+
+    @property
     def parameters(self) -> Mapping[str, object]:
         """The model's: what it is asked with, whoever asks."""
         return self._model.parameters
 
-    async def call(self, messages: Sequence[Message], ask: Ask, corrupt: Corrupt) -> Received:
-        """Ask until a reply comes; `corrupt` strikes it. Raises GaveUp where injected failures used up the tries, else the
-        CallFailed that no further try could mend."""
+    async def call(self, messages: Sequence[Message], ask: Ask, schema: Schema, corrupt: Corrupt) -> Received:
+        """Ask for an answer of this schema until a reply comes; `corrupt` strikes it.
+
+        Raises GaveUp where injected failures used up the tries, else the CallFailed that no further try could mend.
+        """
         faults = self.due(ask)
         for try_ in itertools.count(1):
-            outcome = await self.send(messages, ask, faults, try_, corrupt)
+            outcome = await self.send(messages, ask, faults, try_, corrupt, schema)
             if isinstance(outcome, Received):
                 return outcome
             self._give_up(ask, outcome.failure, try_)
@@ -65,12 +75,17 @@ class Caller:
         raise AssertionError("unreachable")
 
     async def send(
-        self, messages: Sequence[Message], ask: Ask, faults: list[Due], try_: int, corrupt: Corrupt
+        self,
+        messages: Sequence[Message],
+        ask: Ask,
+        faults: list[Due],
+        try_: int,
+        corrupt: Corrupt,
+        schema: Schema | None = None,
     ) -> Received | Lost:
         """One request; `faults` loses those that it uses up. A framework that makes its retries itself calls this."""
         self.calls += 1
-        context = replace(ask.context, model=self._model.name)
-        request = Request(tuple(messages), ask.seed, context, schema=ask.schema)
+        request = Request(tuple(messages), ask.seed, ask.context, schema=schema)
         attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
         try:
             async with self._slot_held(request):

@@ -6,9 +6,9 @@ call then names that event. Asked for again without one, the same question is a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from bench.errors import GaveUp
 from bench.models.base import RequestContext
@@ -30,14 +30,13 @@ none       nothing: calls are only counted
 
 @dataclass(frozen=True)
 class Ask:
-    """What a call is for: which attempt at which subtasks, why it is made, and the JSON schema of what it asks for."""
+    """What a call is for: which attempt at which subtasks, and why it is made."""
 
     context: RequestContext
     cause: Cause
     seed: int
     caused_by: int | None = None
     inferred: bool = False
-    schema: Mapping[str, Any] | None = None
 
 
 @dataclass
@@ -57,10 +56,10 @@ class _Attempt:
 
 
 class Causes:
-    """Keeps account of the attempts of one trial."""
+    """Keeps account of the attempts of one trial, whose calls go to the model of this name."""
 
-    def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int):
-        self._key, self._log, self._max_attempts = key, log, max_attempts
+    def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = ""):
+        self._key, self._log, self._max_attempts, self._model = key, log, max_attempts, model
         self._last: dict[str, _Attempt] = {}
         self._failures: list[tuple[int, frozenset[str]]] = []
 
@@ -192,6 +191,7 @@ class Causes:
             judging=cause == "judge",
             instance=key.instance,
             sample=attempt.sample,
+            model=self._model,
         )
         return Ask(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
 

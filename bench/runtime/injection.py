@@ -85,7 +85,6 @@ class Injection:
             if (names is None or place[0] in names) and sample in (None, place[2]):
                 del self._unstruck[place]
                 self._struck.add(place)
-                self._struck.add(place)
                 self._schedule.plan(due, call).enter("not_applicable", f"no reply read as an output of {due.subtask}")
 
     def write(self, subtask: Subtask, part: Part, attempt: int, call: int | None) -> tuple[str, tuple[Receipt, ...]]:

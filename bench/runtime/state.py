@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bench.runtime.events import digest_of
@@ -55,6 +55,7 @@ class State:
         self._subtasks = {subtask.name: subtask for subtask in task.subtasks}
         self._history: dict[str, list[Version]] = {}
         self._current: dict[str, Version] = {}
+        self._sources = {name: Source(name, 0, digest_of(text)) for name, text in task.documents.items()}
 
     def __contains__(self, subtask: str) -> bool:
         return subtask in self._current
@@ -95,28 +96,23 @@ class State:
         version = Version(subtask, len(history) + 1, part.text, part.value, tuple(calls), tuple(made_from), undamaged)
         history.append(version)
         self._current[subtask] = version
+        self._sources[subtask] = Source(subtask, version.number, version.digest)
         return version
 
     def withdraw(self, subtask: str) -> list[str]:
         """Take back the subtask's output and all that was made from it; returns the names taken back."""
         taken = [subtask] if self._current.pop(subtask, None) else []
+        self._sources.pop(subtask, None)
         for later in [name for name, version in self._current.items() if version.is_made_from([subtask])]:
             taken += self.withdraw(later)
         return taken
 
-    def source(self, name: str) -> Source | None:
-        """What reading `name` now would be recorded as; None where it is not there to be read."""
-        if name in self.documents:
-            return Source(name, 0, digest_of(self.documents[name]))
-        version = self._current.get(name)
-        return Source(name, version.number, version.digest) if version else None
-
-    def sources(self, subtasks: Iterable[Subtask]) -> tuple[Source, ...]:
-        """What these subtasks read from outside a joint call for them, each once, in the order in which it is read."""
-        subtasks = tuple(subtasks)
+    def sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
+        """What these subtasks would now read from outside a joint call for them, each once, in the order in which it is read;
+        what is not there to be read is left out."""
         joint = {subtask.name for subtask in subtasks}
-        names = dict.fromkeys(name for subtask in subtasks for name in subtask.reads if name not in joint)
-        return tuple(source for name in names if (source := self.source(name)))
+        names = dict.fromkeys([name for subtask in subtasks for name in subtask.reads if name not in joint])
+        return tuple([self._sources[name] for name in names if name in self._sources])
 
     def text_of(self, source: Source) -> str:
         return self._history[source.name][source.version - 1].text if source.version else self.documents[source.name]

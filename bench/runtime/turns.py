@@ -13,7 +13,7 @@ from bench.runtime.causes import Ask
 from bench.runtime.judging import Verifier
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part, parts_of, reads_as
-from bench.runtime.state import State
+from bench.runtime.state import Source, State
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
 
@@ -71,14 +71,15 @@ class Turns:
                 unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
                 self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
 
-    def proposal(self, text: str, subtasks: Sequence[Subtask]) -> Proposal:
-        """What the proposer made of its turns: `text` holds the outputs. Raises RuntimeError where no reply ever came."""
+    def proposal(self, text: str, subtasks: Sequence[Subtask], made_from: Sequence[Source] | None = None) -> Proposal:
+        """What the proposer made of its turns: `text` holds the outputs, `made_from` what it was given to read; None stands
+        for what it would be given now. Raises RuntimeError where no reply ever came."""
         missing = [subtask.name for subtask in subtasks if not self.answered(subtask.name)]
         if missing:
             raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
         taken = {turn.received.call: turn for subtask in subtasks for turn in [self._taken(text, subtask, subtasks)]}
         self._offered.update(taken)
-        return self._proposal([turn for _, turn in sorted(taken.items())], text, tuple(subtasks))
+        return self._proposal([turn for _, turn in sorted(taken.items())], text, tuple(subtasks), made_from)
 
     def _last(self, subtasks: Sequence[Subtask]) -> Turn | None:
         turns = [self._of[subtask.name][-1] for subtask in subtasks if subtask.name in self._of]
@@ -94,7 +95,9 @@ class Turns:
         same_value = (turn for turn in turns if value is not None and _value(turn, subtask) == value)
         return next(same_value, turns[0])
 
-    def _proposal(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> Proposal:
+    def _proposal(
+        self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...], made_from: Sequence[Source] | None = None
+    ) -> Proposal:
         """These turns' outputs of the subtasks; `text` is the reply of one of them, or what was made of all."""
         turns = {turn.received.call: turn for one in taken for turn in self._making(one)}
         whole = [turn for _, turn in sorted(turns.items())]
@@ -110,7 +113,7 @@ class Turns:
             calls=tuple(sorted(turns)),
             text=text,
             parts=parts_of(text, _finish(taken, text), subtasks),
-            made_from=self._state.sources(subtasks),
+            made_from=self._state.sources(subtasks) if made_from is None else tuple(made_from),
             receipts=tuple(receipt for turn in whole for receipt in turn.received.receipts),
             undamaged=undamaged,
         )

@@ -77,7 +77,7 @@ def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
     while start >= 0:
         try:
             value, end = _decoder.raw_decode(text, start)
-            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent on
+            _refuse_half_pairs(text, value)
         except (ValueError, RecursionError) as error:
             if _ran_out(text, error):
                 return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
@@ -91,6 +91,12 @@ def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
     if _refusal.match(text):
         return Unreadable("refusal", "the reply is a refusal")
     return Unreadable("not_json", "the reply holds no JSON object", is_prose=True)
+
+
+def _refuse_half_pairs(text: str, value: object) -> None:
+    """Half a surrogate pair could not be sent on. Only an escape in the text, or one standing in it, can have made one."""
+    if "\\u" in text or not text.isascii():
+        json.dumps(value, ensure_ascii=False).encode()
 
 
 def _ran_out(text: str, error: Exception) -> bool:

@@ -38,7 +38,7 @@ from bench.runtime.prompt import Repair, render
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part, reread
 from bench.runtime.schema import answer_schema
-from bench.runtime.state import State, Version
+from bench.runtime.state import Source, State, Version
 from bench.runtime.turns import Turns
 from bench.runtime.verification import Rejected, Unreadable
 from bench.scenario import Answer, Subtask
@@ -77,7 +77,7 @@ class Workbench:
     ):
         self._state, self._settings, self._caller = state, settings, caller
         self._injection, self._log, self._server = injection, log, server
-        self._causes = Causes(key, log, settings.max_attempts)
+        self._causes = Causes(key, log, settings.max_attempts, caller.model)
         self._verifier = Verifier(state, self._causes, log)
         self._accepted: set[Proposal] = set()
         self.key = key
@@ -116,15 +116,17 @@ class Workbench:
         Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used, RuntimeError where
         something that they read has no output yet.
         """
-        return await self._propose(subtasks, self._begin(subtasks, repair), repair, by)
+        sources = self._sources(subtasks)
+        return await self._propose(subtasks, self._next(subtasks, sources, repair), sources, repair, by)
 
     async def sample(
         self, *subtasks: Subtask, count: int, repair: Rejected | None = None, by: Agent = direct
     ) -> tuple[Proposal, ...]:
         """So many samples of these subtasks' outputs, asked for at the same time, within one attempt. Raises as `propose`."""
-        first = self._begin(subtasks, repair)
+        sources = self._sources(subtasks)
+        first = self._next(subtasks, sources, repair)
         asks = [first, *self._causes.further_samples(_names(subtasks), first, count - 1)]
-        return tuple(await asyncio.gather(*(self._propose(subtasks, ask, repair, by) for ask in asks)))
+        return tuple(await asyncio.gather(*(self._propose(subtasks, ask, sources, repair, by) for ask in asks)))
 
     @asynccontextmanager
     async def endpoint(
@@ -235,11 +237,9 @@ class Workbench:
         return self._causes.judge(_names(subtasks))
 
     def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
-        sources = self._state.sources(subtasks)
+        sources = self._state.sources(subtasks) if documents_alone else self._sources(subtasks)
         if documents_alone:
             sources = tuple(source for source in sources if not source.version)
-        else:
-            self._refuse_early(subtasks)
         inputs = {source.name: self._state.text_of(source) for source in sources}
         inputs, receipts = self._injection.read(subtasks, inputs, self._causes.attempts(_names(subtasks)) + 1)
         return render(self._state.task, subtasks, inputs, None, "none"), receipts
@@ -256,27 +256,34 @@ class Workbench:
     def settle(self, subtasks: Sequence[Subtask] | None = None) -> None:
         self._injection.settle(subtasks)
 
-    def _begin(self, subtasks: Sequence[Subtask], repair: Rejected | None) -> Ask:
+    def _sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
+        """What these subtasks are about to read. Raises RuntimeError where something of it has no output yet."""
         self._refuse_early(subtasks)
-        question = (self._state.sources(subtasks), repair.detail if repair else None)
-        return replace(self._causes.next(_names(subtasks), question), schema=answer_schema(subtasks))
+        return self._state.sources(subtasks)
 
-    async def _propose(self, subtasks: tuple[Subtask, ...], ask: Ask, repair: Rejected | None, by: Agent) -> Proposal:
-        sources = self._state.sources(subtasks)
+    def _next(self, subtasks: Sequence[Subtask], sources: Sequence[Source], repair: Rejected | None) -> Ask:
+        return self._causes.next(_names(subtasks), (sources, repair.detail if repair else None))
+
+    async def _propose(
+        self, subtasks: tuple[Subtask, ...], ask: Ask, sources: Sequence[Source], repair: Rejected | None, by: Agent
+    ) -> Proposal:
         inputs = {source.name: self._state.text_of(source) for source in sources}
         inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
         messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair)
         turns = Turns(self._state, self._verifier)
         text = await by(messages, self._line(subtasks, ask, turns))
         self._injection.settle(subtasks, ask.context.sample)
-        proposal = turns.proposal(text, subtasks)
+        proposal = turns.proposal(text, subtasks, sources)
+        if not receipts:
+            return proposal
         for receipt in receipts:
             receipt.call = proposal.calls[-1]
-        return replace(proposal, made_from=sources, receipts=(*receipts, *proposal.receipts))
+        return replace(proposal, receipts=(*receipts, *proposal.receipts))
 
     def _line(self, subtasks: tuple[Subtask, ...], first: Ask, turns: Turns) -> Line:
         """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
         last: Ask | None = None
+        schema = answer_schema(subtasks)
         questions: set[tuple[Message, ...]] = set()
 
         async def line(messages: Sequence[Message]) -> Reply:
@@ -285,7 +292,9 @@ class Workbench:
             last = ask = self._further_turn(subtasks, last, question in questions, turns) if last else first
             questions.add(question)
             self._causes.asked(_names(subtasks), question)
-            received = await self._caller.call(messages, ask, lambda reply, call: self.corrupt(reply, subtasks, ask, call))
+            received = await self._caller.call(
+                messages, ask, schema, lambda reply, call: self.corrupt(reply, subtasks, ask, call)
+            )
             turns.add(subtasks, ask, received)
             return Reply(received.text, received.finish)
 
@@ -293,7 +302,7 @@ class Workbench:
 
     def _further_turn(self, subtasks: Sequence[Subtask], last: Ask, again: bool, turns: Turns) -> Ask:
         rejected = turns.judge_last(subtasks)
-        return replace(self._causes.turn(_names(subtasks), last, again, rejected), schema=answer_schema(subtasks))
+        return self._causes.turn(_names(subtasks), last, again, rejected)
 
     def _refuse_early(self, subtasks: Sequence[Subtask]) -> None:
         """A prompt that lacks an input would be another one than the pack's, and nobody would notice."""

@@ -33,14 +33,14 @@ def full() -> State:
 
 def test_a_source_is_what_would_be_read_now() -> None:
     state = full()
-    document = state.source("doc")
-    assert document is not None
-    assert (document.name, document.version) == ("doc", 0)
     write(state, "a", 5)
     newest = state.current("a")
     assert newest is not None
-    assert state.source("a") == Source("a", 2, newest.digest)
-    assert state.source("nothing") is None
+    first, document = state.sources([state.subtask("c")])
+    assert first == Source("a", 2, newest.digest)
+    assert (document.name, document.version) == ("doc", 0)
+    state.withdraw("a")
+    assert state.sources([state.subtask("c")]) == (document,)
 
 
 @given(st.sampled_from(NAMES))

@@ -1,13 +1,15 @@
 """Our own time per model call, and Inspect AI's for the same five calls with its mock model, measured in turns in one run.
 
-Ours is everything but the model: render, inject, parse, verify, count, log, store. Both are timed twice over: each trial (or
-sample) by itself, and the whole by the wall's slope between two sizes, which takes start-up out and log writing in.
+Ours is everything but the model and the pack's own checks: render, inject, parse, validate, count, log, store. Inspect's
+samples have no checks. Both are timed twice over: each trial (or sample) by itself, and the whole by the wall's slope between
+two sizes, which takes start-up out and log writing in, and our model and checks with it.
 
     python tools/perf/overhead.py [ROUNDS]
 """
 
 from __future__ import annotations
 
+import functools
 import statistics
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from inspect_ai import Task, eval  # noqa: A004
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -32,6 +35,7 @@ from bench.models.base import Message, Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel
 from bench.runtime.call import unbounded
 from bench.runtime.loop import run
+from bench.scenario import Check, Context, Scenario
 from bench.tokens import count_tokens
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
@@ -52,7 +56,29 @@ class Timed(SimulatedModel):
         return reply
 
 
-def our_matrix(trials: int) -> tuple[Matrix, Timed]:
+class TimedChecks:
+    """A pack whose checks know how long they took: they are the pack's code, one a regex, another a compiler."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+
+    def within(self, scenario: Scenario) -> Scenario:
+        subtasks = tuple(replace(one, checks=tuple(map(self._timed, one.checks))) for one in scenario.task.subtasks)
+        return replace(scenario, task=replace(scenario.task, subtasks=subtasks))
+
+    def _timed(self, check: Check) -> Check:
+        @functools.wraps(check)
+        def timed(output: Any, context: Context) -> str | None:
+            began = perf_counter()
+            try:
+                return check(output, context)
+            finally:
+                self.spent += perf_counter() - began
+
+        return timed
+
+
+def our_matrix(trials: int) -> tuple[Matrix, Timed, TimedChecks]:
     entry = SimulatedEntry(kind="simulated", wrapping=False)
     config = Config(
         name="perf",
@@ -66,28 +92,31 @@ def our_matrix(trials: int) -> tuple[Matrix, Timed]:
     )
     matrix = build_matrix(config, PACKS, code_digest="")
     model = Timed("simulated", entry, matrix.scenarios)
-    return replace(matrix, models={"simulated": model}), model
+    checks = TimedChecks()
+    scenarios = {key: checks.within(scenario) for key, scenario in matrix.scenarios.items()}
+    return replace(matrix, models={"simulated": model}, scenarios=scenarios), model, checks
 
 
 async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
-    """Seconds per call of each trial, the model's own taken off. `cold` empties the token count's cache before each trial."""
-    matrix, model = our_matrix(trials)
+    """Seconds per call of each trial, the model's own and the checks' taken off. `cold` empties the token count's cache
+    before each trial."""
+    matrix, model, checks = our_matrix(trials)
     writer, graders, seconds = RunWriter(folder, manifest_of(matrix, "perf")), Graders(), []
     keeper = ResponseKeeper(model, writer)
     for spec in matrix.specs:
         if cold:
             count_tokens.cache_clear()
-        began, before = perf_counter(), model.spent
+        began, others = perf_counter(), model.spent + checks.spent
         result = await run_trial(spec, matrix, unbounded, graders, keeper)
         writer.add(result.record, result.texts)
-        seconds.append((perf_counter() - began - (model.spent - before)) / CALLS)
+        seconds.append((perf_counter() - began - (model.spent + checks.spent - others)) / CALLS)
     writer.close()
     return seconds
 
 
 def exchanges() -> Sequence[tuple[tuple[Message, ...], str]]:
     """The five prompts of a trial of ours, and the replies."""
-    matrix, model = our_matrix(1)
+    matrix, model, _ = our_matrix(1)
     run(run_trial(matrix.specs[0], matrix, unbounded, Graders()))
     return model.exchanges
 
@@ -158,7 +187,7 @@ def main(rounds: int) -> None:
         print(said(name, each[name], slopes[name]))
     print("bench / Inspect AI:")
     print(f"  {_ratio(each):.2f}  medians; ours holds the responses and the records being written, Inspect's no log")
-    print(f"  {_ratio(slopes):.2f}  wall slopes; both hold all that is written, ours the simulated model's own time too")
+    print(f"  {_ratio(slopes):.2f}  wall slopes; both hold all that is written, ours the model's and the checks' own time too")
 
 
 def _ratio(seconds: dict[str, list[float]]) -> float:
