@@ -15,9 +15,8 @@ from bench.analysis import statistics
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Share
 from bench.errors import ResultsError
+from bench.experiment.config import FAULT_FREE
 
-FAULT_FREE = "none"
-"""The plan without faults: the control of every other."""
 UNUSABLE = ("error", "ungraded")
 """Outcomes that say nothing about the architecture."""
 
@@ -53,7 +52,9 @@ class Arm:
         return list(statistics.by_unit(self.by_pair(column)).values())
 
     def by_pair(self, column: str) -> Mapping[Pair, float]:
-        return dict(zip(pairs_of(self.usable), self.usable[column].tolist(), strict=True))
+        """The values that there are: of a pair without one, such as a price where no fault was effective, nothing is said."""
+        known = self.usable[self.usable[column].notna()]
+        return dict(zip(pairs_of(known), known[column].tolist(), strict=True))
 
     def count(self, outcome: str) -> int:
         return int((self.trials["outcome"] == outcome).sum())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called, Event, Faulted, Judged
@@ -11,6 +12,7 @@ from bench.runtime.lineage import Lineage
 
 CONTENT_POINTS = ("output", "input", "state")
 ENDINGS = ("recovered", "gave_up", "undetected")
+IMPACTS = ("effective", "masked", "undetermined")
 FORM = ("schema", "empty", "refusal", "not_json", "cut_off")
 """Reasons that concern the form of an output alone: what the paper calls a schema validation failure."""
 
@@ -20,8 +22,8 @@ class Receipt:
     """One planned fault, followed. `planned` is its first entry; `ended` is '' where it was never delivered.
 
     impact   what a delivered fault mattered: `effective` where what it struck would have been accepted without it, `masked`
-             where that would have been rejected anyway, `undetermined` where the trial alone does not tell; '' where it was
-             not delivered
+             where that would have been rejected anyway, `undetermined` where neither the trial nor its control tells; '' where
+             it was not delivered
     """
 
     number: int
@@ -39,8 +41,11 @@ class Receipt:
         return self.delivered == (self.planned and not self.not_applicable)
 
 
-def receipts(record: TrialRecord) -> tuple[Receipt, ...]:
-    """The receipts of a trial, in order. In a trial that ended in an error a fault ended in that too."""
+def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingProxyType({})) -> tuple[Receipt, ...]:
+    """The receipts of a trial, in order. In a trial that ended in an error a fault ended in that too.
+
+    told_by_control   the impact of faults, by number, that the trial alone does not tell (`bench.analysis.impact`)
+    """
     entries: dict[int, list[Faulted]] = {}
     undamaged: dict[int, Judged] = {}
     for event in record.events:
@@ -49,10 +54,13 @@ def receipts(record: TrialRecord) -> tuple[Receipt, ...]:
         elif isinstance(event, Judged) and event.fault is not None:
             undamaged[event.fault] = event
     error = record.outcome == "error"
-    return tuple(_receipt(number, found, undamaged.get(number), error) for number, found in entries.items())
+    return tuple(
+        _receipt(number, found, _impact(found[0].point, undamaged.get(number), told_by_control.get(number)), error)
+        for number, found in entries.items()
+    )
 
 
-def _receipt(number: int, entries: Sequence[Faulted], undamaged: Judged | None, error: bool) -> Receipt:
+def _receipt(number: int, entries: Sequence[Faulted], impact: str, error: bool) -> Receipt:
     stages = [entry.stage for entry in entries]
     delivered = "delivered" in stages
     ended = next((stage for stage in stages if stage in ENDINGS), "")
@@ -64,17 +72,17 @@ def _receipt(number: int, entries: Sequence[Faulted], undamaged: Judged | None, 
         delivered=delivered,
         not_applicable="not_applicable" in stages,
         detected="detected" in stages,
-        impact=_impact(entries[0].point, undamaged) if delivered else "",
+        impact=impact if delivered else "",
         ended="error" if error and delivered else ended,
     )
 
 
-def _impact(point: str, undamaged: Judged | None) -> str:
+def _impact(point: str, undamaged: Judged | None, told_by_control: str | None) -> str:
     """A call fault is never masked; what was read or kept is told from the control alone."""
     if point == "call":
         return "effective"
     if undamaged is None:
-        return "undetermined"
+        return told_by_control or "undetermined"
     return "effective" if undamaged.accepted else "masked"
 
 

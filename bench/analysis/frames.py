@@ -1,4 +1,4 @@
-"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a judged output, a wait.
+"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a recovery, a judged output, a wait.
 
 The file is read once, line by line, and only the rows are kept. Rows stand in the order of the experiment's config, whatever
 the order in which the trials ended.
@@ -15,23 +15,29 @@ from typing import Any
 
 import pandas as pd
 
-from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, PLACE, TRIALS, WAITS, Column, Row, TrialRows, rows_of
+from bench.analysis.controls import with_controls
+from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, PLACE, RECOVERIES, TRIALS, WAITS, Column, Row, TrialRows, rows_of
+from bench.analysis.trial import Trial
 from bench.errors import ResultsError
 from bench.experiment.cost import Tariff
 from bench.experiment.reading import read_grades, read_manifest, read_records
-from bench.experiment.record import Regrade, SessionRecord
+from bench.experiment.record import Regrade, SessionRecord, TrialRecord
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """A run, read. Column `fault` is the name of the fault plan; tokens are by our tokenizer; seconds are seconds.
 
-    trials    `correct` and `score` are missing for errors; for a trial that gave up they are False
+    trials    `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, by their number;
+              `first_pass_*`: its first attempts, where every subtask had one; each is missing where there is none;
+              `correct` and `score` are missing for errors; for a trial that gave up they are False
               and 0, as it has no answer; `cost` is in dollars, and missing where a price is unknown
     calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered,
               `reused` that it had answered the same request before, in another trial
     faults    one row a planned fault: which stages it went through, its `impact` (effective, masked, undetermined), and how it
               `ended`
+    recoveries   one row a failure that told of faults: how many `faults`, by impact; what its first round took, missing where
+              nothing was asked again, and all rounds (`price_*`) until what was struck stood accepted again (`recovered`)
     outputs   one row an output that was judged: was it `exposed` to a fault, `malformed`, `objected` to for another reason
     waits     one row a wait
     errors_rerun   records of errors that a later record of the same trial took the place of
@@ -46,6 +52,7 @@ class Run:
     trials: pd.DataFrame
     calls: pd.DataFrame
     faults: pd.DataFrame
+    recoveries: pd.DataFrame
     outputs: pd.DataFrame
     waits: pd.DataFrame
     errors_rerun: int
@@ -80,10 +87,13 @@ def load_run(path: str | Path) -> Run:
             sessions.append(record)
         else:
             rerun |= {record.id} & latest.keys()
-            latest[record.id] = rows_of(record, tariff)
+            latest[record.id] = rows_of(Trial(record, tariff, _task(manifest, record)))
             records += 1
     if not latest:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
+    undetermined = {trial for trial, rows in latest.items() if rows.undetermined}
+    for record, control in with_controls(folder, undetermined):
+        latest[record.id] = rows_of(Trial(record, tariff, _task(manifest, record), control))
     ranks = [_rank(manifest, column) for column in ("scenario", "model", "fault", "architecture")]
     rows = sorted(latest.values(), key=lambda one: _position(one.place, ranks))
     return Run(
@@ -92,6 +102,7 @@ def load_run(path: str | Path) -> Run:
         trials=_frame([one.trial for one in rows], TRIALS),
         calls=_frame(itertools.chain.from_iterable(one.calls for one in rows), (*PLACE, *CALLS)),
         faults=_frame(itertools.chain.from_iterable(one.faults for one in rows), (*PLACE, *FAULTS)),
+        recoveries=_frame(itertools.chain.from_iterable(one.recoveries for one in rows), (*PLACE, *RECOVERIES)),
         outputs=_frame(itertools.chain.from_iterable(one.outputs for one in rows), (*PLACE, *OUTPUTS)),
         waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), (*PLACE, *WAITS)),
         errors_rerun=records - len(latest),
@@ -99,6 +110,11 @@ def load_run(path: str | Path) -> Run:
         rerun=frozenset(rerun),
         regrades=read_grades(folder).history,
     )
+
+
+def _task(manifest: Mapping[str, Any], record: TrialRecord) -> tuple[str, ...]:
+    """The subtasks of its scenario."""
+    return tuple(manifest.get("scenarios", {}).get(record.scenario, {}).get("subtasks", ()))
 
 
 def _rank(manifest: Mapping[str, Any], column: str) -> dict[str, int]:

@@ -42,6 +42,7 @@ def merge(runs: Sequence[Run]) -> Run:
         trials=_joined(merged, [run.trials for run in runs]),
         calls=_joined(merged, [run.calls for run in runs]),
         faults=_joined(merged, [run.faults for run in runs]),
+        recoveries=_joined(merged, [run.recoveries for run in runs]),
         outputs=_joined(merged, [run.outputs for run in runs]),
         waits=_joined(merged, [run.waits for run in runs]),
         errors_rerun=sum(run.errors_rerun for run in runs),

@@ -2,75 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from bench.analysis import ledger
-from bench.analysis.faults import JudgedOutput, Receipt, judged_outputs, receipts, silently_corrupted
-from bench.analysis.ledger import Account, Entry
-from bench.experiment.cost import Tariff
-from bench.experiment.record import TrialRecord
+from bench.analysis.faults import IMPACTS, JudgedOutput, Receipt, judged_outputs, silently_corrupted
+from bench.analysis.ledger import Entry
+from bench.analysis.recovery import Recovery
+from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.runtime.events import Waited
 
 Row = tuple[Any, ...]
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One trial, and all that is worked out from its events."""
-
-    record: TrialRecord
-    tariff: Tariff
-
-    @cached_property
-    def entries(self) -> tuple[Entry, ...]:
-        return ledger.book(self.record.events)
-
-    @cached_property
-    def receipts(self) -> tuple[Receipt, ...]:
-        return receipts(self.record)
-
-    @cached_property
-    def accounts(self) -> dict[Account, int]:
-        return ledger.totals(self.entries)
-
-    @cached_property
-    def imbalance(self) -> str | None:
-        """A ledger that does not add up makes the trial an error."""
-        return ledger.imbalance(self.entries, self.record.tokens)
-
-    @property
-    def outcome(self) -> str:
-        return "error" if self.imbalance else self.record.outcome
-
-    @property
-    def is_graded(self) -> bool:
-        """Whether it says something about the architecture: a trial that gave up does, with a score of 0."""
-        return self.outcome not in ("error", "ungraded")
-
-    @property
-    def score(self) -> float | None:
-        if not self.is_graded:
-            return None
-        return self.record.grade.score if self.record.grade else 0.0
-
-    @property
-    def latency(self) -> float:
-        """Seconds from beginning to end. On a trial's own clock (simulated, recorded) no time passes while our code runs: what
-        it really took is this machine's alone and is shown beside it."""
-        on_the_clock = self.record.api_seconds + self.record.waiting_seconds
-        return on_the_clock + self.record.framework_seconds if self.record.timing == "live" else on_the_clock
-
-    @cached_property
-    def subtasks(self) -> frozenset[str]:
-        return frozenset(name for entry in self.entries for name in entry.call.subtasks)
-
-    def faults(self, stage: str) -> int:
-        """How many planned faults came to this stage."""
-        return sum(getattr(receipt, stage) for receipt in self.receipts)
 
 
 @dataclass(frozen=True)
@@ -90,6 +33,16 @@ class Of(Generic[Item]):
     item: Item
 
 
+def _costs(what: str, of: Callable[[Trial, CallMeasure], float | None]) -> Iterator[Column[Trial]]:
+    """One column for each measure of some calls of a trial."""
+    for name, measured in MEASURED.items():
+        yield Column(f"{what}_{name}", "float64", _measured(of, measured))
+
+
+def _measured(of: Callable[[Trial, CallMeasure], float | None], measured: CallMeasure) -> Callable[[Trial], float | None]:
+    return lambda trial: of(trial, measured)
+
+
 PLACE: tuple[Column[Trial], ...] = (
     Column("trial", "str", lambda trial: trial.record.id),
     Column("scenario", "str", lambda trial: trial.record.scenario),
@@ -106,6 +59,9 @@ TRIALS: tuple[Column[Trial], ...] = (
     Column("score", "float64", lambda trial: trial.score),
     Column("tokens", "int64", lambda trial: trial.record.tokens),
     Column("retry_tokens", "int64", lambda trial: sum(entry.tokens for entry in trial.entries if entry.is_retry)),
+    *_costs("first_round", Trial.first_round),
+    *_costs("price", Trial.price),
+    *_costs("first_pass", Trial.first_pass),
     Column("useful", "int64", lambda trial: trial.accounts["useful"]),
     Column("rejected", "int64", lambda trial: trial.accounts["rejected"]),
     Column("superseded", "int64", lambda trial: trial.accounts["superseded"]),
@@ -166,6 +122,28 @@ FAULTS: tuple[Column[Of[Receipt]], ...] = (
     Column("ended", "str", lambda of: of.item.ended),
     Column("adds_up", "bool", lambda of: of.item.adds_up),
 )
+
+
+def _having(impact: str) -> Callable[[Of[Recovery]], int]:
+    return lambda of: of.item.having(impact)
+
+
+def _of_first(measured: CallMeasure) -> Callable[[Of[Recovery]], float | None]:
+    return lambda of: measured(of.item.first) if of.item.first else None
+
+
+def _of_all(measured: CallMeasure) -> Callable[[Of[Recovery]], float]:
+    return lambda of: measured(of.item.calls)
+
+
+RECOVERIES: tuple[Column[Of[Recovery]], ...] = (
+    Column("subtask", "str", lambda of: "+".join(of.item.subtasks)),
+    Column("faults", "int64", lambda of: len(of.item.faults)),
+    *(Column(impact, "int64", _having(impact)) for impact in IMPACTS),
+    *(Column(f"first_{name}", "float64", _of_first(measured)) for name, measured in MEASURED.items()),
+    *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
+    Column("recovered", "bool", lambda of: of.item.recovered),
+)
 OUTPUTS: tuple[Column[Of[JudgedOutput]], ...] = (
     Column("call", "int64", lambda of: of.item.call),
     Column("subtask", "str", lambda of: of.item.subtask),
@@ -183,19 +161,22 @@ WAITS: tuple[Column[Of[Waited]], ...] = (
 
 @dataclass(frozen=True)
 class TrialRows:
-    """All rows of one trial. `place` are the values of PLACE, with which each of its rows begins."""
+    """All rows of one trial. `place` are the values of PLACE, with which each of its rows begins; `undetermined`: of a fault
+    among them it is not told what it mattered."""
 
     place: Row
     trial: Row
     calls: tuple[Row, ...]
     faults: tuple[Row, ...]
+    recoveries: tuple[Row, ...]
     outputs: tuple[Row, ...]
     waits: tuple[Row, ...]
+    undetermined: bool
 
 
-def rows_of(record: TrialRecord, tariff: Tariff) -> TrialRows:
-    """All that is kept of a trial, its cost by this tariff."""
-    trial = Trial(record, tariff)
+def rows_of(trial: Trial) -> TrialRows:
+    """All that is kept of a trial."""
+    record = trial.record
     place = tuple(column.value(trial) for column in PLACE)
     waits = [event for event in record.events if isinstance(event, Waited)]
     return TrialRows(
@@ -203,8 +184,10 @@ def rows_of(record: TrialRecord, tariff: Tariff) -> TrialRows:
         trial=tuple(column.value(trial) for column in TRIALS),
         calls=_rows(place, CALLS, trial, trial.entries),
         faults=_rows(place, FAULTS, trial, trial.receipts),
+        recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),
         outputs=_rows(place, OUTPUTS, trial, judged_outputs(record.events, trial.receipts)),
         waits=_rows(place, WAITS, trial, waits),
+        undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )
 
 

@@ -21,6 +21,8 @@ from bench.scenario import Scenario
 from bench.wording import violations
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+FAULT_FREE = "none"
+"""The plan without faults: the control of every other."""
 RENAMED = {"experiment": "study"}
 """Keys that earlier configs have -> what they are called now."""
 
@@ -129,7 +131,7 @@ class Config(_Strict):
     """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""
     models: tuple[str, ...] = Field(min_length=1)
     """The models that are run, each with its table `[model.NAME]`. `--model` takes their place."""
-    plans: tuple[str, ...] = ("none",)
+    plans: tuple[str, ...] = (FAULT_FREE,)
     """The fault plans that are run, each with its table `[plan.NAME]`; `none` is the control."""
     repetitions: int = Field(ge=1)
     """How often each combination is run, each time under a seed of its own."""
@@ -165,7 +167,7 @@ class Config(_Strict):
             if name not in self.model:
                 raise ValueError(f"unknown model '{name}'; {nearest(name, self.model)}; add a table [model.{name}] for another")
         for name in self.plans:
-            if name not in self.plan and name != "none":
+            if name not in self.plan and name != FAULT_FREE:
                 raise ValueError(f"unknown fault plan '{name}'; {nearest(name, [*self.plan, 'none'])}")
         return self
 

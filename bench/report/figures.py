@@ -7,10 +7,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import FAULT_FREE, Arm, Arms
+from bench.analysis.arms import Arm, Arms
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean
+from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
     ACCOUNT_LOOKS,
     BLACK,

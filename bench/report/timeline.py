@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import FAULT_FREE, Arm, Arms, Condition, pairs_of
+from bench.analysis.arms import Arm, Arms, Condition, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Pair
+from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import ACCOUNT_LOOKS, PALE, Look, Picture, blank, finish, legend_of
 from bench.render.labels import model_label, slug
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.analysis.arms import FAULT_FREE
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
+from bench.experiment.config import FAULT_FREE
 from bench.runtime.faults import EVERY
 
 FaultTable = Mapping[str, Any]

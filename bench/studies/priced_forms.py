@@ -7,10 +7,10 @@ from functools import partial
 
 import pandas as pd
 
-from bench.analysis.arms import FAULT_FREE
 from bench.analysis.frames import Run
 from bench.analysis.measures import Measure
 from bench.analysis.statistics import known, mean_of
+from bench.experiment.config import FAULT_FREE
 from bench.studies import closed_forms
 from bench.studies.closed_forms import Expectation, Pipeline
 

@@ -206,7 +206,7 @@ def test_how_often_faults_struck_is_told_by_call_and_by_task(tmp_path: Path) -> 
     text = table_of(run_of(tmp_path / "run", experiment(("static",))), "receipts")
     lines = [line for line in text.splitlines() if "| static |" in line]
     assert lines == [
-        "| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 0 | 0 | 3 | 3 | 0 | 0 | 0 | 0.333 | 1.000 |"
+        "| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 3 | 0 | 0 | 3 | 0 | 0 | 0 | 0.333 | 1.000 |"
     ]
 
 

@@ -86,8 +86,8 @@ def test_an_event_of_every_kind_is_shown_as_it_was_recorded(tmp_path: Path) -> N
     assert [(entry["fault"], entry["stage"], entry["call"]) for entry in shown["faults"]] == [
         *((1, "planned", 2), (1, "delivered", 2), (1, "detected", 2), (1, "recovered", 2))
     ]
-    assert [(*one["calls"], one["accepted"], one["reason"]) for one in shown["verdicts"]] == [
-        *((1, True, ""), (2, False, "schema"), (3, True, ""))
+    assert [(*one["calls"], one["view"], one["accepted"], one["reason"]) for one in shown["verdicts"]] == [
+        *((1, "told", True, ""), (2, "undamaged", True, ""), (2, "told", False, "schema"), (3, "told", True, ""))
     ]
     assert [(one["subtask"], *one["calls"], one["made_from"]) for one in shown["versions"]] == [
         ("a", 1, []),

@@ -27,6 +27,7 @@ def called(
     failure: str | None = None,
     attempt: int = 1,
     usage: tuple[int, int] | None = None,
+    caused_by: int | None = None,
 ) -> Called:
     return Called(
         call=number,
@@ -46,6 +47,7 @@ def called(
         usage_out=usage[1] if usage else None,
         finish=None if failure else "stop",
         failure=failure,
+        caused_by=caused_by,
     )
 
 
@@ -55,6 +57,11 @@ def accepted(call: int, subtask: str) -> Judged:
 
 def rejected(call: int, subtask: str, reason: str = "schema") -> Judged:
     return Judged((call,), subtask, accepted=False, reason=reason)
+
+
+def undamaged(call: int, subtask: str, fault: int = 1, reason: str = "") -> Judged:
+    """The verdict on what the fault struck; without a reason it would have been accepted."""
+    return Judged((call,), subtask, not reason, reason, view="undamaged", fault=fault)
 
 
 def committed(call: int | None, subtask: str, version: int = 1, made_from: Sequence[tuple[str, int]] = ()) -> Committed:
@@ -79,8 +86,8 @@ def recovered(retry: int = 130) -> list[Event]:
     """As before, but b is struck, rejected and asked for again."""
     return [
         *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
-        *(*fault("planned", "delivered"), called(2, "b"), rejected(2, "b"), *fault("detected")),
-        *(called(3, "b", cause="retry", tokens=(retry, 20), attempt=2), accepted(3, "b")),
+        *(*fault("planned", "delivered"), called(2, "b"), undamaged(2, "b"), rejected(2, "b"), *fault("detected")),
+        *(called(3, "b", cause="retry", tokens=(retry, 20), attempt=2, caused_by=7), accepted(3, "b")),
         committed(3, "b", made_from=[("a", 1)]),
         Answered((("a", 1), ("b", 1))),
         *fault("recovered"),
@@ -152,10 +159,17 @@ def manifest_of(records: Sequence[TrialRecord]) -> dict[str, Any]:
         "packages": {"python": "3.11"},
         "machine": {"system": "Linux"},
         "models": {model: {"kind": "simulated"} for model in names["models"]},
-        "scenarios": {
-            scenario: {"asked": "5cede5cede5c", "variant": "small", "baseline": {"solved": 0, "of": 1, "score": 0.125}}
-            for scenario in names["scenarios"]
-        },
+        "scenarios": {scenario: _pack(scenario, records) for scenario in names["scenarios"]},
+    }
+
+
+def _pack(scenario: str, records: Sequence[TrialRecord]) -> dict[str, Any]:
+    called = (event for one in records if one.scenario == scenario for event in one.events if isinstance(event, Called))
+    return {
+        "asked": "5cede5cede5c",
+        "variant": "small",
+        "subtasks": sorted({name for event in called for name in event.subtasks}),
+        "baseline": {"solved": 0, "of": 1, "score": 0.125},
     }
 
 

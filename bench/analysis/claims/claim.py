@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from bench.analysis.arms import FAULT_FREE
 from bench.analysis.rows import TRIALS
 from bench.errors import nearest
+from bench.experiment.config import FAULT_FREE
 
 MEASURES = frozenset(column.name for column in TRIALS if column.kind in ("int64", "float64", "boolean")) - {"repetition"}
 """The columns of a run's trials that a claim can be about."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bench.analysis.arms import FAULT_FREE
 from bench.analysis.claims.claim import CellClaim, Claim, WrittenClaim
 from bench.errors import ConfigError
+from bench.experiment.config import FAULT_FREE
 from bench.wording import first_violation
 
 FILE = Path(__file__).with_name("published.toml")

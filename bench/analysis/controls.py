@@ -1,0 +1,31 @@
+"""Trials beside their controls: the same trial without faults."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+from bench.analysis.ledger import Entry, book
+from bench.experiment.config import FAULT_FREE
+from bench.experiment.reading import latest, read_trials
+from bench.experiment.record import TrialRecord
+
+Place = tuple[str, str, str, str, int]
+
+
+def with_controls(folder: Path, wanted: Container[str]) -> Iterator[tuple[TrialRecord, tuple[Entry, ...]]]:
+    """Each of these trials, by id, with the calls of its control; left out where it has none. Nothing is read for none."""
+    if not wanted:
+        return
+    struck = latest(record for record in read_trials(folder) if record.id in wanted)
+    places = {_place(record) for record in struck}
+    fault_free = (record for record in read_trials(folder) if record.plan == FAULT_FREE and _place(record) in places)
+    controls = {_place(record): book(record.events) for record in fault_free}
+    for record in struck:
+        if control := controls.get(_place(record)):
+            yield record, control
+
+
+def _place(record: TrialRecord) -> Place:
+    """All that a trial and its control have in common."""
+    return record.scenario, record.instance, record.architecture, record.model, record.repetition

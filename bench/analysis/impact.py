@@ -1,0 +1,37 @@
+"""What faults at inputs and in the state mattered: told by the control, where it made the same request undamaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.analysis.faults import Receipt
+from bench.analysis.ledger import Entry
+
+TOLD_BY_CONTROL = ("input", "state")
+"""Points at which no undamaged reply is there to be judged."""
+
+
+def impacts_by_control(found: Sequence[Receipt], calls: Sequence[Entry], control: Sequence[Entry]) -> dict[int, str]:
+    """Fault -> `effective` or `masked`, for those that can be told: up to the call that carried the fault both trials went the
+    same way, and the control's call was judged.
+
+    calls, control   those of the trial, and of the same trial without faults, in order
+    """
+    told = {}
+    for receipt in found:
+        at = next((place for place, entry in enumerate(calls) if entry.call.call == receipt.call), None)
+        if receipt.first.point not in TOLD_BY_CONTROL or at is None or at >= len(control):
+            continue
+        same_way = all(_did(one) == _did(other) for one, other in zip(calls[:at], control[:at], strict=True))
+        if same_way and calls[at].call.subtasks == control[at].call.subtasks:
+            if control[at].verdict == "accepted":
+                told[receipt.number] = "effective"
+            elif control[at].verdict.startswith("rejected"):
+                told[receipt.number] = "masked"
+    return told
+
+
+def _did(entry: Entry) -> tuple[object, ...]:
+    """What was asked and what came: all that the next call can depend on."""
+    call = entry.call
+    return call.subtasks, call.attempt, call.seed, call.messages, call.reply, call.delivered, call.failure

@@ -1,0 +1,188 @@
+"""Recovery: what was run again because a fault was noticed.
+
+A **failure** is a rejection or the loss of a paid reply; outputs that are judged together, the parts of a reply or a stage at
+its checkpoint, fail as one. A **round** is one attempt at recovery: the calls that a failure caused, up to the next verdict on
+what was struck. Every call names the one event that caused it, so no call stands in the rounds of two failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from bench.analysis.faults import Receipt
+from bench.runtime.events import Called, Committed, Event, Faulted, Judged
+from bench.runtime.intervals import in_nanoseconds, in_seconds, total, union
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What was done about one failure by which at least one delivered fault was noticed.
+
+    faults      those that this failure is the first sign of
+    first       the calls of its first round; none where nothing was asked again: the attempts were used up
+    calls       those of all rounds, until what was struck and all that was invalidated with it stood accepted again, or the
+                trial ended
+    recovered   whether it stood accepted again
+    """
+
+    faults: tuple[Receipt, ...]
+    first: tuple[Called, ...]
+    calls: tuple[Called, ...]
+    recovered: bool
+
+    @property
+    def subtasks(self) -> tuple[str, ...]:
+        """The struck ones, each once."""
+        return tuple(dict.fromkeys(receipt.first.subtask for receipt in self.faults))
+
+    def having(self, impact: str) -> int:
+        """How many of its faults mattered so."""
+        return sum(receipt.impact == impact for receipt in self.faults)
+
+
+def tokens_of(calls: Iterable[Called]) -> int:
+    return sum(call.tokens_in + call.tokens_out for call in calls)
+
+
+def seconds_of(calls: Iterable[Called]) -> float:
+    """The seconds in which at least one of these calls was in flight."""
+    spans = [(begun, begun + in_nanoseconds(call.seconds)) for call in calls for begun in [in_nanoseconds(call.started)]]
+    return in_seconds(total(union(spans)))
+
+
+def recoveries(events: Sequence[Event], found: Iterable[Receipt]) -> tuple[Recovery, ...]:
+    """One for each failure by which a fault was noticed, in the order of the failures."""
+    course = _Course(events)
+    noticed: dict[_Failure, list[Receipt]] = {}
+    for receipt in found:
+        failure = course.failure_that_told_of(receipt)
+        if failure:
+            noticed.setdefault(failure, []).append(receipt)
+    return tuple(course.recovery(failure, tuple(noticed[failure])) for failure in course.failures if failure in noticed)
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """The numbers of the events that it consists of, and the subtasks that it left without an output."""
+
+    events: tuple[int, ...]
+    subtasks: frozenset[str]
+
+
+class _Course:
+    """What happened in a trial, seen by its failures."""
+
+    def __init__(self, events: Sequence[Event]):
+        self._events = events
+        self.failures = tuple(_failures(events))
+        self._failure_at = {number: failure for failure in self.failures for number in failure.events}
+        self._numbers = {event.call: number for number, event in enumerate(events) if isinstance(event, Called)}
+        self._caused: dict[_Failure, dict[int, Called]] = {failure: {} for failure in self.failures}
+        for number, event in enumerate(events):
+            if isinstance(event, Called) and event.caused_by in self._failure_at:
+                self._caused[self._failure_at[event.caused_by]][number] = event
+
+    def failure_that_told_of(self, receipt: Receipt) -> _Failure | None:
+        """The rejection just before its entry `detected`, else the loss of the call that carried it. A call that was refused
+        unpaid is no failure: nothing had to be run again for it."""
+        detected = next((number for number, event in enumerate(self._events) if _detects(event, receipt.number)), None)
+        if detected is None:
+            return None
+        while isinstance(self._events[detected], Faulted):
+            detected -= 1
+        lost = (number for number in self._failure_at if _is_call(self._events[number], receipt.call))
+        return self._failure_at.get(detected) or next((self._failure_at[number] for number in lost), None)
+
+    def recovery(self, failure: _Failure, faults: tuple[Receipt, ...]) -> Recovery:
+        struck = {receipt.first.subtask for receipt in faults}
+        first = self._before_next_verdict(failure, struck)
+        calls, recovered = self._until_accepted(failure, struck)
+        return Recovery(faults, first, calls, recovered)
+
+    def _before_next_verdict(self, failure: _Failure, struck: set[str]) -> tuple[Called, ...]:
+        since = failure.events[-1]
+        verdicts = (number for number, event in self._verdicts_since(since) if event.subtask in struck)
+        end = next(verdicts, len(self._events))
+        return tuple(call for number, call in self._caused[failure].items() if number < end)
+
+    def _until_accepted(self, failure: _Failure, struck: set[str]) -> tuple[tuple[Called, ...], bool]:
+        """All calls that the failure caused, and each further failure of what is not accepted again yet; and whether it all
+        was at last."""
+        calls: dict[int, Called] = {}
+        lacking: dict[str, int] = dict.fromkeys(struck, failure.events[-1])
+
+        def follow(one: _Failure) -> None:
+            calls.update(self._caused[one])
+            caused = {name for call in self._caused[one].values() for name in call.subtasks}
+            lacking.update(dict.fromkeys(one.subtasks | caused, one.events[-1]))
+
+        follow(failure)
+        for number in range(failure.events[-1] + 1, len(self._events)):
+            event, further = self._events[number], self._failure_at.get(number)
+            if further and (number in calls or not further.subtasks.isdisjoint(lacking)):
+                follow(further)
+            elif _is_verdict(event) and event.accepted and self._is_made_since(event, lacking.get(event.subtask, number)):
+                del lacking[event.subtask]
+            if not lacking:
+                break
+        return tuple(call for _, call in sorted(calls.items())), not lacking
+
+    def _verdicts_since(self, since: int) -> Iterator[tuple[int, Judged]]:
+        for number in range(since + 1, len(self._events)):
+            event = self._events[number]
+            if _is_verdict(event) and self._is_made_since(event, since):
+                yield number, event
+
+    def _is_made_since(self, verdict: Judged, since: int) -> bool:
+        """Whether what was judged is newer than this event."""
+        return any(self._numbers[call] > since for call in verdict.calls)
+
+
+def _failures(events: Sequence[Event]) -> list[_Failure]:
+    """In the order of their last events."""
+    failures = []
+    for verdicts in _given_together(events):
+        if rejected := {number: verdict.subtask for number, verdict in verdicts if not verdict.accepted}:
+            failures.append(_Failure(tuple(rejected), frozenset(rejected.values())))
+    for number, event in enumerate(events):
+        if isinstance(event, Called) and event.failure and tokens_of([event]):
+            failures.append(_Failure((number,), frozenset(event.subtasks)))
+    return sorted(failures, key=lambda failure: failure.events[-1])
+
+
+def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]]]:
+    """Verdicts, with their numbers: those on the parts of one reply, and those of a checkpoint on what stood unverified."""
+    unverified: set[tuple[str, tuple[int, ...]]] = set()
+    verdicts: list[tuple[int, Judged]] = []
+    together: object = None
+    for number, event in enumerate(events):
+        if isinstance(event, Committed):
+            (unverified.discard if event.verified else unverified.add)((event.subtask, event.calls))
+        if isinstance(event, Faulted) or (isinstance(event, Judged) and event.view == "undamaged"):
+            continue  # both stand between verdicts that were given together
+        what = None
+        if _is_verdict(event):
+            what = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
+        if verdicts and what != together:
+            yield verdicts
+            verdicts = []
+        together = what
+        if _is_verdict(event):
+            verdicts.append((number, event))
+    if verdicts:
+        yield verdicts
+
+
+def _is_verdict(event: Event) -> TypeGuard[Judged]:
+    """Whether it tells of an output as its reader got it."""
+    return isinstance(event, Judged) and event.view != "undamaged"
+
+
+def _detects(event: Event, fault: int) -> bool:
+    return isinstance(event, Faulted) and event.fault == fault and event.stage == "detected"
+
+
+def _is_call(event: Event, call: int | None) -> bool:
+    return isinstance(event, Called) and event.call == call

@@ -1,0 +1,116 @@
+"""One trial, and all that is worked out from its events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bench.analysis import ledger
+from bench.analysis.faults import Receipt, receipts
+from bench.analysis.impact import impacts_by_control
+from bench.analysis.ledger import Account, Entry
+from bench.analysis.recovery import Recovery, recoveries, seconds_of, tokens_of
+from bench.experiment.cost import Tariff
+from bench.experiment.record import TrialRecord
+from bench.runtime.events import Called, Committed
+
+CallMeasure = Callable[[Sequence[Called]], float]
+"""What is measured of some calls."""
+MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_of, "calls": len}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """`tariff` prices its calls.
+
+    task       the subtasks of its scenario
+    control    the calls of the same trial without faults, where they are to tell what its faults mattered
+    """
+
+    record: TrialRecord
+    tariff: Tariff
+    task: tuple[str, ...] = ()
+    control: tuple[Entry, ...] = ()
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        return ledger.book(self.record.events)
+
+    @cached_property
+    def receipts(self) -> tuple[Receipt, ...]:
+        found = receipts(self.record)
+        told = impacts_by_control(found, self.entries, self.control) if self.control else {}
+        return receipts(self.record, told) if told else found
+
+    @cached_property
+    def recoveries(self) -> tuple[Recovery, ...]:
+        return recoveries(self.record.events, self.receipts)
+
+    @cached_property
+    def first_rounds(self) -> tuple[tuple[Called, ...], ...]:
+        """The first round after each failure that told of a fault, where there was one."""
+        return tuple(recovery.first for recovery in self.recoveries if recovery.first)
+
+    @cached_property
+    def effective(self) -> tuple[Recovery, ...]:
+        """The recoveries from faults of which one at least was effective."""
+        return tuple(recovery for recovery in self.recoveries if recovery.having("effective"))
+
+    def first_round(self, measured: CallMeasure) -> float | None:
+        """The mean over its first rounds; None where it has none."""
+        rounds = [measured(calls) for calls in self.first_rounds]
+        return math.fsum(rounds) / len(rounds) if rounds else None
+
+    def price(self, measured: CallMeasure) -> float | None:
+        """All rounds after its effective faults, each call once, by the number of these faults; None where there are none."""
+        calls = {call.call: call for recovery in self.effective for call in recovery.calls}
+        faults = sum(recovery.having("effective") for recovery in self.effective)
+        return measured(tuple(calls.values())) / faults if faults else None
+
+    def first_pass(self, measured: CallMeasure) -> float | None:
+        """The calls that no failure caused; None where a subtask was never asked for, since the trial gave up before."""
+        by_code = {event.subtask for event in self.record.events if isinstance(event, Committed) and not event.calls}
+        if not self.subtasks | by_code >= set(self.task):
+            return None
+        return measured([entry.call for entry in self.entries if entry.call.caused_by is None])
+
+    @cached_property
+    def accounts(self) -> dict[Account, int]:
+        return ledger.totals(self.entries)
+
+    @cached_property
+    def imbalance(self) -> str | None:
+        """A ledger that does not add up makes the trial an error."""
+        return ledger.imbalance(self.entries, self.record.tokens)
+
+    @property
+    def outcome(self) -> str:
+        return "error" if self.imbalance else self.record.outcome
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it says something about the architecture: a trial that gave up does, with a score of 0."""
+        return self.outcome not in ("error", "ungraded")
+
+    @property
+    def score(self) -> float | None:
+        if not self.is_graded:
+            return None
+        return self.record.grade.score if self.record.grade else 0.0
+
+    @property
+    def latency(self) -> float:
+        """Seconds from beginning to end. On a trial's own clock (simulated, recorded) no time passes while our code runs: what
+        it really took is this machine's alone and is shown beside it."""
+        on_the_clock = self.record.api_seconds + self.record.waiting_seconds
+        return on_the_clock + self.record.framework_seconds if self.record.timing == "live" else on_the_clock
+
+    @cached_property
+    def subtasks(self) -> frozenset[str]:
+        return frozenset(name for entry in self.entries for name in entry.call.subtasks)
+
+    def faults(self, stage: str) -> int:
+        """How many planned faults came to this stage."""
+        return sum(getattr(receipt, stage) for receipt in self.receipts)
