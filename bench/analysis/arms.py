@@ -7,7 +7,7 @@ every mean, difference and interval (`bench.analysis.statistics.clusters`); of o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -17,6 +17,8 @@ from bench.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Sh
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 
+ANSWERED = ("solved", "wrong")
+"""Outcomes of trials with an answer."""
 UNUSABLE = ("error", "ungraded")
 """Outcomes that say nothing about the architecture."""
 
@@ -55,6 +57,11 @@ class Arm:
         """The values that there are: of a pair without one, such as a price where no fault was effective, nothing is said."""
         known = self.usable[self.usable[column].notna()]
         return dict(zip(pairs_of(known), known[column].tolist(), strict=True))
+
+    @property
+    def answered(self) -> Arm:
+        """This arm without the trials that gave up."""
+        return replace(self, usable=self.usable[self.usable["outcome"].isin(ANSWERED)])
 
     def count(self, outcome: str) -> int:
         return int((self.trials["outcome"] == outcome).sum())

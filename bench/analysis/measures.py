@@ -35,6 +35,26 @@ COSTS = (
 SOLVED = Measure("correct", "Solved", percent=True)
 SCORE = Measure("score", "Score", 3)
 RETRY_TOKENS = Measure("retry_tokens", "Retry tokens")
+FIRST_ROUND = (
+    Measure("first_round_tokens", "First round, tokens"),
+    Measure("first_round_seconds", "First round, s", 2),
+    Measure("first_round_calls", "First round, calls", 1),
+)
+"""What is asked again at once after a fault was noticed: what the paper's retry tokens mean."""
+PRICE = (
+    Measure("price_tokens", "Price, tokens"),
+    Measure("price_seconds", "Price, s", 2),
+    Measure("price_calls", "Price, calls", 1),
+)
+"""All that is asked again because of a fault that mattered."""
+FIRST_PASS = (
+    Measure("first_pass_tokens", "First pass, tokens"),
+    Measure("first_pass_seconds", "First pass, s", 2),
+    Measure("first_pass_calls", "First pass, calls", 1),
+)
+"""The first attempts alone: what the structure costs when nothing fails."""
+LEAST_PRICED = 5
+"""Of fewer trials (of several instances: instances) no price is told."""
 SPENT = (Measure("cost", "Cost $", 5), COSTS[0], COSTS[1])
 """What is put by each solved task."""
 COMPARED = (COSTS[0], RETRY_TOKENS, COSTS[1], SCORE)

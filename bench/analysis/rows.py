@@ -94,6 +94,7 @@ CALLS: tuple[Column[Of[Entry]], ...] = (
     Column("try", "int64", lambda of: of.item.call.try_),
     Column("cause", "str", lambda of: of.item.call.cause),
     Column("caused_by", "Int64", lambda of: of.item.call.caused_by),
+    Column("is_retry", "bool", lambda of: of.item.is_retry),
     Column("inferred", "bool", lambda of: of.item.call.inferred),
     Column("account", "str", lambda of: of.item.account),
     Column("tokens_in", "int64", lambda of: of.item.call.tokens_in),

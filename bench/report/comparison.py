@@ -56,7 +56,9 @@ class _Columns:
             solved = f"{self._baseline['solved']} of {self._baseline['of']}"
             notes.append(f"the floor: keyword rules without any model score {self._baseline['score']:.3f} and solve {solved}")
         if any(control_of(self._all, arm) for arm in self._arms.values()):
-            notes.append("paired excess tokens: of a trial less those of its control, by instance and repetition")
+            notes.append(
+                "paired excess tokens: of a trial less those of its control, by instance and repetition, where both answered"
+            )
         if self._table:
             paper = self._published.paper
             where = f"{paper.source}, Table {self._table.number}: {self._table.failure}"
@@ -99,5 +101,6 @@ class _Columns:
         return self._row("Paired excess tokens", [self._excess(arm) for arm in self._arms.values()])
 
     def _excess(self, arm: Arm) -> Estimate:
-        other = control_of(self._all, arm)
-        return Estimate(arm.less(other, "tokens").difference if other else mean_of(()), with_n=True)
+        control = control_of(self._all, arm)
+        excess = arm.answered.less(control.answered, "tokens").difference if control else mean_of(())
+        return Estimate(excess, with_n=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
+from bench.analysis.measures import FIRST_ROUND, PRICE
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
@@ -30,6 +32,7 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import model_label, slug, trials_in
+from bench.report.failure_tables import PUBLISHED_ROUND
 from bench.report.model_figures import model_figures
 from bench.report.timeline import struck_trials, timeline
 from bench.studies.registry import study_pictures
@@ -47,12 +50,18 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
             faulted = [plan for plan in plans if plan != FAULT_FREE] or plans
             for plan in faulted:
                 chosen = {one: found for one, found in drawn.items() if one.plan == plan}
-                pictures += [retry_tokens(run, chosen, published), latency(run, chosen)]
+                noticed = {one: found for one, found in chosen.items() if _has_rounds(found)}
+                pictures += [first_round(run, noticed, published)] if noticed else []
+                pictures += [latency(run, chosen)]
             pictures += [accounts(run, drawn)] if drawn else []
             pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
         pictures += model_figures(run, arms)
         pictures += study_pictures(run)
     return pictures
+
+
+def _has_rounds(found: Mapping[str, Arm]) -> bool:
+    return any(arm.mean(FIRST_ROUND[0].column).n for arm in found.values())
 
 
 def _drawable(arms: Arms, model: str) -> Arms:
@@ -65,30 +74,40 @@ def _drawable(arms: Arms, model: str) -> Arms:
     return {condition: found for condition, found in kept.items() if found}
 
 
-def retry_tokens(run: Run, arms: Arms, published: Published) -> Picture:
-    """Single trials, their mean with its interval, and the paper's mean with its sd; one panel a scenario."""
+def first_round(run: Run, arms: Arms, published: Published) -> Picture:
+    """Each trial's first round after a fault, their mean with its interval, and the paper's mean with its sd; one panel a
+    scenario."""
     figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
     for (condition, found), ax in zip(arms.items(), axes, strict=True):
         for place, arm in enumerate(found.values()):
             _points(ax, place, arm)
             _published_point(ax, place, arm, published)
         _architectures_below(ax, found)
-        panel_title(ax, condition.scenario, trials_in(found.values()))
-        ax.set_ylabel("retry tokens a trial")
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 3)
+        numbers = ", ".join(str(arm.mean(FIRST_ROUND[0].column).n) for arm in found.values())
+        panel_title(ax, condition.scenario, f"N = {numbers}")
+        ax.set_ylabel("tokens of the first round")
+        ax.set_ylim(bottom=0.0)
+    legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
     model, plan = _model_and_plan(arms)
-    caption = f"Retry tokens by architecture, {model_label(run, model)}, fault plan {plan}."
-    return finish(figure, slug("retry_tokens", model, plan), caption.removesuffix("."), caption)
+    caption = (
+        f"What one failure costs: tokens of the first round after it, by architecture, {model_label(run, model)}, "
+        f"fault plan {plan}."
+    )
+    return finish(figure, slug("first_round", model, plan), caption.removesuffix("."), caption)
 
 
 def _points(ax: Axes, place: int, arm: Arm) -> None:
-    values = arm.usable["retry_tokens"].tolist()
-    spread = [place - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(values))]
-    first = place == 0
-    ax.plot(spread, values, "o", ms=3.5, mfc="none", mec="#777777", mew=0.9, label="a trial" if first else None)
-    mean = arm.mean("retry_tokens")
-    _with_interval(ax, place, mean, "s", BLUE, "ours, mean and 95% interval" if first else None)
+    """A trial in which the fault was effective is filled; in the others the round would have come without the fault, too."""
+    trials = arm.usable[arm.usable[FIRST_ROUND[0].column].notna()]
+    spread = pd.Series([place - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(trials))], index=trials.index)
+    effective = trials[PRICE[0].column].notna()
+    for chosen, fill, label in ((effective, "#777777", "a trial, fault effective"), (~effective, "none", "masked or not told")):
+        if chosen.any():
+            values = trials.loc[chosen, FIRST_ROUND[0].column]
+            new = label not in ax.get_legend_handles_labels()[1]
+            ax.plot(spread[chosen], values, "o", ms=3.5, mfc=fill, mec="#777777", mew=0.9, label=label if new else None)
+    mean = arm.mean(FIRST_ROUND[0].column)
+    _with_interval(ax, place, mean, "s", BLUE, "ours, mean and 95% interval" if place == 0 else None)
 
 
 def _with_interval(ax: Axes, x: float, mean: Mean, marker: str, colour: str, label: str | None) -> None:
@@ -104,7 +123,7 @@ def _errors(mean: Mean) -> list[list[float]] | None:
 
 
 def _published_point(ax: Axes, place: int, arm: Arm, published: Published) -> None:
-    value = published.value(arm.condition.scenario, arm.condition.plan, "retry_tokens", arm.architecture)
+    value = published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture)
     if value is None:
         return
     label = "the paper's, mean and sd"

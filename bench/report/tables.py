@@ -17,6 +17,7 @@ from bench.render.table import Cell, Number, Rate, Spent, Table
 from bench.report.claims_table import claims_table
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
+from bench.report.failure_tables import failure_tables
 from bench.report.outcome_tables import outcomes, reruns
 from bench.report.systems_table import systems
 from bench.studies.registry import study_tables
@@ -25,6 +26,7 @@ from bench.studies.registry import study_tables
 def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement]) -> list[Table]:
     """The verdicts first, where there are any; below each table what its intervals do not hold."""
     tables = [
+        *failure_tables(run, arms, published),
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
         *reruns(run, arms),

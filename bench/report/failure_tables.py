@@ -1,0 +1,201 @@
+"""What one failure costs: its first round, its price, the first pass without any, and the subtasks that it was spent on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import pandas as pd
+
+from bench.analysis import statistics
+from bench.analysis.arms import Arm, Arms, control_of
+from bench.analysis.claims.published import Published
+from bench.analysis.faults import IMPACTS
+from bench.analysis.frames import Run
+from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, RETRY_TOKENS, Measure
+from bench.experiment.config import FAULT_FREE
+from bench.render.labels import ARM, arm_cells, each_arm, model_label
+from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table
+
+PUBLISHED_ROUND = "retry_tokens"
+"""The published figure that stands for the first round: what the paper says of retries is of one."""
+
+NOT_MEASURED = "not measured"
+
+
+def failure_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
+    """Those that there is something to say in; the first round first."""
+    struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
+    tables = [first_round(run, struck, published), price(run, arms, struck)] if struck else []
+    return [*tables, first_pass(run, arms), differences(run, arms), by_subtask(run, arms)]
+
+
+def first_round(run: Run, struck: Sequence[Arm], published: Published) -> Table:
+    """The first round after each fault that was noticed, beside what the paper calls a retry."""
+    theirs = [published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture) for arm in struck]
+    has_paper = any(theirs)
+    rows: list[tuple[Cell, ...]] = []
+    for arm, value in zip(struck, theirs, strict=True):
+        tokens, *rest = (Estimate(arm.mean(measure.column), measure.digits) for measure in FIRST_ROUND)
+        beside = [PublishedNumber(value.mean, value.sd) if value else PublishedNumber(None)] if has_paper else []
+        rows.append((*arm_cells(run, arm), *_impacts(run, arm), tokens.mean.n, tokens, *beside, *rest))
+    return Table(
+        name="first_round",
+        title="What one failure costs: the first round after it",
+        columns=(
+            *(*ARM, "Delivered", "Effective", "Masked", "Undetermined", "N", FIRST_ROUND[0].title),
+            *(("Retry tokens, paper",) if has_paper else ()),
+            *(measure.title for measure in FIRST_ROUND[1:]),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "first round: the calls that a noticed fault caused, up to the next verdict on what it struck, whatever comes of "
+            "it; mean ± sd [95% interval] of the N trials with such a round; seconds: at least one of its calls in flight",
+            "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway, so "
+            "that the round would have come without the fault as well; undetermined: neither the trial nor its control tells",
+            *([_of_paper(published)] if has_paper else []),
+        ),
+    )
+
+
+def _of_paper(published: Published) -> str:
+    paper = published.paper
+    said = f"{paper.source}, {paper.model}, {paper.runs} runs, mean ± sd"
+    return f"paper: its retry tokens ({said}); our prompts and inputs are not the paper's"
+
+
+def _impacts(run: Run, arm: Arm) -> tuple[int, ...]:
+    """How many faults were delivered to its trials, and how many of them by impact."""
+    faults = run.faults[run.faults["trial"].isin(set(arm.usable["trial"])) & run.faults["delivered"]]
+    return len(faults), *(int(faults["impact"].eq(impact).sum()) for impact in IMPACTS)
+
+
+def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
+    """All rounds of the faults that mattered; recovered and given up apart."""
+    controls = [control_of(arms, arm) for arm in struck]
+    rows: list[tuple[Cell, ...]] = []
+    for arm, control in zip(struck, controls, strict=True):
+        effective = _only(arm, arm.usable[PRICE[0].column].notna()).mean(FIRST_ROUND[0].column)
+        recovered = _recovered(run, arm)
+        apart = [_priced(_only(arm, recovered.eq(held)), PRICE[0]) for held in (True, False)]
+        excess = [_excess(arm, control)] if any(controls) else []
+        prices = [_priced(arm, measure) for measure in PRICE]
+        rows.append((*arm_cells(run, arm), Estimate(effective, with_n=True), *prices, *apart, *excess, _retry_share(arm)))
+    return Table(
+        name="price",
+        title="The price of a failure that mattered",
+        columns=(
+            *(*ARM, "First round, tokens", *(measure.title for measure in PRICE), "Recovered, tokens", "Not recovered, tokens"),
+            *(("Paired excess tokens, both answered",) if any(controls) else ()),
+            "Retry share of tokens",
+        ),
+        rows=tuple(rows),
+        notes=(
+            "first round: that of trials in which a fault was effective, alone",
+            "price: all calls from a noticed effective fault on, until what it struck and all that was invalidated with it "
+            "stood accepted again, or the trial ended; of several such faults in a trial the mean; not measured under "
+            f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
+            "recovered: it all stood accepted again; else the trial gave up, and what it took prices failing",
+            *([EXCESS] if any(controls) else []),
+            "retry share: retry tokens by all tokens, of all trials that did not end in an error, with Fieller's 95% interval",
+        ),
+    )
+
+
+EXCESS = "paired excess: a trial's tokens less its control's, where both answered; it holds what failed anyway as well"
+
+
+def _excess(arm: Arm, control: Arm | None) -> Estimate:
+    excess = arm.answered.less(control.answered, "tokens").difference if control else statistics.mean_of(())
+    return Estimate(excess, with_n=True)
+
+
+def _retry_share(arm: Arm) -> BoundedNumber:
+    retry, tokens = (dict(enumerate(arm.units(name))) for name in (RETRY_TOKENS.column, "tokens"))
+    share = statistics.ratio_of_means(retry, tokens)
+    return BoundedNumber(share.ratio, share.low, share.high, 1, percent=True)
+
+
+def _priced(arm: Arm, measure: Measure) -> Cell:
+    mean = arm.mean(measure.column)
+    return Estimate(mean, measure.digits, with_n=True) if mean.n >= LEAST_PRICED else f"{NOT_MEASURED} (N={mean.n})"
+
+
+def _recovered(run: Run, arm: Arm) -> pd.Series[bool]:
+    """Of each of the arm's trials: whether all that its effective faults struck stood accepted again."""
+    own = run.recoveries[run.recoveries["effective"].gt(0)]
+    lasting = own.groupby("trial")["recovered"].all()
+    return arm.usable["trial"].map(lasting).astype("boolean")
+
+
+def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
+    return Arm(arm.condition, arm.architecture, arm.trials, arm.usable[chosen.fillna(value=False)])
+
+
+def first_pass(run: Run, arms: Arms) -> Table:
+    """What the structure costs when nothing fails."""
+    fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
+    rows: list[tuple[Cell, ...]] = [
+        (*arm_cells(run, arm), *(Estimate(arm.mean(measure.column), measure.digits, with_n=True) for measure in FIRST_PASS))
+        for arm in fault_free or each_arm(arms)
+    ]
+    return Table(
+        name="first_pass",
+        title="The first pass: what the structure costs when nothing fails",
+        columns=(*ARM, *(measure.title for measure in FIRST_PASS)),
+        rows=tuple(rows),
+        notes=(
+            "the calls that no rejection and no loss caused, of trials in which every subtask was asked for: those that gave "
+            "up before are left out; mean ± sd [95% interval], N",
+        ),
+    )
+
+
+COMPARED = (*FIRST_ROUND[:2], PRICE[0], *FIRST_PASS[:2])
+
+
+def differences(run: Run, arms: Arms) -> Table:
+    """Each architecture against each other, pair by pair, in what a failure costs and in the first pass."""
+    rows: list[tuple[Cell, ...]] = []
+    for condition, found in arms.items():
+        place = (condition.scenario, model_label(run, condition.model), condition.plan)
+        measures = [one for one in COMPARED if one in FIRST_PASS or condition.plan != FAULT_FREE]
+        for first, second in combinations(found.values(), 2):
+            name = f"{second.architecture} − {first.architecture}"
+            rows += [(*place, name, measure.title, *_difference(first, second, measure)) for measure in measures]
+    return Table(
+        name="failure_differences",
+        title="Paired differences in what a failure costs",
+        columns=(*ARM[:3], "Difference", "Measure", "N", "Mean"),
+        rows=tuple(rows),
+        notes=(
+            "over the N pairs of which both have the measure; mean ± sd of the differences [95% interval of their mean]",
+            f"a price is compared from {LEAST_PRICED} pairs on",
+        ),
+    )
+
+
+def _difference(first: Arm, second: Arm, measure: Measure) -> tuple[Cell, Cell]:
+    mean = second.less(first, measure.column).difference
+    told = measure not in PRICE or mean.n >= LEAST_PRICED
+    return mean.n, Estimate(mean, measure.digits) if told else NOT_MEASURED
+
+
+def by_subtask(run: Run, arms: Arms) -> Table:
+    """Where in the task an arm's tokens went: sums over its trials."""
+    rows: list[tuple[Cell, ...]] = []
+    for arm in each_arm(arms):
+        own = run.calls[run.calls["trial"].isin(set(arm.trials["trial"]))]
+        tokens = own["tokens_in"] + own["tokens_out"]
+        whole = max(int(tokens.sum()), 1)
+        for subtask in dict.fromkeys(own["subtask"].tolist()):
+            mine = own["subtask"].eq(subtask)
+            total, retry = int(tokens[mine].sum()), int(tokens[mine & own["is_retry"]].sum())
+            rows.append((*arm_cells(run, arm), subtask, int(mine.sum()), total, f"{total / whole:.1%}", retry))
+    return Table(
+        name="subtasks",
+        title="Tokens by subtask",
+        columns=(*ARM, "Subtask", "Calls", "Tokens", "Of the arm's tokens", "Retry tokens"),
+        rows=tuple(rows),
+        notes=("sums over all trials of the arm, those that ended in an error among them; all: one call does all subtasks",),
+    )
