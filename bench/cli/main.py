@@ -175,6 +175,7 @@ def _report(folders: list[Path], target: Path) -> None:
     run, published = merge([load_run(folder) for folder in folders]), load_published()
     found = report_of(run, published)
     written = write_report(found, target)
+    out.print("\n".join(found.summary.lines), markup=False)
     out.print("\n".join(verdict_lines(run, found.judgements, published)), markup=False)
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.analysis.arms import instances_of, missing_trials, several_instances
+from bench.analysis.arms import arms_of, instances_of, missing_trials
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import can_judge
 from bench.analysis.frames import Run
@@ -16,16 +16,8 @@ from bench.render.drawing import Picture
 from bench.render.labels import is_simulated, model_label, taken_over_from
 from bench.render.table import Table, markdown
 from bench.report.claims_table import none_judged
+from bench.report.summary import Finding, Summary, summary_of
 
-SCOPE = (
-    "Intervals speak of repetitions of these packs, with these models: how the mean would vary if this very experiment were "
-    "made again. A few packs are a few clusters, and nothing is said about tasks beyond them."
-)
-OF_INSTANCES = (
-    "Of a pack with several instances each instance counts once, however many its repetitions: means are means of what the "
-    "instances have, and intervals cluster by instance. They speak of tasks like these, with these models; of a pack with one "
-    "instance they speak of repetitions of that task alone."
-)
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
     "declared in the config, not measured. Only framework seconds are real there. Nothing of it says how good a real model is."
@@ -44,20 +36,28 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """`facts`: what this run is, line by line; `warnings`: what a reader must know before any number."""
+    """`warnings`: what a reader must know before any number. `first`: the figure beside the summary, where there is one.
+    `facts`: what this run is, line by line."""
 
     title: str
-    facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
+    summary: Summary
+    first: Picture | None
+    facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
 
 
-def page_of(run: Run, tables: Sequence[Table], pictures: Sequence[Picture], published: Published) -> Page:
+def page_of(
+    run: Run, tables: Sequence[Table], pictures: Sequence[Picture], published: Published, verdicts: Finding | None = None
+) -> Page:
+    """`verdicts`: the sentence on the published claims, where some were judged."""
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {name_of(run)}",
-        facts=(*_facts(run), *_no_claims(run, published)),
         warnings=tuple(_warnings(run)),
-        sections=_sections(tables, pictures),
+        summary=summary_of(run, arms_of(run), verdicts),
+        first=next(iter(pictures), None),
+        facts=(*_facts(run), *_no_claims(run, published)),
+        sections=_sections(tables, pictures[1:]),
     )
 
 
@@ -106,7 +106,7 @@ def _warnings(run: Run) -> list[str]:
     if errors:
         first = run.trials.loc[run.trials["outcome"] == "error", "reason"].iloc[0]
         found.append(f"{errors} trials ended in an error and are left out of every mean; the first: {first}")
-    return [*found, OF_INSTANCES if several_instances(run) else SCOPE]
+    return found
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
@@ -235,10 +235,19 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 
 def as_markdown(page: Page) -> str:
-    parts = [f"# {page.title}\n", *(f"**{warning}**\n" for warning in page.warnings)]
-    parts.append("\n".join(f"- {name}: {text}" for name, text in page.facts) + "\n")
+    parts = [f"# {page.title}\n", *(f"**{warning}**\n" for warning in page.warnings), f"{page.summary.ran}\n"]
+    parts += [_figure(page.first)] if page.first else []
+    parts.append("\n".join(f"- {one.text} ([table](tables/{one.table}.md))" for one in page.summary.findings) + "\n")
+    parts.append("What this does not show:\n")
+    parts.append("\n".join(f"- {limit}" for limit in page.summary.limits) + "\n")
     for section in page.sections:
         parts.append(f"## {section.title}\n")
         parts += [markdown(table) for table in section.tables]
-        parts += [f"![{picture.caption}](figures/{picture.name}.png)\n" for picture in section.pictures]
+        parts += map(_figure, section.pictures)
+    parts.append("## What was run\n")
+    parts.append("\n".join(f"- {name}: {text}" for name, text in page.facts) + "\n")
     return "\n".join(parts)
+
+
+def _figure(picture: Picture) -> str:
+    return f"![{picture.caption}](figures/{picture.name}.png)\n"

@@ -23,6 +23,7 @@ from bench.render.table import Table, comma_separated, markdown
 from bench.report.figures import all_figures
 from bench.report.page import Page, as_markdown, page_of
 from bench.report.page_html import as_html
+from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.report.trace import trace_of
 
@@ -35,6 +36,7 @@ class Report:
     published claims; none where no scenario of theirs is in the run."""
 
     files: Mapping[str, bytes]
+    summary: Summary
     judgements: tuple[Judgement, ...]
 
 
@@ -50,7 +52,7 @@ def report_of(run: Run, published: Published) -> Report:
     tables = _named_apart(all_tables(run, arms, published, judgements))
     pictures = _named_apart(all_figures(run, arms, published))
     page = page_of(run, tables, pictures, published)
-    return Report(_files(run, page, tables, pictures), judgements)
+    return Report(_files(run, page, tables, pictures), page.summary, judgements)
 
 
 def write_report(report: Report, out: Path) -> list[Path]:

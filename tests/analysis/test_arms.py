@@ -86,5 +86,6 @@ def test_the_page_says_of_what_its_intervals_speak(tmp_path: Path) -> None:
     several = run_with(tmp_path / "several", {"static": {"a": [1000, 1100], "b": [3000, 3100]}})
     sole = run_with(tmp_path / "sole", {"static": {"": [1000, 1100]}})
     said = [page_of(run, [], [], load_published()) for run in (several, sole)]
-    assert "intervals cluster by instance" in said[0].warnings[-1] and "tasks beyond them" in said[1].warnings[-1]
+    assert any("intervals cluster by instance" in limit for limit in said[0].summary.limits)
+    assert any("each pack has one, so intervals speak of repetitions" in limit for limit in said[1].summary.limits)
     assert dict(said[0].facts)["Trials"].startswith("4; N = 4")

@@ -130,23 +130,25 @@ def test_without_a_receipt_nothing_is_written(tmp_path: Path) -> None:
 # What it says
 
 
-def test_the_report_begins_with_what_it_is(plain: Mapping[str, bytes]) -> None:
-    opening = checked_texts(plain)["report.md"].partition("## ")[0]
+def test_the_report_begins_with_a_summary_and_ends_with_what_it_is_of(plain: Mapping[str, bytes]) -> None:
+    page = checked_texts(plain)["report.md"]
+    opening, closing = page.partition("## ")[0], page.rpartition("## What was run")[2]
+    for said in ("by-hand", "m (SIMULATED)", "What this does not show:", "intervals speak of repetitions of these tasks alone"):
+        assert said in opening
     for said in (
         *("by-hand", "m (SIMULATED)", "N = 3", "demo (variant small, asked 5cede5cede5c)", "commit 0123456789ab (clean)"),
-        *("2026-01-02T03:04:05+00:00", "complete", "Intervals speak of repetitions of these packs"),
-        "missing_field at output of b, attempt 1",
+        *("2026-01-02T03:04:05+00:00", "complete", "missing_field at output of b, attempt 1"),
     ):
-        assert said in opening
+        assert said in closing
 
 
 def test_a_dirty_checkout_and_missing_trials_are_said(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", experiment())
     run = bench.load_run(folder)
     edit_manifest(folder, code={"commit": "abc", "dirty": True}, config={**run.manifest["config"], "repetitions": 5})
-    opening = texts_of(bench.load_run(folder))["report.md"].partition("## ")[0]
-    assert "commit abc (dirty" in opening
-    assert "8 trials are not recorded" in opening
+    page = texts_of(bench.load_run(folder))["report.md"]
+    assert "commit abc (dirty" in page
+    assert "8 trials are not recorded" in page.partition("## ")[0]
 
 
 def test_simulated_is_said_in_every_table_with_numbers_of_it_and_in_every_figure(plain: Mapping[str, bytes]) -> None:

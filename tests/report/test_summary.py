@@ -1,0 +1,100 @@
+"""The first screen: sentences that the run's data support, each with its table, and what they do not show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from records import recovered, run_of, smooth, trial, undamaged
+
+from bench.analysis.arms import arms_of
+from bench.analysis.claims.published import load_published
+from bench.analysis.frames import Run
+from bench.experiment.record import TrialRecord
+from bench.report.report import report_of
+from bench.report.summary import Finding, Summary, summary_of
+
+
+def trials(retry: int = 100, masked: bool = False, outcome: str = "solved", n: int = 6) -> list[TrialRecord]:
+    records = []
+    for repetition in range(1, n + 1):
+        events = recovered(retry + repetition)
+        if masked:
+            events[6] = undamaged(2, "b", reason="check")
+        records += [trial("static", "none", repetition), trial("static", "paper", repetition, events=events)]
+    if outcome == "wrong":
+        records = [trial(one.architecture, one.plan, one.repetition, "wrong", one.events) for one in records]
+    return records
+
+
+def of(run: Run) -> Summary:
+    return summary_of(run, arms_of(run))
+
+
+def finding(summary: Summary, table: str) -> str:
+    [text] = [one.text for one in summary.findings if one.table == table]
+    return text
+
+
+def test_it_says_what_was_run(tmp_path: Path) -> None:
+    said = of(run_of(tmp_path / "run", trials())).ran
+    assert said == "12 trials: static on demo, answered by m (SIMULATED), under 1 fault plan (paper) and without faults."
+
+
+def test_the_first_round_and_the_first_pass_are_told_with_intervals_and_numbers(tmp_path: Path) -> None:
+    summary = of(run_of(tmp_path / "run", trials(retry=1000)))
+    assert finding(summary, "first_round") == (
+        "The first round after a failure took, in tokens, on demo static 1,024 [1,022, 1,025] (N = 6)."
+    )
+    assert finding(summary, "first_pass") == (
+        "Where nothing fails, the first pass took, in tokens, on demo static 240 [240, 240] (N = 6)."
+    )
+
+
+def test_architectures_are_told_the_cheapest_first_and_of_many_the_first_two_and_the_dearest(tmp_path: Path) -> None:
+    records = [
+        trial(name, "paper", repetition, events=recovered(cost))
+        for name, cost in (("e", 500), ("d", 400), ("c", 300), ("b", 200), ("a", 100))
+        for repetition in (1, 2)
+    ]
+    text = finding(of(run_of(tmp_path / "run", records)), "first_round")
+    assert "a 120 [120, 120], b 220 [220, 220], 2 others between, e 520 [520, 520]" in text
+
+
+def test_masked_faults_are_told_apart_from_those_that_mattered(tmp_path: Path) -> None:
+    masked, effective = (of(run_of(tmp_path / str(one), trials(masked=one))) for one in (True, False))
+    assert finding(masked, "receipts") == "Of 6 delivered faults 6 struck what would have been rejected anyway, 0 mattered."
+    assert finding(effective, "receipts") == "Of 6 delivered faults 0 struck what would have been rejected anyway, 6 mattered."
+    price = "What a failure that mattered costs in all, for static on demo: fewer than 5 trials had an effective fault"
+    assert any(limit.startswith(price) for limit in masked.limits)
+    assert not any(limit.startswith(price) for limit in effective.limits)
+
+
+def test_where_nothing_is_solved_nothing_is_said_of_recovering_to_a_right_answer(tmp_path: Path) -> None:
+    wrong, solved = (of(run_of(tmp_path / outcome, trials(outcome=outcome))) for outcome in ("wrong", "solved"))
+    said = "Whether a failure is recovered to a right answer: no trial was solved."
+    assert said in wrong.limits and said not in solved.limits
+    assert finding(wrong, "outcomes").startswith("Solved were 0 of 6 trials without faults and 0 of 6 trials with faults;")
+    assert "keyword rules without any model demo 0.125" in finding(solved, "outcomes")
+
+
+def test_without_faults_there_is_nothing_about_failures(tmp_path: Path) -> None:
+    summary = of(run_of(tmp_path / "run", [trial("static", "none", 1, events=smooth())]))
+    assert {one.table for one in summary.findings} == {"first_pass", "outcomes"}
+    assert summary.ran.endswith("answered by m (SIMULATED), without faults.")
+
+
+def test_at_most_five_sentences_are_said_the_verdicts_last(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", trials())
+    summary = summary_of(run, arms_of(run), Finding("Of the claims all hold.", "claims"))
+    assert [one.table for one in summary.findings] == ["first_round", "receipts", "first_pass", "outcomes", "claims"]
+
+
+def test_the_page_begins_with_it_and_each_sentence_leads_to_a_table_that_is_there(tmp_path: Path) -> None:
+    found = report_of(run_of(tmp_path / "run", trials()), load_published())
+    page, html = found.files["report.md"].decode(), found.files["report.html"].decode()
+    for one in found.summary.findings:
+        assert f"- {one.text} ([table](tables/{one.table}.md))\n" in page
+        assert f"tables/{one.table}.md" in found.files
+        assert f'<a href="#table-{one.table}">' in html and f'id="table-{one.table}"' in html
+    assert page.index(found.summary.ran) < page.index("![") < page.index(found.summary.findings[0].text) < page.index("## ")
+    assert next(iter(found.summary.lines)) == found.summary.ran
