@@ -64,13 +64,13 @@ def _ran(run: Run) -> str:
 
 def _first_rounds(run: Run, arms: Arms) -> Finding | None:
     told = list(_by_condition(run, arms, FIRST_ROUND[0], lambda condition: condition.plan != FAULT_FREE))
-    said = f"The first round after a failure took, in tokens, {_first(told)}" if told else ""
+    said = f"The first round after a failure took, in tokens: {_first(told)}" if told else ""
     return Finding(f"{said}.", "first_round") if said else None
 
 
 def _first_passes(run: Run, arms: Arms) -> Finding | None:
     told = list(_by_condition(run, arms, FIRST_PASS[0], lambda condition: condition.plan == FAULT_FREE))
-    said = f"Where nothing fails, the first pass took, in tokens, {_first(told)}" if told else ""
+    said = f"Where nothing fails, the first pass took, in tokens: {_first(told)}" if told else ""
     return Finding(f"{said}.", "first_pass") if said else None
 
 
@@ -82,7 +82,7 @@ def _by_condition(run: Run, arms: Arms, measure: Measure, wanted: Callable[[Cond
         if wanted(condition) and known:
             shown, numbers = _ranked([f"{name} {_told(mean)}" for _, name, mean in known]), [str(mean.n) for *_, mean in known]
             with_model = f" with {model_label(run, condition.model)}" if len(run.names("model")) > 1 else ""
-            yield f"on {condition.scenario}{with_model} {shown} (N = {_ranked(numbers)})"
+            yield f"on {condition.scenario}{with_model}, {shown} (N = {_ranked(numbers)})"
 
 
 def _ranked(texts: Sequence[str]) -> str:
@@ -108,7 +108,7 @@ def _impacts(run: Run) -> Finding | None:
         return None
     effective, masked, untold = (int(delivered["impact"].eq(impact).sum()) for impact in IMPACTS)
     left = f"; of {untold:,} it is not told" if untold else ""
-    text = f"{masked:,} struck what would have been rejected anyway, {effective:,} mattered{left}"
+    text = f"{effective:,} were effective; {masked:,} were masked, since what they struck would have been rejected anyway{left}"
     return Finding(f"Of {len(delivered):,} delivered faults {text}.", "receipts")
 
 

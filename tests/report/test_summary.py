@@ -43,10 +43,10 @@ def test_it_says_what_was_run(tmp_path: Path) -> None:
 def test_the_first_round_and_the_first_pass_are_told_with_intervals_and_numbers(tmp_path: Path) -> None:
     summary = of(run_of(tmp_path / "run", trials(retry=1000)))
     assert finding(summary, "first_round") == (
-        "The first round after a failure took, in tokens, on demo static 1,024 [1,022, 1,025] (N = 6)."
+        "The first round after a failure took, in tokens: on demo, static 1,024 [1,022, 1,025] (N = 6)."
     )
     assert finding(summary, "first_pass") == (
-        "Where nothing fails, the first pass took, in tokens, on demo static 240 [240, 240] (N = 6)."
+        "Where nothing fails, the first pass took, in tokens: on demo, static 240 [240, 240] (N = 6)."
     )
 
 
@@ -62,8 +62,14 @@ def test_architectures_are_told_the_cheapest_first_and_of_many_the_first_two_and
 
 def test_masked_faults_are_told_apart_from_those_that_mattered(tmp_path: Path) -> None:
     masked, effective = (of(run_of(tmp_path / str(one), trials(masked=one))) for one in (True, False))
-    assert finding(masked, "receipts") == "Of 6 delivered faults 6 struck what would have been rejected anyway, 0 mattered."
-    assert finding(effective, "receipts") == "Of 6 delivered faults 0 struck what would have been rejected anyway, 6 mattered."
+    assert (
+        finding(masked, "receipts")
+        == "Of 6 delivered faults 0 were effective; 6 were masked, since what they struck would have been rejected anyway."
+    )
+    assert (
+        finding(effective, "receipts")
+        == "Of 6 delivered faults 6 were effective; 0 were masked, since what they struck would have been rejected anyway."
+    )
     price = "What a failure that mattered costs in all, for static on demo: fewer than 5 trials had an effective fault"
     assert any(limit.startswith(price) for limit in masked.limits)
     assert not any(limit.startswith(price) for limit in effective.limits)
