@@ -85,15 +85,18 @@ class _Course:
                 self._caused[self._failure_at[event.caused_by]][number] = event
 
     def failure_that_told_of(self, receipt: Receipt) -> _Failure | None:
-        """The rejection just before its entry `detected`, else the loss of the call that carried it. A call that was refused
+        """The loss of the call that it struck, else the rejection just before its entry `detected`. A call that was refused
         unpaid is no failure: nothing had to be run again for it."""
-        detected = next((number for number, event in enumerate(self._events) if _detects(event, receipt.number)), None)
-        if detected is None:
-            return None
-        while isinstance(self._events[detected], Faulted):
-            detected -= 1
-        lost = (number for number in self._failure_at if _is_call(self._events[number], receipt.call))
-        return self._failure_at.get(detected) or next((self._failure_at[number] for number in lost), None)
+        carrier = self._numbers.get(receipt.call) if receipt.call is not None else None
+        if receipt.first.point == "call" and carrier is not None and self._is_lost(carrier):
+            return self._failure_at.get(carrier)
+        detected = next((number for number, event in enumerate(self._events) if _detects(event, receipt.number)), 0)
+        before = (number for number in range(detected - 1, -1, -1) if not isinstance(self._events[number], Faulted))
+        return self._failure_at.get(next(before, -1))
+
+    def _is_lost(self, number: int) -> bool:
+        event = self._events[number]
+        return isinstance(event, Called) and event.failure is not None
 
     def recovery(self, failure: _Failure, faults: tuple[Receipt, ...]) -> Recovery:
         struck = {receipt.first.subtask for receipt in faults}
@@ -182,7 +185,3 @@ def _is_verdict(event: Event) -> TypeGuard[Judged]:
 
 def _detects(event: Event, fault: int) -> bool:
     return isinstance(event, Faulted) and event.fault == fault and event.stage == "detected"
-
-
-def _is_call(event: Event, call: int | None) -> bool:
-    return isinstance(event, Called) and event.call == call

@@ -133,6 +133,16 @@ def test_a_lost_reply_a_rerun_and_a_reopened_subtask_give_one_round_each_and_no_
     assert not set(numbers(by_loss.calls)) & set(numbers(by_rejection.calls))
 
 
+def test_a_call_lost_in_a_retry_is_told_of_by_its_loss_and_not_by_the_rejection_before_it() -> None:
+    lost = fault("planned", "delivered", "detected", call=2, subtask="a", point="call")
+    events: list[Event] = [
+        *(called(1, "a"), rejected(1, "a"), *lost, called(2, "a", cause="retry", attempt=2, caused_by=1, failure="timed_out")),
+        *(called(3, "a", cause="retry", attempt=2, caused_by=5), accepted(3, "a")),
+    ]
+    [recovery] = of(events)
+    assert numbers(recovery.first) == [3]
+
+
 def test_a_call_that_was_refused_unpaid_has_no_round() -> None:
     refused = fault("planned", "delivered", "detected", call=1, subtask="a", point="call")
     assert of([*refused, called(1, "a", failure="rate_limited", tokens=(0, 0)), called(2, "a"), accepted(2, "a")]) == ()
