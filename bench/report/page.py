@@ -71,7 +71,7 @@ CONTENTS = (
     ("failure", "What one failure costs", ("first_round", "price", "first_pass", "failure_differences", "subtasks")),
     ("verdicts", "Verdicts", ("claims",)),
     ("study", "The study", ("study",)),
-    ("comparison", "Every measure, and the paper's", ("comparison",)),
+    ("comparison", "Every measure", ("comparison",)),
     ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
     ("models", "Models compared", ("models",)),
     ("differences", "Paired differences between architectures", ("differences", "noise_floor")),

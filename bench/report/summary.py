@@ -147,7 +147,7 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
     if several_instances(run):
         yield "Tasks of other kinds: intervals cluster by instance and speak of tasks like these, with these models."
     else:
-        yield "Other tasks: each pack has one, so intervals speak of repetitions of these tasks alone, with these models."
+        yield "Other tasks: of each pack there is one, so intervals speak of repetitions of that task alone, with these models."
     yield "Other models, prompts and settings: what was run stands at the end."
 
 

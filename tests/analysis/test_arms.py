@@ -87,5 +87,5 @@ def test_the_page_says_of_what_its_intervals_speak(tmp_path: Path) -> None:
     sole = run_with(tmp_path / "sole", {"static": {"": [1000, 1100]}})
     said = [page_of(run, [], [], load_published()) for run in (several, sole)]
     assert any("intervals cluster by instance" in limit for limit in said[0].summary.limits)
-    assert any("each pack has one, so intervals speak of repetitions" in limit for limit in said[1].summary.limits)
+    assert any("intervals speak of repetitions of that task alone" in limit for limit in said[1].summary.limits)
     assert dict(said[0].facts)["Trials"].startswith("4; N = 4")
