@@ -67,10 +67,21 @@ class Run:
         pairs = self.trials[["model", "timing"]].drop_duplicates()
         return {str(model): frozenset(found["timing"]) for model, found in pairs.groupby("model")}
 
+    def is_simulated(self, model: str) -> bool:
+        """Whether its replies are made up by us; a replay of such replies is no less so."""
+        timings = self.timings.get(model, frozenset())
+        replayed = "recorded" in timings and _simulates(self.manifest.get("models", {}).get(model, {}))
+        return "simulated" in timings or replayed
+
     def names(self, column: str) -> list[str]:
         """The scenarios, architectures, models or fault plans that have trials, in the config's order."""
         rank = _rank(self.manifest, column)
         return sorted(set(self.trials[column].tolist()), key=lambda name: (rank.get(name, len(rank)), name))
+
+
+def _simulates(parameters: Mapping[str, Any]) -> bool:
+    """Whether these parameters are a simulated model's, or those of one that passes requests on to such."""
+    return parameters.get("kind") == "simulated" or any(map(_simulates, parameters.get("models", {}).values()))
 
 
 def load_run(path: str | Path) -> Run:

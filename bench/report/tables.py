@@ -14,7 +14,7 @@ from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_ratios
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.limits import with_limits
 from bench.render.table import Cell, Number, Rate, Spent, Table
-from bench.report.claims_table import claims_table
+from bench.report.claims_table import claims_tables
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
 from bench.report.failure_tables import failure_tables
@@ -41,8 +41,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         usage(run),
         *study_tables(run),
     ]
-    verdicts = [claims_table(run, judgements)] if judgements else []
-    return [*verdicts, *map(with_limits, tables)]
+    return [*claims_tables(run, judgements, published), *map(with_limits, tables)]
 
 
 def spent_by_solved(run: Run, arms: Arms) -> Table:
