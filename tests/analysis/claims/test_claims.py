@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from records import accepted, called, committed, fault, rejected, run_of, trial
+from records import accepted, called, committed, fault, recovered, rejected, run_of, trial
 
 from bench.analysis.claims.claim import DirectionClaim, RatioClaim
 from bench.analysis.claims.comparable import SIMULATED
@@ -445,16 +445,6 @@ def test_the_lines_begin_with_the_tally_and_say_a_missing_thing_once(tmp_path: P
 # The trace
 
 
-def retried(tokens: int) -> list[Event]:
-    """A trial whose first round takes so many tokens: b was struck, and asked for again."""
-    return [
-        *(called(1, "a"), accepted(1, "a"), committed(1, "a")),
-        *(*fault("planned", "delivered"), called(2, "b"), rejected(2, "b"), *fault("detected")),
-        *(called(3, "b", cause="retry", tokens=(tokens - 20, 20), attempt=2), accepted(3, "b")),
-        *(committed(3, "b", made_from=[("a", 1)]), Answered((("a", 1), ("b", 1))), *fault("recovered")),
-    ]
-
-
 def traced_sum(run: Run, name: str, side: str) -> int:
     [(_, found)] = trace(run, claim_named(PUBLISHED, name))
     assert isinstance(found, tuple)
@@ -467,7 +457,7 @@ def test_a_claims_number_is_the_sum_of_the_calls_that_its_trace_lists(tmp_path: 
     run = run_of(
         tmp_path / "run",
         [
-            trial(name, "paper", n, events=retried(tokens), scenario=K8S, timing="live")
+            trial(name, "paper", n, events=recovered(tokens - 20), scenario=K8S, timing="live")
             for name, own in values.items()
             for n, tokens in enumerate(own, 1)
         ],
