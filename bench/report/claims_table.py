@@ -12,7 +12,7 @@ from bench.analysis.claims import claim as claims
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import VERDICTS, Judgement, counts, family_of, levels, structural
 from bench.analysis.frames import Run
-from bench.analysis.measures import COMPARED, COSTS, SOLVED, Measure
+from bench.analysis.measures import COMPARED, COSTS, FIRST_PASS, FIRST_ROUND, PRICE, SOLVED, Measure
 from bench.analysis.statistics import Share
 from bench.render.labels import model_label
 from bench.render.limits import noted
@@ -156,13 +156,11 @@ def _form(claim: claims.Claim) -> tuple[int, bool]:
         return (3 if isinstance(claim, claims.PartClaim) else 1), True
     if isinstance(claim, claims.RatioClaim):
         return 3, False
-    measure = _MEASURES.get(claim.measure, Measure(claim.measure, claim.measure, _DIGITS.get(claim.measure.split("_")[-1], 3)))
+    measure = _MEASURES.get(claim.measure, Measure(claim.measure, claim.measure, 3))
     return (1, True) if measure.percent else (max(measure.digits, measure.published_digits), False)
 
 
-_MEASURES = {measure.column: measure for measure in (*COSTS, *COMPARED, SOLVED)}
-_DIGITS = {"tokens": 0, "seconds": 2, "calls": 1}
-"""Of a measure that no table has, by what it is counted in."""
+_MEASURES = {measure.column: measure for measure in (*COSTS, *COMPARED, *FIRST_ROUND, *PRICE, *FIRST_PASS, SOLVED)}
 
 
 # In words
