@@ -300,6 +300,17 @@ def test_a_rate_of_counts_is_a_level_too(tmp_path: Path) -> None:
     assert verdict(1, 20) == "inconclusive"
 
 
+@pytest.mark.parametrize(("elsewhere", "said"), [(0, "holds"), (1, "counterexample found (1 of 40)")])
+def test_a_share_said_to_be_all_falls_by_one_that_is_otherwise(elsewhere: int, said: str, tmp_path: Path) -> None:
+    """Where the model and the prompts are the paper's: at which subtask a model fails is a level."""
+    made = [outputs("", "schema") if n <= elsewhere else outputs("schema") for n in range(1, 41)]
+    records = [
+        trial("runtime_structured", "none", n, "gave_up", one, scenario=K8S, timing="live") for n, one in enumerate(made, 1)
+    ]
+    run, published = matched(run_of(tmp_path / "run", records))
+    assert judged(run, published)["natural.rca.only-anomaly-classification"].said == said
+
+
 def test_a_simulated_model_is_judged_by_nothing(tmp_path: Path) -> None:
     records = [trial(name, plan, n, scenario=K8S) for name in PAPERS for plan in ("none", "paper") for n in range(1, 11)]
     found = judged_by(tmp_path, records)
