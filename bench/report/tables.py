@@ -20,6 +20,7 @@ from bench.report.difference_tables import differences, models, noise_floor
 from bench.report.failure_tables import failure_tables
 from bench.report.outcome_tables import outcomes, reruns
 from bench.report.systems_table import systems
+from bench.studies import sensitivity
 from bench.studies.registry import study_tables
 
 
@@ -41,7 +42,8 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         usage(run),
         *study_tables(run),
     ]
-    return [*claims_tables(run, judgements, published), *map(with_limits, tables)]
+    verdicts = (*claims_tables(run, judgements, published), *sensitivity.tables(run, published, judgements))
+    return [*verdicts, *map(with_limits, tables)]
 
 
 def spent_by_solved(run: Run, arms: Arms) -> Table:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -83,6 +83,11 @@ class Judgement:
         return f"{self.verdict} ({self.measured.otherwise} of {self.measured.n})"
 
     @property
+    def side(self) -> int:
+        """1 where the interval of two architectures lies on the claimed side, -1 where on the other, 0 where on neither."""
+        return _side(self.claim, self.measured, self.expected) if self.measured else 0
+
+    @property
     def factor(self) -> Factor | None:
         """None where nothing was measured, or 0 was published."""
         measured, published = self.measured, self.expected.value
@@ -97,9 +102,12 @@ def can_judge(run: Run, published: Published) -> bool:
     return bool({claim.scenario for claim in published.claims} & set(run.names("scenario")))
 
 
-def judge_all(run: Run, published: Published, arms: Arms | None = None) -> tuple[Judgement, ...]:
-    """Every claim by every model of the run, in the file's order."""
-    by_model = [_judge_model(source, published) for source in results_by_model(run, arms)]
+def judge_all(
+    run: Run, published: Published, arms: Arms | None = None, only: Callable[[Claim], bool] = lambda _: True
+) -> tuple[Judgement, ...]:
+    """Every claim by every model of the run, in the file's order, or `only` some; the correction is over the whole family."""
+    claims = [claim for claim in published.claims if only(claim)]
+    by_model = [_judge_model(source, claims, published) for source in results_by_model(run, arms)]
     return tuple(judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
 
 
@@ -123,16 +131,16 @@ def family_of(published: Published) -> frozenset[Hashable]:
     return frozenset(key for claim in published.claims if (key := _comparison(claim)) is not None)
 
 
-def _judge_model(source: ModelResults, published: Published) -> list[Judgement]:
+def _judge_model(source: ModelResults, claims: Sequence[Claim], published: Published) -> list[Judgement]:
     family = family_of(published)
-    found = {claim.id: measured(source, claim, published, len(family)) for claim in published.claims}
+    found = {claim.id: measured(source, claim, published, len(family)) for claim in claims}
     raw: dict[Hashable, float | None] = dict.fromkeys(family)
-    for claim in published.claims:
+    for claim in claims:
         one, key = found[claim.id], _comparison(claim)
         if key is not None and isinstance(one, Measurement) and one.test:
             raw[key] = one.test.p
     adjusted = statistics.holm(raw)
-    return [_judge(source, claim, published, found[claim.id], adjusted) for claim in published.claims]
+    return [_judge(source, claim, published, found[claim.id], adjusted) for claim in claims]
 
 
 def _comparison(claim: Claim) -> Hashable | None:
@@ -178,11 +186,19 @@ def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange, p: float 
         return "inconclusive", f"the interval has no width: {found.n} equal values do not show how far off they may be"
     match claim:
         case DirectionClaim():
-            return _on_a_side(found.side_of(0.0), p) or ("holds", "the interval lies on the claimed side")
+            return _on_a_side(_side(claim, found, wanted), p) or ("holds", "the interval lies on the claimed side")
         case RatioClaim():
-            claimed = 1 if wanted.value > 1 else -1
-            return _on_a_side(claimed * found.side_of(1.0), p) or _of_a_size(found.low, found.high, wanted.value)
+            return _on_a_side(_side(claim, found, wanted), p) or _of_a_size(found.low, found.high, wanted.value)
     return _within(found.low, found.high, wanted)
+
+
+def _side(claim: Claim, found: Measurement, wanted: PublishedRange) -> int:
+    match claim:
+        case DirectionClaim():
+            return found.side_of(0.0)
+        case RatioClaim():
+            return found.side_of(1.0) if wanted.value > 1 else -found.side_of(1.0)
+    return 0
 
 
 def _on_a_side(side: int, p: float | None) -> Reasoned | None:
