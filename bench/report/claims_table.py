@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bench.analysis.claims import claim as claims
 from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import VERDICTS, Judgement, counts, family_of, levels, structural
+from bench.analysis.claims.verdicts import VERDICTS, ClaimVerdict, Judgement, counts, family_of, levels, structural
 from bench.analysis.frames import Run
 from bench.analysis.measures import COMPARED, COSTS, FIRST_PASS, FIRST_ROUND, PRICE, SOLVED, Measure
 from bench.analysis.statistics import Share
 from bench.render.labels import model_label
 from bench.render.limits import noted
 from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, Table, text_of
+from bench.report.summary import Finding
 
 VERDICT_NOTES = (
     "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "
@@ -178,6 +179,26 @@ def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
         found = counts(own)
         said = "; ".join(f"{name}: {found[name]}" for name in VERDICTS)
         yield f"{model_label(run, model)}, {len(own)} claims of directions and ratios: {said}"
+
+
+def verdict_finding(run: Run, judgements: Sequence[Judgement]) -> Finding | None:
+    """The sentence of the summary; None where no direction or ratio was judged, as by a simulated model."""
+    said = []
+    for model in run.names("model"):
+        found = counts(structural(_of_model(judgements, model)))
+        told = [f"{found[verdict]} {words}" for verdict, words in _IN_WORDS.items() if found[verdict]]
+        if told:
+            said.append(f"{model_label(run, model)}: {', '.join(told)}")
+    return Finding(f"The paper's claims of directions and ratios, by {'; '.join(said)}.", "claims") if said else None
+
+
+_IN_WORDS: dict[ClaimVerdict, str] = {
+    "holds": "hold",
+    "holds, size differs": "hold in another size",
+    "contradicted": "contradicted",
+    "counterexample found": "refuted by a counterexample",
+    "inconclusive": "inconclusive",
+}
 
 
 def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Published) -> Iterator[str]:

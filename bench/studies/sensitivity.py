@@ -1,6 +1,7 @@
 """Sensitivity: do the verdicts on directions and ratios survive, if the same trials are read otherwise?
 
-No model is asked anew: every variation is made of the run's frames, and judged by the same rules.
+No model is asked anew: every variation is made of the run's frames, and judged by the same rules. It belongs to the claims,
+and so to every report that judges some, whatever study its config names.
 """
 
 from __future__ import annotations
@@ -128,13 +129,14 @@ def tables(run: Run, published: Published, judgements: Sequence[Judgement]) -> I
     yield Table(
         name="claims_sensitivity",
         title="Sensitivity: the verdict under each variation",
-        columns=("Claim", "Model", "Verdict", *(one.name for one in varied), "The same without one repetition"),
+        columns=("Claim", "Model", "Verdict", *(one.name for one in varied), "Without one repetition"),
         rows=rows,
         notes=(
             "the same trials, read otherwise, and judged by the same rules; no model was asked anew",
             *(f"{one.name}: {one.note}; {_same(found, other)} verdicts are the same" for one, other in varied.items()),
             "same side: nothing is concluded, but the interval lies on the same side as it did",
-            "the same without one repetition: each left out in turn, in how many of these runs the verdict is the same",
+            "without one repetition: each left out in turn; in how many of these runs the verdict is the same, and, where the "
+            "interval lay on a side, in how many it still does. Where a p is at its floor, one pair less may be too few",
         ),
     )
 
@@ -160,8 +162,13 @@ def _same(found: Verdicts, varied: Verdicts) -> str:
 def _row(run: Run, one: Judgement, varied: Sequence[Verdicts], without: Sequence[Verdicts]) -> tuple[Cell, ...]:
     key = (one.model, one.claim.id)
     said = [_said(one, other.get(key)) for other in varied]
-    same = sum(key in other and other[key].verdict == one.verdict for other in without)
-    return (one.claim.id, model_label(run, one.model), one.said, *said, f"{same} of {len(without)}")
+    return (one.claim.id, model_label(run, one.model), one.said, *said, _without(one, [other.get(key) for other in without]))
+
+
+def _without(one: Judgement, others: Sequence[Judgement | None]) -> str:
+    same = sum(other is not None and other.verdict == one.verdict for other in others)
+    side = sum(other is not None and other.side == one.side for other in others)
+    return f"{same} of {len(others)}{f', same side {side}' if one.side else ''}"
 
 
 def _said(one: Judgement, other: Judgement | None) -> str:

@@ -24,7 +24,7 @@ from bench.errors import ResultsError
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.latex import latex
 from bench.render.table import Table, comma_separated, markdown
-from bench.report.claims_table import claims_tables, tallies, verdict_lines
+from bench.report.claims_table import claims_tables, tallies, verdict_finding, verdict_lines
 from bench.runtime.events import Answered, Event, Faulted, Stage
 
 K8S, DEBUGGING = "k8s_oomkill", "multi_file_debugging"
@@ -451,6 +451,14 @@ def test_the_lines_begin_with_the_tally_and_say_a_missing_thing_once(tmp_path: P
     assert any(line.startswith("  holds  ") and "retry.rca.static-above-monolithic: Static" in line for line in lines)
     assert sum(f"no scenario {DEBUGGING}" in line for line in lines) == 1
     assert lines[-1] == "  47 levels (tokens, seconds, calls, rates) stand in the report, as factors of the published"
+
+
+def test_the_summary_has_one_sentence_of_what_was_judged_and_none_of_a_simulated_model(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "live", like_the_paper())
+    found = verdict_finding(run, judge_all(run, PUBLISHED))
+    assert found and (found.text, found.table) == ("The paper's claims of directions and ratios, by m: 6 hold.", "claims")
+    simulated = run_of(tmp_path / "simulated", [trial(name, "paper", n, scenario=K8S) for name in PAPERS for n in (1, 2)])
+    assert verdict_finding(simulated, judge_all(simulated, PUBLISHED)) is None
 
 
 # The trace
