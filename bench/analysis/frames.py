@@ -30,6 +30,7 @@ class Run:
 
     trials    `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, by their number;
               `first_pass_*`: its first attempts, where every subtask had one; each is missing where there is none;
+              `*_usage` are tokens by the provider's own count;
               `correct` and `score` are missing for errors; for a trial that gave up they are False
               and 0, as it has no answer; `cost` is in dollars, and missing where a price is unknown
     calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered,
@@ -67,10 +68,21 @@ class Run:
         pairs = self.trials[["model", "timing"]].drop_duplicates()
         return {str(model): frozenset(found["timing"]) for model, found in pairs.groupby("model")}
 
+    def is_simulated(self, model: str) -> bool:
+        """Whether its replies are made up by us; a replay of such replies is no less so."""
+        timings = self.timings.get(model, frozenset())
+        replayed = "recorded" in timings and _simulates(self.manifest.get("models", {}).get(model, {}))
+        return "simulated" in timings or replayed
+
     def names(self, column: str) -> list[str]:
         """The scenarios, architectures, models or fault plans that have trials, in the config's order."""
         rank = _rank(self.manifest, column)
         return sorted(set(self.trials[column].tolist()), key=lambda name: (rank.get(name, len(rank)), name))
+
+
+def _simulates(parameters: Mapping[str, Any]) -> bool:
+    """Whether these parameters are a simulated model's, or those of one that passes requests on to such."""
+    return parameters.get("kind") == "simulated" or any(map(_simulates, parameters.get("models", {}).values()))
 
 
 def load_run(path: str | Path) -> Run:

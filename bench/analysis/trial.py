@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,15 @@ from bench.runtime.events import Called, Committed
 
 CallMeasure = Callable[[Sequence[Called]], float]
 """What is measured of some calls."""
-MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_of, "calls": len}
+
+
+def _usage_of(calls: Iterable[Called]) -> float:
+    """Tokens as the provider counts them; NaN where it told of a call none."""
+    told = [(call.usage_in, call.usage_out) for call in calls]
+    return math.fsum(math.nan if one is None else one for usage in told for one in usage)
+
+
+MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_of, "calls": len, "usage": _usage_of}
 
 
 @dataclass(frozen=True)

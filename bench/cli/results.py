@@ -76,6 +76,7 @@ def trace(run: RunName, claim: Annotated[str, typer.Argument(help="A claim's id,
     judged = {one.model: one for one in judge_all(loaded, published) if one.claim.id == wanted.id}
     for model, found in traced(loaded, wanted):
         typer.echo(f"{model_label(loaded, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {wanted.source}")
+        typer.echo(f"  what is compared: {wanted.compares}, since {wanted.why}")
         for one in () if isinstance(found, Missing) else found:
             typer.echo("\n".join(_lines(one)))
 

@@ -4,23 +4,10 @@ names its recording."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
-
-
-def is_simulated(run: Run, model: str) -> bool:
-    """Whether its replies are made up by us; a replay of such replies is no less so."""
-    timings = run.timings.get(model, frozenset())
-    replayed = "recorded" in timings and _simulates(run.manifest.get("models", {}).get(model, {}))
-    return "simulated" in timings or replayed
-
-
-def _simulates(parameters: Mapping[str, Any]) -> bool:
-    """Whether these parameters are a simulated model's, or those of one that passes requests on to such."""
-    return parameters.get("kind") == "simulated" or any(map(_simulates, parameters.get("models", {}).values()))
 
 
 def recording_of(run: Run, model: str) -> str | None:
@@ -35,7 +22,7 @@ def taken_over_from(run: Run, model: str) -> list[str]:
 
 
 def model_label(run: Run, model: str) -> str:
-    simulated = " (SIMULATED)" if is_simulated(run, model) else ""
+    simulated = " (SIMULATED)" if run.is_simulated(model) else ""
     recording = recording_of(run, model)
     if recording is None:
         return f"{model}{simulated}"

@@ -75,6 +75,23 @@ class BoundedNumber:
 
 
 @dataclass(frozen=True)
+class AdjustedP:
+    """A p-value after a correction. `floor`: the least that so many pairs can give before it, where it is just that: then it
+    says how many pairs there were, and not how far apart the two lie."""
+
+    p: float | None
+    floor: float | None = None
+
+    def text(self) -> str:
+        if self.p is None:
+            return "–"
+        return f"{_shown(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.p, " floor": self.floor}
+
+
+@dataclass(frozen=True)
 class Rate:
     """k of n with its interval; percentages with one digit, so that 2/100 and 3/1000 can be told apart."""
 
@@ -155,7 +172,7 @@ class PublishedNumber:
         return {"": self.mean, " sd": self.sd}
 
 
-Cell = str | int | Number | BoundedNumber | Estimate | Rate | RateGap | Spent | PublishedNumber
+Cell = str | int | Number | BoundedNumber | AdjustedP | Estimate | Rate | RateGap | Spent | PublishedNumber
 
 
 CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")

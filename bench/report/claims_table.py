@@ -1,58 +1,119 @@
-"""The verdicts: as the first table of a report, and as the lines that `bench report` prints first."""
+"""The verdicts: as the first tables of a report, and as the lines that `bench report` prints first.
+
+Directions and ratios stand in one table, with their tally; levels in another, as factors. What was not measured has no row
+there: a note names it, once for each reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bench.analysis.claims import claim as claims
 from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import VERDICTS, Judgement, Measurement, counts
+from bench.analysis.claims.verdicts import VERDICTS, ClaimVerdict, Judgement, counts, family_of, levels, structural
 from bench.analysis.frames import Run
-from bench.analysis.measures import COMPARED, COSTS, SOLVED, Measure
+from bench.analysis.measures import COMPARED, COSTS, FIRST_PASS, FIRST_ROUND, PRICE, SOLVED, Measure
 from bench.analysis.statistics import Share
 from bench.render.labels import model_label
 from bench.render.limits import noted
-from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Rate, Table, text_of
+from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, Table, text_of
+from bench.report.summary import Finding
 
-NOTES = (
+VERDICT_NOTES = (
     "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "
     "were the truth what was found (of means: with a spread exceeded only one time in five)",
-    "a direction is reproduced where the interval of the paired difference lies on the claimed side and p, of the sign-flip "
-    "test with Holm's correction over all directions of one model, is at most 0.05; contradicted where both hold on the other",
-    "all others are reproduced where our interval lies within the bounds, contradicted where it lies wholly beyond them, each "
-    "at 95% by itself, so that among forty two may come out by chance; the bounds are the tolerance, or the published mean's "
-    "own interval where that is wider",
-    "a verdict speaks of this run: another model than the paper's, and prompts and inputs of our own; a contradicted cell says "
-    "that its number does not carry over to here, not that it was wrong there",
-    "tokens, seconds and calls are compared with runs without a failure, as the paper gives them; where most trials gave up "
-    "they price failing, and nothing is concluded",
-    "natural failures and wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; "
-    "wrong outputs are those known to be, by form or by a check",
+    "a direction holds where the interval of the paired difference lies on the claimed side and p, of the sign-flip test with "
+    "Holm's correction, is at most 0.05; it is contradicted where both hold on the other side",
+    "a ratio holds where its direction does and the published ratio lies in our interval; where that does not: holds, size "
+    "differs",
+    "a share that is said to be none or all falls by one counterexample; it holds where there is none and our interval ends "
+    "within the tolerance",
+    "of an interval without width, as equal values have, nothing is concluded; a simulated model is judged by nothing",
+    "a retry is one round of recovery after a delivered and detected fault, effective or masked; what a structure costs "
+    "without a failure is its first pass",
+    "wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; those known to be "
+    "wrong, by form or by a check",
+)
+LEVEL_NOTES = (
+    "levels are judged only where the model and the prompts are the paper's; else they are not comparable, and stand outside "
+    "the tally of verdicts: ours by the published value, with our 95% interval",
+    "natural failures: first attempts of runtime_structured without a fault, so that no output counts twice",
 )
 
 
-def claims_table(run: Run, judgements: Sequence[Judgement]) -> Table:
+def claims_tables(run: Run, judgements: Sequence[Judgement], published: Published) -> list[Table]:
+    """Directions and ratios, then levels; none where nothing was judged."""
+    return [_verdicts(run, structural(judgements), published), _levels(run, levels(judgements))] if judgements else []
+
+
+def _verdicts(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
     return Table(
         name="claims",
         title="Claims and their verdicts",
         columns=(
-            *("Claim", "Model", "Verdict", "What is said", "Ours", "Published", "From", "To", "N", "To decide", "p (Holm)"),
-            *("Reason", "Source"),
+            *("Claim", "Model", "Compares", "Verdict", "What is said", "Ours", "Published", "N", "To decide", "p (Holm)"),
+            *("Reason", "Why it can be compared", "Source"),
         ),
-        rows=tuple(_row(run, one) for one in judgements),
-        notes=(*NOTES, *noted(one.measured.basis for one in judgements if one.measured)),
+        rows=_rows(run, judgements, _verdict_cells),
+        notes=(*tallies(run, judgements), *VERDICT_NOTES, _floor(published), *_last_notes(run, judgements)),
     )
 
 
-def _row(run: Run, one: Judgement) -> tuple[Cell, ...]:
+def _levels(run: Run, judgements: Sequence[Judgement]) -> Table:
+    return Table(
+        name="claims_levels",
+        title="Levels: ours by the published",
+        columns=(
+            *("Claim", "Model", "Verdict", "What is said", "Measure", "Ours", "Published", "Ours / published", "N"),
+            *("Reason", "Source"),
+        ),
+        rows=_rows(run, judgements, _level_cells),
+        notes=(*LEVEL_NOTES, *_whys(judgements), *_last_notes(run, judgements)),
+    )
+
+
+def _rows(
+    run: Run, judgements: Iterable[Judgement], cells: Callable[[Judgement], tuple[Cell, ...]]
+) -> tuple[tuple[Cell, ...], ...]:
+    return tuple((one.claim.id, model_label(run, one.model), *cells(one)) for one in judgements if one.measured)
+
+
+def _verdict_cells(one: Judgement) -> tuple[Cell, ...]:
     return (
-        *(one.claim.id, model_label(run, one.model), one.verdict, one.claim.sentence, _ours(one)),
-        *_published(one),
-        one.measured.n if one.measured else 0,
-        _needed(one, one.measured),
-        Number(one.p, 3) if one.p is not None else "–",
-        one.reason,
-        one.claim.source,
+        *(one.claim.compares, one.said, one.claim.sentence, _ours(one), _published(one)),
+        *(_n(one), _needed(one), AdjustedP(one.p, one.floor)),
+        *(one.reason, one.claim.why, one.claim.source),
+    )
+
+
+def _level_cells(one: Judgement) -> tuple[Cell, ...]:
+    return (
+        *(one.said, one.claim.sentence, _measure(one.claim), _ours(one), _published(one), _factor(one), _n(one)),
+        *(one.reason, one.claim.source),
+    )
+
+
+def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
+    """Why each measure is a level."""
+    measures: dict[str, dict[str, None]] = {}
+    for one in judgements:
+        measures.setdefault(one.claim.why, {})[_measure(one.claim)] = None
+    return (f"{', '.join(own)}: {why}" for why, own in measures.items())
+
+
+def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
+    """What was not measured, and what the intervals do not hold."""
+    for model in run.names("model"):
+        yield from (f"{model_label(run, model)}: {line}" for line in _unmeasured(_of_model(judgements, model)))
+    yield from noted(one.measured.basis for one in judgements if one.measured)
+
+
+def _floor(published: Published) -> str:
+    family = len(family_of(published))
+    return (
+        "(floor): p is the least that so many pairs can give. Of N the sign-flip test gives none below 2/2^N, however far "
+        f"apart the two lie, and Holm's correction over {family} comparisons multiplies the first by {family}, each further "
+        f"one by one less: {family * 2 / 2**5:.3f} at N=5, {family * 2 / 2**10:.3f} at N=10"
     )
 
 
@@ -65,23 +126,29 @@ def _ours(one: Judgement) -> Cell:
     return BoundedNumber(measured.value, measured.low, measured.high, *_form(one.claim))
 
 
-def _published(one: Judgement) -> Iterator[Cell]:
-    """The value and its bounds; a direction has none but 0."""
-    wanted = one.expected
-    if wanted is None:
-        yield from ("–", "–", "–")
-        return
-    digits, percent = _form(one.claim)
-    bounds = (0.0, None) if isinstance(one.claim, claims.DirectionClaim) else (wanted.low, wanted.high)
-    yield Number(wanted.value, digits, percent)
-    for bound in bounds:
-        yield "–" if bound is None else Number(bound, digits, percent)
+def _published(one: Judgement) -> Cell:
+    return Number(one.expected.value, *_form(one.claim))
 
 
-def _needed(one: Judgement, found: Measurement | None) -> Cell:
-    if found is None or one.verdict != "inconclusive":
+def _factor(one: Judgement) -> Cell:
+    factor = one.factor
+    return (
+        NOTHING if factor is None else BoundedNumber(factor.value, factor.low, factor.high, 4 if 0 < factor.value < 0.1 else 2)
+    )
+
+
+def _n(one: Judgement) -> int:
+    return one.measured.n if one.measured else 0
+
+
+def _needed(one: Judgement) -> Cell:
+    if one.measured is None or one.verdict != "inconclusive":
         return "–"
-    return NOTHING if found.needed is None else found.needed
+    return NOTHING if one.measured.needed is None else one.measured.needed
+
+
+def _measure(claim: claims.Claim) -> str:
+    return claim.counted if isinstance(claim, claims.RateClaim) else claim.measure
 
 
 def _form(claim: claims.Claim) -> tuple[int, bool]:
@@ -94,7 +161,7 @@ def _form(claim: claims.Claim) -> tuple[int, bool]:
     return (1, True) if measure.percent else (max(measure.digits, measure.published_digits), False)
 
 
-_MEASURES = {measure.column: measure for measure in (*COSTS, *COMPARED, SOLVED)}
+_MEASURES = {measure.column: measure for measure in (*COSTS, *COMPARED, *FIRST_ROUND, *PRICE, *FIRST_PASS, SOLVED)}
 
 
 # In words
@@ -105,24 +172,56 @@ def none_judged(published: Published) -> str:
     return f"none of the paper's is judged: they are about {' and '.join(scenarios)}, which this run does not have"
 
 
+def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
+    """How many of each verdict, of the directions and ratios alone, by model."""
+    for model in run.names("model"):
+        own = structural(_of_model(judgements, model))
+        found = counts(own)
+        said = "; ".join(f"{name}: {found[name]}" for name in VERDICTS)
+        yield f"{model_label(run, model)}, {len(own)} claims of directions and ratios: {said}"
+
+
+def verdict_finding(run: Run, judgements: Sequence[Judgement]) -> Finding | None:
+    """The sentence of the summary; None where no direction or ratio was judged, as by a simulated model."""
+    said = []
+    for model in run.names("model"):
+        found = counts(structural(_of_model(judgements, model)))
+        told = [f"{found[verdict]} {words}" for verdict, words in _IN_WORDS.items() if found[verdict]]
+        if told:
+            said.append(f"{model_label(run, model)}: {', '.join(told)}")
+    return Finding(f"The paper's claims of directions and ratios, by {'; '.join(said)}.", "claims") if said else None
+
+
+_IN_WORDS: dict[ClaimVerdict, str] = {
+    "holds": "hold",
+    "holds, size differs": "hold in another size",
+    "contradicted": "contradicted",
+    "counterexample found": "refuted by a counterexample",
+    "inconclusive": "inconclusive",
+}
+
+
 def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Published) -> Iterator[str]:
-    """How many of each verdict, then the paper's sentences one by one; the cells of its tables stand in the report. One line
-    where nothing was judged."""
+    """The tally of the directions and ratios, and these one by one; levels stand in the report. One line where nothing was
+    judged."""
     if not judgements:
         yield f"Claims: {none_judged(published)}"
         return
-    for model in run.names("model"):
-        own = [one for one in judgements if one.model == model]
-        found = counts(own)
-        yield f"{model_label(run, model)}: {', '.join(f'{found[name]} {name}' for name in VERDICTS)}, of {len(own)} claims"
-        sentences = [one for one in own if not isinstance(one.claim, claims.CellClaim)]
-        yield from (verdict_line(one) for one in sentences if one.measured)
-        yield from _unmeasured(sentences)
+    for model, tally in zip(run.names("model"), tallies(run, judgements), strict=True):
+        yield tally
+        own = _of_model(judgements, model)
+        yield from (verdict_line(one) for one in structural(own) if one.measured)
+        yield from (f"  {line}" for line in _unmeasured(structural(own)))
+        yield f"  {len(levels(own))} levels (tokens, seconds, calls, rates) stand in the report, as factors of the published"
 
 
 def verdict_line(one: Judgement) -> str:
     n = f", N={one.measured.n}" if one.measured else ""
-    return f"  {one.verdict:<12}  {one.claim.id}: {one.claim.sentence}: ours {text_of(_ours(one))}{n}"
+    return f"  {one.said:<30}  {one.claim.id}: {one.claim.sentence}: ours {text_of(_ours(one))}{n}"
+
+
+def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:
+    return [one for one in judgements if one.model == model]
 
 
 def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
@@ -132,4 +231,4 @@ def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
         if one.measured is None:
             lacking.setdefault(one.reason, []).append(one.claim.id)
     for reason, names in lacking.items():
-        yield f"  not measured  {reason}: {', '.join(names)}"
+        yield f"not measured, as {reason}: {', '.join(names)}"

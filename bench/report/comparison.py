@@ -9,7 +9,7 @@ from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.measures import COSTS, RETRY_TOKENS, SCORE, SOLVED, Measure
 from bench.analysis.statistics import mean_of
-from bench.render.labels import condition_label, is_simulated, slug
+from bench.render.labels import condition_label, slug
 from bench.render.table import Cell, Estimate, PublishedNumber, Rate, Table
 
 
@@ -42,7 +42,7 @@ class _Columns:
         self._arms, self._all, self._condition, self._published = arms[condition], arms, condition, published
         self._table = published.table_of(condition.scenario, condition.plan)
         self._baseline = run.manifest.get("scenarios", {}).get(condition.scenario, {}).get("baseline")
-        ours = "ours, SIMULATED" if is_simulated(run, condition.model) else "ours"
+        ours = "ours, SIMULATED" if run.is_simulated(condition.model) else "ours"
         self._names = [(f"{name}, {ours}", f"{name}, paper" if self._has_paper(name) else "") for name in self._arms]
 
     @property
@@ -63,7 +63,8 @@ class _Columns:
             paper = self._published.paper
             where = f"{paper.source}, Table {self._table.number}: {self._table.failure}"
             notes.append(
-                f"paper: {where}; {paper.model}, {paper.runs} runs, mean ± sd; our prompts and inputs are not the paper's"
+                f"paper: {where}; {paper.model} at temperature {paper.temperature:g}, {paper.runs} runs, mean ± sd; our "
+                "prompts and inputs are not the paper's"
             )
             notes += [f"paper: {self._table.note}"] if self._table.note else []
         return tuple(notes)

@@ -13,7 +13,7 @@ from bench.analysis.claims.verdicts import can_judge
 from bench.analysis.frames import Run
 from bench.analysis.merge import name_of
 from bench.render.drawing import Picture
-from bench.render.labels import is_simulated, model_label, taken_over_from
+from bench.render.labels import model_label, taken_over_from
 from bench.render.table import Table, markdown
 from bench.report.claims_table import none_judged
 from bench.report.summary import Finding, Summary, summary_of
@@ -95,7 +95,7 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
 
 
 def _warnings(run: Run) -> list[str]:
-    found = [SIMULATED] if any(is_simulated(run, model) for model in run.names("model")) else []
+    found = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
     found += _different_code(_parts(run))
     missing = sum(missing_trials(part) for part in _parts(run))
     if missing:

@@ -20,6 +20,7 @@ from bench.errors import ResultsError
 from bench.render.drawing import Picture
 from bench.render.latex import latex, latex_document
 from bench.render.table import Table, comma_separated, markdown
+from bench.report.claims_table import verdict_finding
 from bench.report.figures import all_figures
 from bench.report.page import Page, as_markdown, page_of
 from bench.report.page_html import as_html
@@ -51,7 +52,7 @@ def report_of(run: Run, published: Published) -> Report:
     judgements = judge_all(run, published, arms) if can_judge(run, published) else ()
     tables = _named_apart(all_tables(run, arms, published, judgements))
     pictures = _named_apart(all_figures(run, arms, published))
-    page = page_of(run, tables, pictures, published)
+    page = page_of(run, tables, pictures, published, verdict_finding(run, judgements))
     return Report(_files(run, page, tables, pictures), page.summary, judgements)
 
 

@@ -14,12 +14,13 @@ from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_ratios
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.limits import with_limits
 from bench.render.table import Cell, Number, Rate, Spent, Table
-from bench.report.claims_table import claims_table
+from bench.report.claims_table import claims_tables
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
 from bench.report.failure_tables import failure_tables
 from bench.report.outcome_tables import outcomes, reruns
 from bench.report.systems_table import systems
+from bench.studies import sensitivity
 from bench.studies.registry import study_tables
 
 
@@ -41,7 +42,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         usage(run),
         *study_tables(run),
     ]
-    verdicts = [claims_table(run, judgements)] if judgements else []
+    verdicts = (*claims_tables(run, judgements, published), *sensitivity.tables(run, published, judgements))
     return [*verdicts, *map(with_limits, tables)]
 
 

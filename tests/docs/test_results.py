@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import bench
+from bench.analysis.claims.published import load_published
+from bench.analysis.claims.verdicts import Judgement, counts, judge_all, structural
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
 
@@ -50,3 +52,40 @@ def test_the_results_say_how_many_faults_were_effective_in_each_arm() -> None:
         cells = " | ".join(f"{(impact == 'effective').sum()} of {len(impact)}" for impact in arms)
         assert f"| `{scenario}` | {cells} |" in RESULTS
     assert f"{masked} of the {len(delivered)} faults" in RESULTS and f"{masked} of the {len(delivered)} faults" in README
+
+
+@cache
+def judgements() -> dict[str, Judgement]:
+    return {one.claim.id: one for one in structural(judge_all(reference_run(), load_published()))}
+
+
+def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
+    found = counts(list(judgements().values()))
+    said = (
+        f"of {len(judgements())} claims of directions and ratios {found['holds']} hold, {found['holds, size differs']} hold in "
+        f"another size, {found['contradicted']} are contradicted, {found['counterexample found']} fall by a counterexample, "
+        f"{found['inconclusive']} are inconclusive, and {found['not measured']} were not measured"
+    )
+    assert said in RESULTS
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        *(
+            (f"retry.{pack}.runtime-below-{other}", "holds")
+            for pack in ("debugging", "rca")
+            for other in ("monolithic", "static")
+        ),
+        ("retry.debugging.static-above-monolithic", "contradicted"),
+        ("retry.rca.static-above-monolithic", "inconclusive"),
+        *((f"tokens.{pack}.runtime-above-monolithic", "inconclusive") for pack in ("debugging", "rca")),
+    ],
+)
+def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, verdict: str) -> None:
+    one = judgements()[claim]
+    assert one.verdict == verdict and one.measured
+    bounds = one.measured.value, one.measured.low, one.measured.high
+    value, low, high = (f"{bound:,.0f}" for bound in bounds if bound is not None)
+    turned = f"{value.removeprefix('-')} [{high.removeprefix('-')}, {low.removeprefix('-')}]"  # "less" says the sign
+    assert f"{value} [{low}, {high}]" in RESULTS or turned in RESULTS.replace("[-", "[")

@@ -1,17 +1,25 @@
 """What is claimed: sentences about results that a program can judge, as `published.toml` has them.
 
+By its `kind` a claim's number is worked out:
+
 direction   by a measure, one architecture lies above another
 ratio       by a measure, one architecture is so many times another
 part        one measure is such a part of another, within one architecture
 cell        one cell of a published table
 rate        such a share of outputs, answers or trials
+
+and by what it `compares` that number is judged:
+
+direction   the order, which needs no common scale
+ratio       a proportion in which the scale drops out: of two architectures' means, or a share that is said to be none or all
+level       the number itself, which is comparable only where the model and the prompts are the paper's
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bench.analysis.rows import TRIALS
 from bench.errors import nearest
@@ -31,30 +39,35 @@ Measured = Annotated[str, BeforeValidator(_known)]
 
 
 class _Claim(BaseModel):
-    """`source`: where it is said, as paper, section or table and cell."""
+    """`source`: where it is said, as paper, section or table and cell. `why`: why just that can be compared."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     sentence: str
     source: str
+    why: str = Field(min_length=1)
     scenario: str
     plan: str = FAULT_FREE
 
 
 class DirectionClaim(_Claim):
-    """By `measure`, the architecture `higher` lies above `lower`."""
+    """By `measure`, the architecture `higher` lies above `lower`; the paper's figures for it stand in the table's `row`."""
 
     kind: Literal["direction"]
+    compares: Literal["direction"]
+    row: str
     measure: Measured
     higher: str
     lower: str
 
 
 class RatioClaim(_Claim):
-    """By `measure`, the mean of architecture `of` by that of `to`; the published one follows from the published means."""
+    """By `measure`, the mean of architecture `of` by that of `to`; the published one follows from the means in the `row`."""
 
     kind: Literal["ratio"]
+    compares: Literal["ratio"]
+    row: str
     measure: Measured
     of: str
     to: str
@@ -64,16 +77,19 @@ class PartClaim(_Claim):
     """The mean of `measure` by that of `whole`, in one architecture."""
 
     kind: Literal["part"]
+    compares: Literal["level"]
     measure: Measured
     whole: Measured
     architecture: str
-    published: float
+    published: float = Field(gt=0.0)
 
 
 class CellClaim(_Claim):
     """The mean of `measure` in one architecture; made from the published tables, never written apart."""
 
     kind: Literal["cell"] = "cell"
+    compares: Literal["level"] = "level"
+    row: str
     measure: Measured
     architecture: str
 
@@ -90,13 +106,30 @@ class RateClaim(_Claim):
     """
 
     kind: Literal["rate"]
+    compares: Literal["ratio", "level"]
     counted: Counted
     architecture: str
     subtask: str = ""
     effect: str = ""
     published: float | None = Field(None, ge=0.0, le=1.0)
 
+    @property
+    def says_none_or_all(self) -> bool:
+        """Then a single counterexample refutes it, and counting is all the proof that it takes."""
+        return self.published in (0.0, 1.0)
+
+    @model_validator(mode="after")
+    def _a_share_of_some_is_a_level(self) -> RateClaim:
+        if self.compares == "ratio" and not self.says_none_or_all:
+            raise ValueError("a rate compares a ratio only where it is said to be 0 or 1; any other is a level")
+        return self
+
 
 Claim = DirectionClaim | RatioClaim | PartClaim | CellClaim | RateClaim
 WrittenClaim = Annotated[DirectionClaim | RatioClaim | PartClaim | RateClaim, Field(discriminator="kind")]
 """A claim that stands in the file as such."""
+
+
+def is_structural(claim: Claim) -> bool:
+    """Whether it is about the structure, whatever the model: a direction or a ratio, not a level."""
+    return claim.compares != "level"

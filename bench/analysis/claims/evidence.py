@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -43,12 +43,11 @@ class Missing:
 
 @dataclass(frozen=True, eq=False)
 class ModelResults:
-    """One model's part of a run; `outcomes` by trial."""
+    """One model's part of a run."""
 
     run: Run
     arms: Arms
     model: str
-    outcomes: Mapping[str, str]
 
     def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
         """The arm, if a trial of it is usable."""
@@ -72,8 +71,7 @@ class ModelResults:
 def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, ...]:
     """One for each model of the run."""
     known = arms_of(run) if arms is None else arms
-    outcomes = dict(zip(run.trials["trial"].tolist(), run.trials["outcome"].tolist(), strict=True))
-    return tuple(ModelResults(run, known, model, outcomes) for model in run.names("model"))
+    return tuple(ModelResults(run, known, model) for model in run.names("model"))
 
 
 def evidence(source: ModelResults, claim: Claim) -> tuple[Item, ...] | Missing:
@@ -109,7 +107,7 @@ def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tu
             return arm
         known = arm.usable[arm.usable[measure].notna()]
         if known.empty:
-            return Missing(f"the run does not know {measure} of {architecture}")
+            return Missing(f"no trial of {architecture} under plan {claim.plan} has {measure}")
         side = architecture if len({one for one, _ in sides}) > 1 else measure
         items += _items(known, side, known[measure])
     return tuple(items)

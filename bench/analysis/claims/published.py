@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bench.analysis.claims.claim import CellClaim, Claim, WrittenClaim
+from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, Measured, RateClaim, RatioClaim, WrittenClaim
 from bench.errors import ConfigError
 from bench.experiment.config import FAULT_FREE
 from bench.wording import first_violation
@@ -61,22 +61,30 @@ class NaturalFailures(_Strict):
 
 
 class Paper(_Strict):
+    """`prompts`: scenario -> the digest of what is asked in a pack that has the paper's own prompts and documents. With the
+    model and the temperature it tells whether a level of a run can be compared with the paper's."""
+
     title: str
     source: str
     model: str
+    temperature: float
     runs: int = Field(ge=1)
+    prompts: dict[str, str] = {}
+
+
+class ComparedRow(_Strict):
+    """What of ours a row of the published tables is compared with: a `measure` under a fault `plan`. Its cells are levels;
+    `why` says of what."""
+
+    measure: Measured
+    plan: str = FAULT_FREE
+    why: str = Field(min_length=1)
 
 
 class Judging(_Strict):
-    """How claims are judged.
-
-    tolerance   how far a mean may lie off the published one, as a part of it; of a rate, in itself
-    plan, plans the fault plan of ours that a table's cells are compared with: `plans` by measure, `plan` for all others
-    """
+    """`tolerance`: how far a level may lie off the published one, as a part of it; of a rate, in itself."""
 
     tolerance: float = Field(0.1, gt=0.0, lt=1.0)
-    plan: str = FAULT_FREE
-    plans: dict[str, str] = {}
 
 
 class Published(_Strict):
@@ -85,6 +93,7 @@ class Published(_Strict):
     table: tuple[PublishedTable, ...] = ()
     natural_failures: tuple[NaturalFailures, ...] = ()
     judging: Judging = Judging()
+    rows: dict[str, ComparedRow] = {}
     claim: tuple[WrittenClaim, ...] = ()
 
     @model_validator(mode="after")
@@ -97,6 +106,14 @@ class Published(_Strict):
         return self
 
     @model_validator(mode="after")
+    def _every_row_says_what_it_is_compared_with(self) -> Published:
+        for table in self.table:
+            for row in table.cells:
+                if row not in self.rows:
+                    raise ValueError(f"table {table.number}: what of ours is '{row}' compared with? [rows.{row}] is missing")
+        return self
+
+    @model_validator(mode="after")
     def _every_claim_has_a_name_of_its_own(self) -> Published:
         seen = set[str]()
         for claim in self.claims:
@@ -105,32 +122,54 @@ class Published(_Strict):
             seen.add(claim.id)
         return self
 
+    @model_validator(mode="after")
+    def _every_claim_has_its_figures(self) -> Published:
+        for claim in self.claim:
+            for row, architecture in _figures_of(claim):
+                try:
+                    self.cell(claim.scenario, row, architecture)
+                except KeyError:
+                    lacking = f"no '{row}' of {architecture} on {claim.scenario}"
+                    raise ValueError(f"{claim.id}: the tables have {lacking}") from None
+            if isinstance(claim, RatioClaim) and not self._has_a_side(claim):
+                raise ValueError(f"{claim.id}: a ratio needs two published means that differ, neither of them 0")
+            if isinstance(claim, RateClaim) and claim.published is None and self.natural(claim.scenario) is None:
+                raise ValueError(f"{claim.id}: neither `published` nor [[natural_failures]] of {claim.scenario} is there")
+        return self
+
+    def _has_a_side(self, claim: RatioClaim) -> bool:
+        of, to = (self.cell(claim.scenario, claim.row, name).mean for name in (claim.of, claim.to))
+        return bool(of and to) and of != to
+
     @property
     def claims(self) -> tuple[Claim, ...]:
         """The paper's sentences, then every cell of its tables."""
         return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
 
     def _cells(self, table: PublishedTable) -> Iterator[CellClaim]:
-        for measure, cells in table.cells.items():
+        for row, cells in table.cells.items():
+            ours = self.rows[row]
             for architecture in cells.values:
                 column = self.columns[architecture]
                 yield CellClaim(
-                    id=f"table{table.number}.{measure}.{architecture}",
+                    id=f"table{table.number}.{row}.{architecture}",
                     sentence=f"Table {table.number}, {cells.row}, {column}",
                     source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
+                    why=ours.why,
                     scenario=table.scenario,
-                    plan=self.judging.plans.get(measure, self.judging.plan),
-                    measure=measure,
+                    plan=ours.plan,
+                    row=row,
+                    measure=ours.measure,
                     architecture=architecture,
                 )
 
-    def cell(self, scenario: str, measure: str, architecture: str) -> Value | None:
-        """What a published table says of this, whatever fault plan of ours it is compared with."""
+    def cell(self, scenario: str, row: str, architecture: str) -> Value:
+        """What a published table says of this, whatever fault plan of ours it is compared with. Raises KeyError where none
+        does."""
         for table in self.table:
-            cells = table.cells.get(measure)
-            if table.scenario == scenario and cells and architecture in cells.values:
-                return cells.values[architecture]
-        return None
+            if table.scenario == scenario and row in table.cells:
+                return table.cells[row].values[architecture]
+        raise KeyError(row)
 
     def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedValue | None:
         """What the paper says, where it says something; `measure` is a column of a run's trials."""
@@ -148,6 +187,16 @@ class Published(_Strict):
 
     def natural(self, scenario: str) -> NaturalFailures | None:
         return next((one for one in self.natural_failures if one.scenario == scenario), None)
+
+
+def _figures_of(claim: WrittenClaim) -> tuple[tuple[str, str], ...]:
+    """The rows and architectures of the tables that a claim's figure is made of."""
+    match claim:
+        case DirectionClaim():
+            return (claim.row, claim.higher), (claim.row, claim.lower)
+        case RatioClaim():
+            return (claim.row, claim.of), (claim.row, claim.to)
+    return ()
 
 
 @dataclass(frozen=True)

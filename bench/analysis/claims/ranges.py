@@ -1,9 +1,8 @@
-"""What a published figure allows ours to be: its value, and how far from it counts as the same."""
+"""What was published, and what a level of ours may be so as to count as the same."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scipy import stats
@@ -15,30 +14,26 @@ from bench.analysis.statistics import CONFIDENCE, share_of
 
 @dataclass(frozen=True)
 class PublishedRange:
-    """`low` and `high` bound what counts as the published value; `sd` where one was published."""
+    """The published value. `low` and `high` bound what of a level counts as the same; of directions and ratios they are it."""
 
     value: float
     low: float
     high: float
-    sd: float | None = None
 
 
-def range_of(published: Published, claim: Claim) -> PublishedRange | None:
-    """Of a direction it is the published difference, which its verdict does not look at. None where nothing was published.
+def range_of(published: Published, claim: Claim) -> PublishedRange:
+    """Of a direction the published difference, of which the verdict takes the side alone.
 
-    A mean may lie off by the tolerance, or by the half-width of the published mean's own 95% interval where that is wider: ten
-    runs of theirs leave as much open as ten of ours. Of a ratio of published means that half-width is the delta method's.
+    A level may lie off by the tolerance, or by the half-width of the published mean's own 95% interval where that is wider: ten
+    runs of theirs leave as much open as ten of ours.
     """
     match claim:
         case DirectionClaim():
-            values = _values(published, claim, claim.higher, claim.lower)
-            return _exactly(values[0].mean - values[1].mean) if values else None
+            return _exactly(_mean(published, claim, claim.higher) - _mean(published, claim, claim.lower))
         case RatioClaim():
-            values = _values(published, claim, claim.of, claim.to)
-            return _ratio(published, *values) if values else None
+            return _exactly(_mean(published, claim, claim.of) / _mean(published, claim, claim.to))
         case CellClaim():
-            values = _values(published, claim, claim.architecture)
-            return _cell(published, claim, *values) if values else None
+            return _cell(published, claim, published.cell(claim.scenario, claim.row, claim.architecture))
         case PartClaim():
             margin = published.judging.tolerance * claim.published
             return PublishedRange(claim.published, claim.published - margin, claim.published + margin)
@@ -46,10 +41,8 @@ def range_of(published: Published, claim: Claim) -> PublishedRange | None:
             return _rate(published, claim)
 
 
-def _values(published: Published, claim: DirectionClaim | RatioClaim | CellClaim, *architectures: str) -> list[Value]:
-    """The published values of these; none where one is not there."""
-    found = [published.cell(claim.scenario, claim.measure, name) for name in architectures]
-    return [one for one in found if one is not None] if None not in found else []
+def _mean(published: Published, claim: DirectionClaim | RatioClaim, architecture: str) -> float:
+    return published.cell(claim.scenario, claim.row, architecture).mean
 
 
 def _exactly(value: float) -> PublishedRange:
@@ -59,29 +52,22 @@ def _exactly(value: float) -> PublishedRange:
 def _cell(published: Published, claim: CellClaim, value: Value) -> PublishedRange:
     if claim.measure == "correct":
         return _share(value.mean, published.judging.tolerance)
-    margin = _margin(published, value.mean, [value])
-    return PublishedRange(value.mean, value.mean - margin, value.mean + margin, value.sd)
+    margin = max(published.judging.tolerance * abs(value.mean), _half_width(value, published.paper.runs))
+    return PublishedRange(value.mean, value.mean - margin, value.mean + margin)
 
 
-def _ratio(published: Published, of: Value, to: Value) -> PublishedRange:
-    ratio = of.mean / to.mean
-    margin = _margin(published, ratio, [of, to])
-    return PublishedRange(ratio, ratio - margin, ratio + margin)
+def _half_width(value: Value, runs: int) -> float:
+    """Of the published mean's own interval; 0 where no sd was published."""
+    if not value.sd or runs < 2:
+        return 0.0
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, runs - 1)) * value.sd / math.sqrt(runs)
 
 
-def _margin(published: Published, value: float, parts: Iterable[Value]) -> float:
-    relative = math.sqrt(sum((one.sd / one.mean) ** 2 for one in parts if one.sd and one.mean) / published.paper.runs)
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, published.paper.runs - 1)) if published.paper.runs > 1 else 0.0
-    return abs(value) * max(published.judging.tolerance, quantile * relative)
-
-
-def _rate(published: Published, claim: RateClaim) -> PublishedRange | None:
+def _rate(published: Published, claim: RateClaim) -> PublishedRange:
     """Of counts the bounds are Wilson's for them; of a share that is said to be all or none, the tolerance."""
     if claim.published is not None:
         return _share(claim.published, published.judging.tolerance)
-    natural = published.natural(claim.scenario)
-    if natural is None:
-        return None
+    [natural] = (one for one in published.natural_failures if one.scenario == claim.scenario)
     share = share_of(natural.failures, natural.executions)
     return PublishedRange(share.rate or 0.0, share.low or 0.0, 1.0 if share.high is None else share.high)
 

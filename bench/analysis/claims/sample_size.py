@@ -7,34 +7,25 @@ number cannot be told: nothing to go by but one value, values without spread, or
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable
 
 from scipy import stats
 
 from bench.analysis.claims.ranges import PublishedRange
-from bench.analysis.statistics import CONFIDENCE, Mean, Share, mean_of, required_pairs
+from bench.analysis.statistics import CONFIDENCE, Mean, Share, required_pairs
 from bench.analysis.statistics.power import POWER
 
 
 def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | None:
     """Pairs at which a test in a family of so many can find this difference: enough for its size, and enough for the sign-flip
     test to give a p that survives Holm's first step, 2 / 2^n <= level / family."""
-    if not difference.mean or difference.n < 2:
-        return None
-    for_any = math.ceil(math.log2(2 * family / level))
-    enough = required_pairs(difference.mean, difference)
-    return max(for_any, enough.cautious if enough else 0)
+    enough = required_pairs(difference.mean, difference) if difference.mean else None
+    return max(math.ceil(math.log2(2 * family / level)), enough.cautious) if enough else None
 
 
 def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:
     """Values at which the mean can be told from the bounds of what is wanted."""
     return _most(_cautious(None if mean.mean is None else mean.mean - bound, mean) for bound in (wanted.low, wanted.high))
-
-
-def pairs_for_the_ratio(of: Mapping[Hashable, float], to: Mapping[Hashable, float], wanted: PublishedRange) -> int | None:
-    """As of a mean: a ratio differs from a bound b where `of` - b `to` differs from 0; Fieller's interval is made of that."""
-    apart = [mean_of(of[key] - bound * to[key] for key in of if key in to) for bound in (wanted.low, wanted.high)]
-    return _most(_cautious(one.mean, one) for one in apart)
 
 
 def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
@@ -44,6 +35,12 @@ def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
     """
     bounds = [bound for bound in (wanted.low, wanted.high) if 0 < bound < 1]
     return _most(None if share.rate is None else _for_rate(share.rate, bound) for bound in bounds)
+
+
+def trials_without_one(tolerance: float) -> int:
+    """Independent trials without a counterexample after which Wilson's interval ends within the tolerance of none."""
+    z2 = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
+    return math.ceil(z2 * (1 - tolerance) / tolerance)
 
 
 def _for_rate(rate: float, bound: float) -> int | None:

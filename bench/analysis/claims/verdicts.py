@@ -1,77 +1,100 @@
 """Claims judged by a run.
 
-    direction   reproduced where the 95% interval of the paired difference lies wholly on the claimed side *and* the sign-flip
-                test finds it at 5% after Holm's correction; contradicted where both hold on the other side
-    others      reproduced where our 95% interval lies wholly within what counts as the published value (`ranges`);
-                contradicted where it lies wholly outside
+    direction   holds where the 95% interval of the paired difference lies wholly on the claimed side *and* the sign-flip test
+                finds it at 5% after Holm's correction; contradicted where both hold on the other side
+    ratio       its direction is judged likewise, by the interval of the ratio about 1; it holds where the published ratio lies
+                in that interval as well; where it does not: holds, size differs
+    none, all   a share that is said to be 0 or 1: a counterexample is found, or holds where there is none and the interval
+                ends within the tolerance
+    level       holds where our interval lies wholly within what counts as the published value (`ranges`), contradicted where
+                it lies wholly outside; not comparable unless the model and the prompts are the paper's (`comparable`)
 
-and inconclusive otherwise, as is everything at N = 1. The family of the correction is every direction claim of the file, for
-each model by itself, whether or not the run holds its data. Cells, ratios and rates are each judged at 95% by themselves:
-among forty of them two may be contradicted by chance alone.
+and inconclusive otherwise, as is everything at N = 1. Of an interval without width, as equal values have, nothing is concluded:
+values that all came out alike do not show how far off they may be. Counting is no such thing: one counterexample is one.
 
-Means and ratios of tokens, seconds and calls price work that led to an answer: every trial of the paper did. Where more than
-half of an arm's trials gave up they price failing, and no number of repetitions makes one the other: inconclusive, with that
-as the reason. A claim whose data the run does not hold is not measured, with the reason.
+The family of the correction is every comparison of two architectures in the file, for each model by itself, whether or not the
+run holds its data; a ratio and a direction of the same values are one comparison. A claim whose data the run does not hold is
+not measured, with the reason; nor is 0 of 0.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arms
-from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
-from bench.analysis.claims.evidence import Item, Missing, ModelResults, evidence, results_by_model
+from bench.analysis.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim, is_structural
+from bench.analysis.claims.comparable import obstacle
+from bench.analysis.claims.evidence import Missing, ModelResults, results_by_model
+from bench.analysis.claims.measurement import LEVEL, Measurement, measured
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.ranges import PublishedRange, range_of
-from bench.analysis.claims.sample_size import (
-    pairs_for_the_family,
-    pairs_for_the_ratio,
-    trials_for_the_rate,
-    values_for_the_mean,
-)
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, Pair, PairedTest, Share
+from bench.analysis.statistics import PairedTest
 
-ClaimVerdict = Literal["reproduced", "contradicted", "inconclusive", "not measured"]
+ClaimVerdict = Literal[
+    "holds",
+    "holds, size differs",
+    "contradicted",
+    "counterexample found",
+    "inconclusive",
+    "not comparable",
+    "not measured",
+]
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
-LEVEL = 0.05
-MOSTLY = 0.5
-"""An arm of which more trials than this share gave up tells nothing of what work costs that leads to an answer."""
+Reasoned = tuple[ClaimVerdict, str]
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """Our number. low, high: its 95% interval; None where there is none, as of one value.
+class Factor:
+    """A level of ours by the published one, with its 95% interval."""
 
-    n        the values, pairs or outputs that it is made of
-    needed   as many as would decide the claim, were the truth what was found; None where none can be told
-    test     of a direction alone
-    """
-
-    basis: Mean | statistics.Ratio | Share
-    value: float | None
+    value: float
     low: float | None
     high: float | None
-    n: int
-    needed: int | None
-    test: PairedTest | None = None
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """measured is None where the claim was not measured; p is adjusted, and of a direction alone."""
+    """`measured` is None where the claim was not measured.
+
+    p       of a comparison of two architectures: adjusted
+    floor   the least p that so many pairs can give, before the correction, where p is just that
+    """
 
     claim: Claim
     model: str
     verdict: ClaimVerdict
     reason: str
-    expected: PublishedRange | None = None
+    expected: PublishedRange
     measured: Measurement | None = None
     p: float | None = None
+    floor: float | None = None
+
+    @property
+    def said(self) -> str:
+        """The verdict, a counterexample with how many there are of how many."""
+        if self.verdict != "counterexample found" or self.measured is None:
+            return self.verdict
+        return f"{self.verdict} ({self.measured.otherwise} of {self.measured.n})"
+
+    @property
+    def side(self) -> int:
+        """1 where the interval of two architectures lies on the claimed side, -1 where on the other, 0 where on neither."""
+        return _side(self.claim, self.measured, self.expected) if self.measured else 0
+
+    @property
+    def factor(self) -> Factor | None:
+        """None where nothing was measured, or 0 was published."""
+        measured, published = self.measured, self.expected.value
+        if measured is None or measured.value is None or not published:
+            return None
+        low, high = (None if bound is None else bound / published for bound in (measured.low, measured.high))
+        return Factor(measured.value / published, low, high)
 
 
 def can_judge(run: Run, published: Published) -> bool:
@@ -79,132 +102,133 @@ def can_judge(run: Run, published: Published) -> bool:
     return bool({claim.scenario for claim in published.claims} & set(run.names("scenario")))
 
 
-def judge_all(run: Run, published: Published, arms: Arms | None = None) -> tuple[Judgement, ...]:
-    """Every claim by every model of the run, in the file's order."""
-    by_model = [_judge_model(source, published) for source in results_by_model(run, arms)]
+def judge_all(
+    run: Run, published: Published, arms: Arms | None = None, only: Callable[[Claim], bool] = lambda _: True
+) -> tuple[Judgement, ...]:
+    """Every claim by every model of the run, in the file's order, or `only` some; the correction is over the whole family."""
+    claims = [claim for claim in published.claims if only(claim)]
+    by_model = [_judge_model(source, claims, published) for source in results_by_model(run, arms)]
     return tuple(judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
 
 
-def _judge_model(source: ModelResults, published: Published) -> list[Judgement]:
-    family = [claim.id for claim in published.claims if isinstance(claim, DirectionClaim)]
-    first = [_judge(source, claim, published, len(family)) for claim in published.claims]
-    adjusted = statistics.holm({one.claim.id: _p_of(one) for one in first if one.claim.id in family})
-    return [_corrected(one, adjusted[one.claim.id]) if one.claim.id in family else one for one in first]
+def structural(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Those of directions and ratios."""
+    return [one for one in judgements if is_structural(one.claim)]
 
 
-def _p_of(judgement: Judgement) -> float | None:
-    measured = judgement.measured
-    return measured.test.p if measured and measured.test else None
-
-
-def _judge(source: ModelResults, claim: Claim, published: Published, family: int) -> Judgement:
-    """The verdict, a direction's before the correction."""
-    wanted = range_of(published, claim)
-    items = evidence(source, claim)
-    if isinstance(items, Missing):
-        return Judgement(claim, source.model, "not measured", items.reason, wanted)
-    if wanted is None:
-        return Judgement(claim, source.model, "not measured", "nothing was published to compare it with")
-    found = _measurement(claim, items, wanted, family)
-    judgement = Judgement(claim, source.model, *_verdict(claim, found, wanted), wanted, found)
-    gave_up = _mostly_given_up(source, claim, items)
-    if not gave_up:
-        return judgement
-    return replace(judgement, verdict="inconclusive", reason=gave_up, measured=replace(found, needed=None))
-
-
-def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange) -> tuple[ClaimVerdict, str]:
-    if found.low is None or found.high is None or found.n == 1:
-        return "inconclusive", _NO_INTERVAL.get(found.n, "no interval: the mean to be divided by cannot be told from 0")
-    if isinstance(claim, DirectionClaim):
-        return _on_a_side(found.low, found.high)
-    if wanted.low <= found.low and found.high <= wanted.high:
-        return "reproduced", "the interval lies within the bounds"
-    if found.high < wanted.low or found.low > wanted.high:
-        return "contradicted", "the interval lies wholly beyond the bounds"
-    return "inconclusive", "the interval holds values within the bounds and beyond them"
-
-
-_NO_INTERVAL = {0: "no pair of trials that both have a value", 1: "N=1: nothing is concluded from one"}
-
-
-def _on_a_side(low: float, high: float) -> tuple[ClaimVerdict, str]:
-    if low > 0:
-        return "reproduced", "the interval lies on the claimed side"
-    if high < 0:
-        return "contradicted", "the interval lies on the other side"
-    return "inconclusive", "the interval of the paired difference holds 0"
-
-
-def _corrected(judgement: Judgement, p: float | None) -> Judgement:
-    if judgement.verdict in ("reproduced", "contradicted") and (p is None or p > LEVEL):
-        shown = "n/a" if p is None else f"{p:.2g}"
-        reason = f"{judgement.reason}, but its p is {shown} after Holm's correction"
-        return replace(judgement, verdict="inconclusive", reason=reason, p=p)
-    return replace(judgement, p=p)
-
-
-def _mostly_given_up(source: ModelResults, claim: Claim, items: Sequence[Item]) -> str:
-    """Why the values price failing; '' where they do not, or where the claim is about no price."""
-    if isinstance(claim, RateClaim | PartClaim) or claim.measure in ("correct", "score"):
-        return ""
-    all_of = Counter(item.side for item in items)
-    gave_up = Counter(item.side for item in items if source.outcomes[item.trial] == "gave_up")
-    named = [f"{gave_up[side]} of {n} trials{_of(claim, side)}" for side, n in all_of.items() if gave_up[side] > MOSTLY * n]
-    return f"{' and '.join(named)} gave up: what they took prices failing, not an answer" if named else ""
-
-
-def _of(claim: Claim, side: str) -> str:
-    return "" if isinstance(claim, CellClaim) else f" of {side}"
-
-
-# Our numbers
-
-
-def _measurement(claim: Claim, items: Sequence[Item], wanted: PublishedRange, family: int) -> Measurement:
-    match claim:
-        case DirectionClaim():
-            return _difference(*_sides(items), family)
-        case RatioClaim() | PartClaim():
-            return _ratio(*_sides(items), wanted)
-        case CellClaim() if claim.measure != "correct":
-            return _mean(items, wanted)
-        case CellClaim() | RateClaim():
-            return _share(items, wanted)
-
-
-def _sides(items: Sequence[Item]) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
-    """The values of either side by what tells the pairs."""
-    by_side: dict[str, dict[Pair, float]] = {}
-    for item in items:
-        by_side.setdefault(item.side, {})[item.pair] = item.value
-    first, second = by_side.values()
-    return first, second
-
-
-def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], family: int) -> Measurement:
-    mean = statistics.paired_difference(higher, lower).difference
-    needed = pairs_for_the_family(mean, family, LEVEL)
-    return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, needed, statistics.paired_test(higher, lower))
-
-
-def _ratio(of: Mapping[Pair, float], to: Mapping[Pair, float], wanted: PublishedRange) -> Measurement:
-    above, below = (statistics.by_unit(side) for side in statistics.in_common(of, to))
-    ratio = statistics.ratio_of_means(above, below)
-    return Measurement(ratio, ratio.ratio, ratio.low, ratio.high, ratio.pairs, pairs_for_the_ratio(above, below, wanted))
-
-
-def _mean(items: Sequence[Item], wanted: PublishedRange) -> Measurement:
-    mean = statistics.mean_of(statistics.by_unit({item.pair: item.value for item in items}).values())
-    return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, values_for_the_mean(mean, wanted))
-
-
-def _share(items: Sequence[Item], wanted: PublishedRange) -> Measurement:
-    share = statistics.share_by_instance([item.instance for item in items], [bool(item.value) for item in items])
-    return Measurement(share, share.rate, share.low, share.high, share.n, trials_for_the_rate(share, wanted))
+def levels(judgements: Sequence[Judgement]) -> list[Judgement]:
+    return [one for one in judgements if not is_structural(one.claim)]
 
 
 def counts(judgements: Sequence[Judgement]) -> dict[ClaimVerdict, int]:
     """How many of each verdict; every verdict is there."""
     found = Counter(one.verdict for one in judgements)
     return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def family_of(published: Published) -> frozenset[Hashable]:
+    """The comparisons of two architectures that Holm's correction is made over."""
+    return frozenset(key for claim in published.claims if (key := _comparison(claim)) is not None)
+
+
+def _judge_model(source: ModelResults, claims: Sequence[Claim], published: Published) -> list[Judgement]:
+    family = family_of(published)
+    found = {claim.id: measured(source, claim, published, len(family)) for claim in claims}
+    raw: dict[Hashable, float | None] = dict.fromkeys(family)
+    for claim in claims:
+        one, key = found[claim.id], _comparison(claim)
+        if key is not None and isinstance(one, Measurement) and one.test:
+            raw[key] = one.test.p
+    adjusted = statistics.holm(raw)
+    return [_judge(source, claim, published, found[claim.id], adjusted) for claim in claims]
+
+
+def _comparison(claim: Claim) -> Hashable | None:
+    """What a claim compares, whichever of the two is said to lie above; None where it compares no two architectures."""
+    match claim:
+        case DirectionClaim():
+            return claim.scenario, claim.plan, claim.measure, frozenset((claim.higher, claim.lower))
+        case RatioClaim():
+            return claim.scenario, claim.plan, claim.measure, frozenset((claim.of, claim.to))
+    return None
+
+
+def _judge(
+    source: ModelResults,
+    claim: Claim,
+    published: Published,
+    found: Measurement | Missing,
+    adjusted: Mapping[Hashable, float | None],
+) -> Judgement:
+    wanted = range_of(published, claim)
+    if isinstance(found, Missing):
+        return Judgement(claim, source.model, "not measured", found.reason, wanted)
+    if in_the_way := obstacle(source.run, source.model, claim, published.paper):
+        return Judgement(claim, source.model, "not comparable", in_the_way, wanted, found)
+    p = adjusted.get(_comparison(claim))
+    return Judgement(claim, source.model, *_verdict(claim, found, wanted, p), wanted, found, p, _floor(found.test))
+
+
+def _floor(test: PairedTest | None) -> float | None:
+    if test is None or test.p is None or test.least is None:
+        return None
+    return test.least if math.isclose(test.p, test.least) else None
+
+
+def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange, p: float | None) -> Reasoned:
+    if isinstance(claim, RateClaim) and claim.says_none_or_all:
+        return _by_counting(found, wanted)
+    if found.n == 1:
+        return "inconclusive", "N=1: nothing is concluded from one"
+    if found.low is None or found.high is None:
+        return "inconclusive", "no interval: the mean to be divided by cannot be told from 0"
+    if not found.has_width:
+        return "inconclusive", f"the interval has no width: {found.n} equal values do not show how far off they may be"
+    match claim:
+        case DirectionClaim():
+            return _on_a_side(_side(claim, found, wanted), p) or ("holds", "the interval lies on the claimed side")
+        case RatioClaim():
+            return _on_a_side(_side(claim, found, wanted), p) or _of_a_size(found.low, found.high, wanted.value)
+    return _within(found.low, found.high, wanted)
+
+
+def _side(claim: Claim, found: Measurement, wanted: PublishedRange) -> int:
+    match claim:
+        case DirectionClaim():
+            return found.side_of(0.0)
+        case RatioClaim():
+            return found.side_of(1.0) if wanted.value > 1 else -found.side_of(1.0)
+    return 0
+
+
+def _on_a_side(side: int, p: float | None) -> Reasoned | None:
+    """The verdict of a direction; None where it holds."""
+    if not side:
+        return "inconclusive", "the interval does not exclude that the two are equal"
+    if p is None or p > LEVEL:
+        shown = "n/a" if p is None else f"{p:.2g}"
+        where = "claimed" if side > 0 else "other"
+        return "inconclusive", f"the interval lies on the {where} side, but its p is {shown} after Holm's correction"
+    return None if side > 0 else ("contradicted", "the interval lies on the other side")
+
+
+def _of_a_size(low: float, high: float, published: float) -> Reasoned:
+    if low <= published <= high:
+        return "holds", "the published ratio lies in the interval"
+    return "holds, size differs", f"the interval lies on the claimed side, wholly {'above' if low > published else 'below'}"
+
+
+def _within(low: float, high: float, wanted: PublishedRange) -> Reasoned:
+    if wanted.low <= low and high <= wanted.high:
+        return "holds", "the interval lies within what counts as the published value"
+    if high < wanted.low or low > wanted.high:
+        return "contradicted", "the interval lies wholly beyond what counts as the published value"
+    return "inconclusive", "the interval holds values within what counts as the published value and beyond it"
+
+
+def _by_counting(found: Measurement, wanted: PublishedRange) -> Reasoned:
+    if found.otherwise:
+        return "counterexample found", f"{found.otherwise} of {found.n} are otherwise"
+    if found.low is not None and found.high is not None and wanted.low <= found.low and found.high <= wanted.high:
+        return "holds", f"none of {found.n} is otherwise, and the interval ends within the tolerance"
+    return "inconclusive", f"none of {found.n} is otherwise, but so few leave more open than the tolerance"

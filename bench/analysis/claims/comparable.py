@@ -1,0 +1,32 @@
+"""Whether a number of a run can be compared with the paper's at all; what is in the way is told in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.analysis.claims.claim import Claim, is_structural
+from bench.analysis.claims.published import Paper
+from bench.analysis.frames import Run
+
+SIMULATED = "simulated: its replies are made up by the suite, and say nothing about a model"
+
+
+def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
+    """'' where there is none. Every claim of the paper is about a model's work, so that none is judged by a simulated one; a
+    level is judged by the paper's model at its temperature, asked with its prompts, alone."""
+    if run.is_simulated(model):
+        return SIMULATED
+    return "" if is_structural(claim) else _unlike(run, model, claim.scenario, paper)
+
+
+def _unlike(run: Run, model: str, scenario: str, paper: Paper) -> str:
+    """How the model, or what it was asked, differs from the paper's; '' where neither does."""
+    differs = []
+    settings: Mapping[str, Any] = run.manifest.get("models", {}).get(model, {})
+    if (settings.get("model"), settings.get("temperature")) != (paper.model, paper.temperature):
+        differs.append(f"another model than {paper.model} at temperature {paper.temperature:g}")
+    asked = run.manifest.get("scenarios", {}).get(scenario, {}).get("asked")
+    if asked is None or asked != paper.prompts.get(scenario):
+        differs.append("other prompts than the paper's")
+    return " and ".join(differs)

@@ -1,0 +1,128 @@
+"""Our number beside a claim: with its interval, its test, and the N that would decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.analysis import statistics
+from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.analysis.claims.evidence import Item, Missing, ModelResults, evidence
+from bench.analysis.claims.published import Published
+from bench.analysis.claims.ranges import PublishedRange, range_of
+from bench.analysis.claims.sample_size import (
+    pairs_for_the_family,
+    trials_for_the_rate,
+    trials_without_one,
+    values_for_the_mean,
+)
+from bench.analysis.statistics import Mean, Pair, PairedTest, Ratio, Share
+
+LEVEL = 0.05
+NO_WIDTH = 1e-6
+"""An interval narrower than this part of its bounds has no width but by rounding."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """low, high: the 95% interval; None where there is none, as of one value.
+
+    n           the values, pairs or outputs that it is made of
+    needed      as many as would decide the claim, were the truth what was found; None where none can be told
+    test        of two architectures: could their difference be chance?
+    otherwise   of a share that is said to be none or all: how many are otherwise
+    """
+
+    basis: Mean | Ratio | Share
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    needed: int | None = None
+    test: PairedTest | None = None
+    otherwise: int = 0
+
+    @property
+    def has_width(self) -> bool:
+        return self.low is None or self.high is None or not math.isclose(self.low, self.high, rel_tol=NO_WIDTH)
+
+    def side_of(self, equality: float) -> int:
+        """1 where the interval lies wholly above it, -1 where wholly below, 0 where it holds it."""
+        if self.low is None or self.high is None:
+            return 0
+        return (self.low > equality) - (self.high < equality)
+
+
+def measured(source: ModelResults, claim: Claim, published: Published, family: int) -> Measurement | Missing:
+    """`family`: how many comparisons a direction is tested beside."""
+    items = evidence(source, claim)
+    if isinstance(items, Missing):
+        return items
+    found = _measurement(claim, items, published, family)
+    return found if found.n else Missing("no pair of trials that both have a value")
+
+
+def _measurement(claim: Claim, items: Sequence[Item], published: Published, family: int) -> Measurement:
+    match claim:
+        case DirectionClaim():
+            return _difference(*_sides(items), family)
+        case RatioClaim():
+            return _ratio(*_sides(items), family)
+        case PartClaim():
+            return _of_ratio(_ratio_of(*_sides(items)))
+        case CellClaim() if claim.measure != "correct":
+            return _mean(items, range_of(published, claim))
+        case CellClaim() | RateClaim():
+            return _share(claim, items, published)
+
+
+def _sides(items: Sequence[Item]) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
+    """The values of either side by what tells the pairs."""
+    by_side: dict[str, dict[Pair, float]] = {}
+    for item in items:
+        by_side.setdefault(item.side, {})[item.pair] = item.value
+    first, second = by_side.values()
+    return first, second
+
+
+def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], family: int) -> Measurement:
+    mean = statistics.paired_difference(higher, lower).difference
+    needed = pairs_for_the_family(mean, family, LEVEL)
+    return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, needed, statistics.paired_test(higher, lower))
+
+
+def _ratio(of: Mapping[Pair, float], to: Mapping[Pair, float], family: int) -> Measurement:
+    """What would decide it is what would decide its direction: that the size differs is a verdict too."""
+    direction = _difference(of, to, family)
+    return _of_ratio(_ratio_of(of, to), direction.needed, direction.test)
+
+
+def _of_ratio(ratio: Ratio, needed: int | None = None, test: PairedTest | None = None) -> Measurement:
+    return Measurement(ratio, ratio.ratio, ratio.low, ratio.high, ratio.pairs, needed, test)
+
+
+def _ratio_of(of: Mapping[Pair, float], to: Mapping[Pair, float]) -> Ratio:
+    above, below = (statistics.by_unit(side) for side in statistics.in_common(of, to))
+    return statistics.ratio_of_means(above, below)
+
+
+def _mean(items: Sequence[Item], wanted: PublishedRange) -> Measurement:
+    mean = statistics.mean_of(statistics.by_unit({item.pair: item.value for item in items}).values())
+    return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, values_for_the_mean(mean, wanted))
+
+
+def _share(claim: CellClaim | RateClaim, items: Sequence[Item], published: Published) -> Measurement:
+    """Outputs of one trial are no independent ones: of one instance they cluster by repetition."""
+    wanted = range_of(published, claim)
+    clusters = [item.instance for item in items]
+    if len(set(clusters)) == 1:
+        clusters = [str(item.repetition) for item in items]
+    share = statistics.share_by_instance(clusters, [bool(item.value) for item in items])
+    if not isinstance(claim, RateClaim) or not claim.says_none_or_all:
+        return _of_share(share, trials_for_the_rate(share, wanted))
+    return _of_share(share, trials_without_one(published.judging.tolerance), share.n - share.k if wanted.value else share.k)
+
+
+def _of_share(share: Share, needed: int | None, otherwise: int = 0) -> Measurement:
+    return Measurement(share, share.rate, share.low, share.high, share.n, needed, None, otherwise)
