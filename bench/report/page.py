@@ -75,6 +75,7 @@ CONTENTS = (
     ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
     ("models", "Models compared", ("models",)),
     ("differences", "Paired differences between architectures", ("differences", "noise_floor")),
+    ("break_even", "Break-even", ("break_even",)),
     ("cost", "What a solved task costs", ("per_solved",)),
     ("ledger", "Where the tokens went", ("ledger",)),
     ("faults", "Faults", ("receipts", "natural_failures")),

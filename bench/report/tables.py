@@ -14,6 +14,7 @@ from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_ratios
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.limits import with_limits
 from bench.render.table import Cell, Number, Rate, Spent, Table
+from bench.report.break_even import break_even_tables
 from bench.report.claims_table import claims_table
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
@@ -34,6 +35,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         differences(run, arms),
         noise_floor(run, arms),
         *([models(run, arms)] if len(run.names("model")) > 1 else []),
+        *break_even_tables(run, arms, published),
         spent_by_solved(run, arms),
         ledger(run, arms),
         fault_receipts(run, arms),
