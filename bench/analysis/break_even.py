@@ -18,7 +18,7 @@ import pandas as pd
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.claims.published import Published
 from bench.analysis.statistics import Mean, Pair, by_unit, in_common, mean_of, paired_difference, percentiles, resampled
-from bench.analysis.statistics.bootstrap import Numbers
+from bench.analysis.statistics.bootstrap import Numbers, Places
 from bench.experiment.config import FAULT_FREE
 
 PASS, ROUND = "first_pass_tokens", "first_round_tokens"
@@ -149,12 +149,12 @@ def break_even(passes: Both, rounds: Both) -> BreakEven | None:
     if not extra or not saved:
         return None
     units = _units(extra, saved)
-    rate = float(_rates(units, np.arange(len(units))[np.newaxis])[0])
+    rate = _rate(*np.nanmean(units, axis=0).tolist())
     known = int((~np.isnan(units)).sum(axis=0).min())
     if known < 2:
         return BreakEven(rate)
-    again = np.concatenate([_rates(units, places) for places in resampled(len(units))])
-    low, high = percentiles(again[~np.isnan(again)], known)
+    again = np.concatenate([_rates_again(units, places) for places in resampled(len(units))])
+    low, high = percentiles(again, known)
     least = paired_difference(their_rounds, our_rounds).difference.low or 0.0
     return BreakEven(rate, low, high if least >= 0 else math.inf)
 
@@ -167,20 +167,21 @@ def _units(extra: Mapping[Pair, float], saved: Mapping[Pair, float]) -> Numbers:
     return (by_instance.mean() if by_instance.ngroups > 1 else frame).to_numpy(float)
 
 
-def _rates(units: Numbers, places: np.ndarray) -> Numbers:
-    """The rate in each resample, NaN where it has no first pass or no round."""
+def _rates_again(units: Numbers, places: Places) -> Numbers:
+    """The rate in each resample that has a first pass and a round."""
     known = ~np.isnan(units)
     counts = known[places].sum(axis=1)
     sums = np.where(known, units, 0.0)[places].sum(axis=1)
     complete = counts.all(axis=1)
-    means = sums[complete] / counts[complete]
-    rates = np.full(len(places), np.nan)
-    rates[complete] = [_rate(extra, saved) for extra, saved in means.tolist()]
-    return rates
+    return _rates(*(sums[complete] / counts[complete]).T)
 
 
 def _rate(extra: float, saved: float) -> float:
+    return float(_rates(np.array([extra]), np.array([saved]))[0])
+
+
+def _rates(extra: Numbers, saved: Numbers) -> Numbers:
     """`extra`: tokens that the one's first pass takes more than the other's; `saved`: that its round takes less."""
-    if saved > 0:
-        return max(0.0, extra) / saved
-    return 0.0 if saved == 0 and extra < 0 else math.inf
+    saves = saved > 0
+    without = np.where((saved == 0) & (extra < 0), 0.0, np.inf)
+    return np.where(saves, np.maximum(0.0, extra) / np.where(saves, saved, 1.0), without)
