@@ -17,13 +17,10 @@ import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.claims.published import Published
+from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
 from bench.analysis.statistics import Mean, Pair, by_unit, in_common, mean_of, paired_difference, percentiles, resampled
-from bench.analysis.statistics.bootstrap import Numbers, Places
+from bench.analysis.statistics.bootstrap import Numbers
 from bench.experiment.config import FAULT_FREE
-
-PASS, ROUND = "first_pass_tokens", "first_round_tokens"
-PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
-"""The paper's: its runs have no other failure than the simulated one, and its retry is one round."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,8 @@ def _less(sides: Sides) -> float:
 
 
 def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Rivals:
-    passes = in_common(free[name].by_pair(PASS), free[other].by_pair(PASS))
-    rounds = in_common(struck[name].by_pair(ROUND), struck[other].by_pair(ROUND))
+    passes = in_common(free[name].by_pair(FIRST_PASS[0].column), free[other].by_pair(FIRST_PASS[0].column))
+    rounds = in_common(struck[name].by_pair(FIRST_ROUND[0].column), struck[other].by_pair(FIRST_ROUND[0].column))
     condition = struck[name].condition
     return Rivals(
         condition=condition,
@@ -153,7 +150,7 @@ def break_even(passes: Both, rounds: Both) -> BreakEven | None:
     known = int((~np.isnan(units)).sum(axis=0).min())
     if known < 2:
         return BreakEven(rate)
-    again = np.concatenate([_rates_again(units, places) for places in resampled(len(units))])
+    again = np.concatenate([_rates_again(units, counts) for counts in resampled(len(units))])
     low, high = percentiles(again, known)
     least = paired_difference(their_rounds, our_rounds).difference.low or 0.0
     return BreakEven(rate, low, high if least >= 0 else math.inf)
@@ -167,13 +164,13 @@ def _units(extra: Mapping[Pair, float], saved: Mapping[Pair, float]) -> Numbers:
     return (by_instance.mean() if by_instance.ngroups > 1 else frame).to_numpy(float)
 
 
-def _rates_again(units: Numbers, places: Places) -> Numbers:
+def _rates_again(units: Numbers, counts: Numbers) -> Numbers:
     """The rate in each resample that has a first pass and a round."""
     known = ~np.isnan(units)
-    counts = known[places].sum(axis=1)
-    sums = np.where(known, units, 0.0)[places].sum(axis=1)
-    complete = counts.all(axis=1)
-    return _rates(*(sums[complete] / counts[complete]).T)
+    numbers = counts @ known
+    complete = numbers.all(axis=1)
+    sums = counts[complete] @ np.where(known, units, 0.0)
+    return _rates(*(sums / numbers[complete]).T)
 
 
 def _rate(extra: float, saved: float) -> float:

@@ -17,6 +17,7 @@ from bench.analysis.statistics import Mean
 from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table
+from bench.report.failure_tables import NOT_MEASURED
 
 ANY, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
 FEWEST = 5
@@ -80,7 +81,7 @@ def _bounded(mean: Mean) -> BoundedNumber:
 
 def _break_even(found: BreakEven | None) -> tuple[Cell, Cell, Cell]:
     if found is None:
-        return "not measured", "–", "–"
+        return NOT_MEASURED, "–", "–"
     if found.low is None or found.high is None:
         return _rate(found.rate), Number(None), Number(None)
     is_bounded = math.isfinite(found.high) or math.isinf(found.low)

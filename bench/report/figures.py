@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
-from bench.analysis.measures import FIRST_ROUND, PRICE
+from bench.analysis.measures import FIRST_ROUND, PRICE, PUBLISHED_ROUND
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
@@ -33,7 +33,6 @@ from bench.render.drawing import (
 )
 from bench.render.labels import model_label, slug, trials_in
 from bench.report.break_even import break_even_figures
-from bench.report.failure_tables import PUBLISHED_ROUND
 from bench.report.model_figures import model_figures
 from bench.report.timeline import struck_trials, timeline
 from bench.studies.registry import study_pictures

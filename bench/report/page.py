@@ -69,13 +69,13 @@ def _no_claims(run: Run, published: Published) -> Iterator[tuple[str, str]]:
 
 CONTENTS = (
     ("failure", "What one failure costs", ("first_round", "price", "first_pass", "failure_differences", "subtasks")),
+    ("break_even", "Break-even", ("break_even",)),
     ("verdicts", "Verdicts", ("claims",)),
     ("study", "The study", ("study",)),
     ("comparison", "Every measure, and the paper's", ("comparison",)),
     ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
     ("models", "Models compared", ("models",)),
     ("differences", "Paired differences between architectures", ("differences", "noise_floor")),
-    ("break_even", "Break-even", ("break_even",)),
     ("cost", "What a solved task costs", ("per_solved",)),
     ("ledger", "Where the tokens went", ("ledger",)),
     ("faults", "Faults", ("receipts", "natural_failures")),

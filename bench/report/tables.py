@@ -28,6 +28,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
     """The verdicts first, where there are any; below each table what its intervals do not hold."""
     tables = [
         *failure_tables(run, arms, published),
+        *break_even_tables(run, arms, published),
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
         *reruns(run, arms),
@@ -35,7 +36,6 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         differences(run, arms),
         noise_floor(run, arms),
         *([models(run, arms)] if len(run.names("model")) > 1 else []),
-        *break_even_tables(run, arms, published),
         spent_by_solved(run, arms),
         ledger(run, arms),
         fault_receipts(run, arms),

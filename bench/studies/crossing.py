@@ -14,9 +14,8 @@ import pandas as pd
 
 from bench.analysis.arms import instances_of
 from bench.analysis.statistics import percentiles, resampled
-from bench.analysis.statistics.bootstrap import Numbers, Places
+from bench.analysis.statistics.bootstrap import RESAMPLES, Numbers
 
-RESAMPLES = 2000
 ROUNDING = 1e-9
 
 
@@ -32,9 +31,9 @@ class Trials:
         """Solved tasks by price, at each rate."""
         return _worth(self.spent.sum(axis=0), self.solved.sum(axis=0))
 
-    def worths(self, places: Places) -> Numbers:
-        """The same of each resample."""
-        return _worth(self.spent[places].sum(axis=1), self.solved[places].sum(axis=1))
+    def worths(self, counts: Numbers) -> Numbers:
+        """The same of each resample, by how often each row is in it."""
+        return _worth(counts @ self.spent, counts @ self.solved)
 
     def dearness(self) -> tuple[float, float]:
         """How dear it is at the lowest rate; of two that are equal there, the one that is cheaper in the end counts as dearer,
@@ -78,8 +77,8 @@ def crossing(rates: Sequence[float], cheaper: Trials, dearer: Trials, resamples:
     again = np.array(
         [
             crossing_of(rates, one, other)
-            for places in resampled(count, resamples)
-            for one, other in zip(cheaper.worths(places), dearer.worths(places), strict=True)
+            for counts in resampled(count, resamples)
+            for one, other in zip(cheaper.worths(counts), dearer.worths(counts), strict=True)
         ]
     )
     return Crossing(found, *percentiles(again, count), float(np.isinf(again).mean()))

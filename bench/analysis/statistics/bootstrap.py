@@ -10,17 +10,21 @@ import numpy.typing as npt
 from scipy import stats
 
 from bench.analysis.statistics.intervals import CONFIDENCE
-from bench.analysis.statistics.significance import DRAWN, RESAMPLES, generator
+from bench.analysis.statistics.significance import DRAWN, generator
 
 Numbers = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+
+RESAMPLES = 2000
 
 
-def resampled(units: int, resamples: int = RESAMPLES) -> Iterator[Places]:
-    """The places of the units in each resample, some resamples at a time: as many places across as there are units."""
+def resampled(units: int, resamples: int = RESAMPLES) -> Iterator[Numbers]:
+    """How often each unit is in each resample, some resamples at a time: resamples down, units across. A resample's sums are
+    then a product of matrices."""
     rng, at_once = generator(), max(1, DRAWN // units)
     for begun in range(0, resamples, at_once):
-        yield rng.integers(units, size=(min(at_once, resamples - begun), units))
+        count = min(at_once, resamples - begun)
+        places = rng.integers(units, size=(count, units)) + units * np.arange(count)[:, np.newaxis]
+        yield np.bincount(places.ravel(), minlength=count * units).reshape(count, units).astype(float)
 
 
 def percentiles(again: Numbers, units: int) -> tuple[float, float]:
