@@ -28,7 +28,8 @@ from bench.experiment.record import Regrade, SessionRecord, TrialRecord
 class Run:
     """A run, read. Column `fault` is the name of the fault plan; tokens are by our tokenizer; seconds are seconds.
 
-    trials    `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, by their number;
+    trials    `rejections`: how often verification turned something away, what it judged together once;
+              `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, by their number;
               `first_pass_*`: its first attempts, where every subtask had one; each is missing where there is none;
               `*_usage` are tokens by the provider's own count;
               `correct` and `score` are missing for errors; for a trial that gave up they are False

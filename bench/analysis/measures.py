@@ -53,6 +53,9 @@ FIRST_PASS = (
     Measure("first_pass_calls", "First pass, calls", 1),
 )
 """The first attempts alone: what the structure costs when nothing fails."""
+PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
+"""The published figures that stand for a first pass and a first round: the tokens of a run without a failure, and what the
+paper says of retries, which is of one."""
 LEAST_PRICED = 5
 """Of fewer trials (of several instances: instances) no price is told."""
 SPENT = (Measure("cost", "Cost $", 5), COSTS[0], COSTS[1])

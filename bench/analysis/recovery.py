@@ -63,6 +63,11 @@ def recoveries(events: Sequence[Event], found: Iterable[Receipt]) -> tuple[Recov
     return tuple(course.recovery(failure, tuple(noticed[failure])) for failure in course.failures if failure in noticed)
 
 
+def rejections(events: Sequence[Event]) -> int:
+    """How often verification turned something away; outputs that were judged together count once."""
+    return sum(any(not verdict.accepted for _, verdict in verdicts) for verdicts in _given_together(events))
+
+
 @dataclass(frozen=True)
 class _Failure:
     """The numbers of the events that it consists of, and the subtasks that it left without an output."""

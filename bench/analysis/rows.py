@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from bench.analysis.faults import IMPACTS, JudgedOutput, Receipt, judged_outputs, silently_corrupted
 from bench.analysis.ledger import Entry
-from bench.analysis.recovery import Recovery
+from bench.analysis.recovery import Recovery, rejections
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.runtime.events import Waited
 
@@ -59,6 +59,7 @@ TRIALS: tuple[Column[Trial], ...] = (
     Column("score", "float64", lambda trial: trial.score),
     Column("tokens", "int64", lambda trial: trial.record.tokens),
     Column("retry_tokens", "int64", lambda trial: sum(entry.tokens for entry in trial.entries if entry.is_retry)),
+    Column("rejections", "int64", lambda trial: rejections(trial.record.events)),
     *_costs("first_round", Trial.first_round),
     *_costs("price", Trial.price),
     *_costs("first_pass", Trial.first_pass),

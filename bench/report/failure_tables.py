@@ -12,13 +12,10 @@ from bench.analysis.arms import Arm, Arms, control_of
 from bench.analysis.claims.published import Published
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
-from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, RETRY_TOKENS, Measure
+from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Measure
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table
-
-PUBLISHED_ROUND = "retry_tokens"
-"""The published figure that stands for the first round: what the paper says of retries is of one."""
 
 NOT_MEASURED = "not measured"
 

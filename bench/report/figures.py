@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
-from bench.analysis.measures import FIRST_ROUND, PRICE
+from bench.analysis.measures import FIRST_ROUND, PRICE, PUBLISHED_ROUND
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
@@ -32,7 +32,7 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import model_label, slug, trials_in
-from bench.report.failure_tables import PUBLISHED_ROUND
+from bench.report.break_even import break_even_figures
 from bench.report.model_figures import model_figures
 from bench.report.timeline import struck_trials, timeline
 from bench.studies.registry import study_pictures
@@ -55,6 +55,7 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
                 pictures += [latency(run, chosen)]
             pictures += [accounts(run, drawn)] if drawn else []
             pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
+        pictures += break_even_figures(run, arms, published)
         pictures += model_figures(run, arms)
         pictures += study_pictures(run)
     return pictures

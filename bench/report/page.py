@@ -69,6 +69,7 @@ def _no_claims(run: Run, published: Published) -> Iterator[tuple[str, str]]:
 
 CONTENTS = (
     ("failure", "What one failure costs", ("first_round", "price", "first_pass", "failure_differences", "subtasks")),
+    ("break_even", "Break-even", ("break_even",)),
     ("verdicts", "Verdicts", ("claims",)),
     ("study", "The study", ("study",)),
     ("comparison", "Every measure", ("comparison",)),

@@ -14,6 +14,7 @@ from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_ratios
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.limits import with_limits
 from bench.render.table import Cell, Number, Rate, Spent, Table
+from bench.report.break_even import break_even_tables
 from bench.report.claims_table import claims_tables
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
@@ -28,6 +29,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
     """The verdicts first, where there are any; below each table what its intervals do not hold."""
     tables = [
         *failure_tables(run, arms, published),
+        *break_even_tables(run, arms, published),
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
         *reruns(run, arms),

@@ -49,7 +49,7 @@ class Overtaking:
 
 
 @dataclass(frozen=True)
-class BreakEven:
+class PriceCurves:
     """One measure in one scenario with one model: a curve for each architecture, and where they cross."""
 
     scenario: str
@@ -59,7 +59,7 @@ class BreakEven:
     overtakings: tuple[Overtaking, ...]
 
 
-def break_even(run: Run) -> list[BreakEven]:
+def price_curves(run: Run) -> list[PriceCurves]:
     """By scenario, model and measure; a measure that is unknown, as cost is without prices, is left out.
 
     Raises ResultsError where the run has not at least two failure rates.
@@ -74,7 +74,7 @@ def break_even(run: Run) -> list[BreakEven]:
                 forms = priced_forms(run, str(scenario), calls, measure)
                 curves = {name: _curve(_of(trials, name), rates, measure.column, forms.get(name)) for name in names}
                 overtakings = _overtakings(trials, names, rates, measure.column, forms)
-                found.append(BreakEven(str(scenario), str(model), measure, curves, overtakings))
+                found.append(PriceCurves(str(scenario), str(model), measure, curves, overtakings))
     return found
 
 
@@ -126,17 +126,17 @@ NOTES = (
 CROSSING_NOTES = (
     "the second is dearer than the first at the lowest rate, and cheaper from this one on; straight lines between the rates "
     "that were run",
-    "95% percentile bootstrap interval over repetitions, each drawn with all its rates and both architectures",
+    "95% expanded percentile bootstrap interval over repetitions, each drawn with all its rates and both architectures",
 )
 
 
 def tables(run: Run) -> Iterator[Table]:
-    found = break_even(run)
+    found = price_curves(run)
     yield from _curves(run, found)
     yield _crossings(run, found)
 
 
-def _curves(run: Run, found: Sequence[BreakEven]) -> Iterator[Table]:
+def _curves(run: Run, found: Sequence[PriceCurves]) -> Iterator[Table]:
     for one in found:
         rows: list[tuple[Cell, ...]] = [
             (name, Number(point.rate, 3), Rate(point.solved), *_spent(one, point))
@@ -153,12 +153,12 @@ def _curves(run: Run, found: Sequence[BreakEven]) -> Iterator[Table]:
         )
 
 
-def _spent(one: BreakEven, point: RatePoint) -> tuple[Cell, Cell]:
+def _spent(one: PriceCurves, point: RatePoint) -> tuple[Cell, Cell]:
     digits = one.measure.digits
     return Spent(point.spent, digits), "–" if point.expected is None else Number(point.expected, digits)
 
 
-def _crossings(run: Run, found: Sequence[BreakEven]) -> Table:
+def _crossings(run: Run, found: Sequence[PriceCurves]) -> Table:
     rows = [
         (one.scenario, model_label(run, one.model), one.measure.title, *_overtaking(pair, _highest(one)))
         for one in found
@@ -188,17 +188,17 @@ def _rate(value: float, highest: float) -> Cell:
     return Number(value, 3)
 
 
-def _highest(one: BreakEven) -> float:
+def _highest(one: PriceCurves) -> float:
     return max(point.rate for points in one.curves.values() for point in points)
 
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a row of panels for each scenario, in it one for each measure."""
-    for model, own in by_model(run, break_even(run)):
+    for model, own in by_model(run, price_curves(run)):
         yield _figure(run, model, own)
 
 
-def _figure(run: Run, model: str, found: Sequence[BreakEven]) -> Picture:
+def _figure(run: Run, model: str, found: Sequence[PriceCurves]) -> Picture:
     across = len({one.measure for one in found})
     figure, axes = panels(len(found), across, 3.7, 2.9)
     signs = signs_of(run.names("architecture"))
@@ -243,6 +243,6 @@ def _marks(ax: Axes, overtakings: Sequence[Overtaking]) -> None:
             ax.axvline(found.rate, color="#777777", lw=0.8, ls=":")
 
 
-def _trials(one: BreakEven) -> str:
+def _trials(one: PriceCurves) -> str:
     numbers = sorted({point.spent.trials for points in one.curves.values() for point in points})
     return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"

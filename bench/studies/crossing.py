@@ -10,15 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from bench.analysis.arms import instances_of
-from bench.analysis.statistics import CONFIDENCE, generator
+from bench.analysis.statistics import percentiles, resampled
+from bench.analysis.statistics.bootstrap import RESAMPLES, Numbers
 
-RESAMPLES = 2000
 ROUNDING = 1e-9
-Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +30,10 @@ class Trials:
     def worth(self) -> Numbers:
         """Solved tasks by price, at each rate."""
         return _worth(self.spent.sum(axis=0), self.solved.sum(axis=0))
+
+    def worths(self, counts: Numbers) -> Numbers:
+        """The same of each resample, by how often each row is in it."""
+        return _worth(counts @ self.spent, counts @ self.solved)
 
     def dearness(self) -> tuple[float, float]:
         """How dear it is at the lowest rate; of two that are equal there, the one that is cheaper in the end counts as dearer,
@@ -56,7 +58,7 @@ class Crossing:
     """The rate from which on the one that was dearer at first is the cheaper one.
 
     rate        -inf: already cheaper at the lowest rate; inf: never cheaper
-    low, high   95% percentile bootstrap interval over repetitions, or over instances; ends as `rate`
+    low, high   95% bootstrap interval (`percentiles`) over repetitions, or over instances; ends as `rate`
     never       the share of resamples without a crossing
     """
 
@@ -69,17 +71,17 @@ class Crossing:
 def crossing(rates: Sequence[float], cheaper: Trials, dearer: Trials, resamples: int = RESAMPLES) -> Crossing:
     """`cheaper` and `dearer` at the lowest of the `rates`, over the same repetitions, which are drawn together with all their
     rates and both architectures: they met the same schedule, and what they have in common cancels out.
-
-    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13: the percentile interval.
     """
     found = crossing_of(rates, cheaper.worth(), dearer.worth())
     count = len(cheaper.spent)
-    drawn = generator().integers(count, size=(resamples, count))
-    sums = [_worth(one.spent[drawn].sum(axis=1), one.solved[drawn].sum(axis=1)) for one in (cheaper, dearer)]
-    again = np.array([crossing_of(rates, one, other) for one, other in zip(*sums, strict=True)])
-    again.sort()
-    beyond = int((1 - CONFIDENCE) / 2 * resamples)  # on either side; never between two values, of which one may be infinite
-    return Crossing(found, float(again[beyond]), float(again[-1 - beyond]), float(np.isinf(again).mean()))
+    again = np.array(
+        [
+            crossing_of(rates, one, other)
+            for counts in resampled(count, resamples)
+            for one, other in zip(cheaper.worths(counts), dearer.worths(counts), strict=True)
+        ]
+    )
+    return Crossing(found, *percentiles(again, count), float(np.isinf(again).mean()))
 
 
 def crossing_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> float:

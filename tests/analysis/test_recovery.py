@@ -14,7 +14,7 @@ from trials import matrix_of, run_all
 from bench.analysis.faults import receipts
 from bench.analysis.frames import load_run
 from bench.analysis.ledger import is_retry
-from bench.analysis.recovery import Recovery, recoveries, seconds_of, tokens_of
+from bench.analysis.recovery import Recovery, recoveries, rejections, seconds_of, tokens_of
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Called, Committed, Event, Judged
 
@@ -244,3 +244,31 @@ def test_the_committed_run_has_the_first_rounds_that_outsiders_counted(
     assert own["masked"].sum() == masked
     mattered = own[own["effective"] > 0]
     assert (round(mattered["first_tokens"].mean()) if len(mattered) else None) == effective
+
+
+# Rejections
+
+
+def test_what_was_judged_together_is_rejected_once_and_a_lost_reply_or_an_undamaged_one_is_no_rejection() -> None:
+    at_once: list[Event] = [called(1, "a", "b"), rejected(1, "a"), rejected(1, "b")]
+    assert rejections(at_once) == 1
+    again: list[Event] = [
+        *at_once,
+        called(2, "a", "b", cause="retry", attempt=2, caused_by=1),
+        accepted(2, "a"),
+        rejected(2, "b"),
+    ]
+    assert rejections(again) == 2
+    checkpoint: list[Event] = [
+        called(1, "a"),
+        unverified(1, "a"),
+        called(2, "b"),
+        unverified(2, "b"),
+        rejected(1, "a"),
+        rejected(2, "b"),
+    ]
+    assert rejections(checkpoint) == 1
+    one_by_one: list[Event] = [called(1, "a"), rejected(1, "a"), called(2, "a", cause="retry", caused_by=1), rejected(2, "a")]
+    assert rejections(one_by_one) == 2
+    assert rejections([called(1, "a", failure="timeout"), *smooth()]) == 0
+    assert rejections([called(1, "a"), undamaged(1, "a", reason="schema"), accepted(1, "a")]) == 0

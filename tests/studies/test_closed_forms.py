@@ -12,7 +12,7 @@ import pytest
 from study_runs import run_of_matrix
 from trials import Fault, matrix_of
 
-from bench.studies.break_even import break_even
+from bench.studies.break_even import price_curves
 from bench.studies.closed_forms import Expectation, Pipeline, monolithic, runtime_structured, static
 from bench.studies.crossing import Trials, crossing, crossing_of, trials_in_both
 
@@ -94,7 +94,7 @@ def test_nothing_solved_has_no_finite_price() -> None:
 
 def test_simulated_trials_agree_with_the_closed_forms_within_their_intervals(tmp_path: Path) -> None:
     plans: dict[str, list[Fault]] = {"none": [], "often": [{"point": "output", "effect": "missing_field", "probability": 0.25}]}
-    found = break_even(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=100)))
+    found = price_curves(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=100)))
     assert {one.measure.column for one in found} == {"tokens", "latency_seconds"}, "without prices there is no cost"
     for one in found:
         assert list(one.curves) == ["monolithic", "static", "runtime_structured"]

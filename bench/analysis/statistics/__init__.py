@@ -5,6 +5,7 @@ is drawn from a generator that the caller hands in, or from one that begins at t
 report made again has the same bytes. How well the intervals and tests hold at our sizes is in `reports/calibration`.
 """
 
+from bench.analysis.statistics.bootstrap import percentiles, resampled
 from bench.analysis.statistics.clusters import Pair, by_unit, in_common
 from bench.analysis.statistics.intervals import CONFIDENCE, Mean, known, mean_of, median
 from bench.analysis.statistics.limits import Limit, limits_of
@@ -46,10 +47,12 @@ __all__ = [
     "paired_difference",
     "paired_rates",
     "paired_test",
+    "percentiles",
     "ranking_depends",
     "rates_differ",
     "ratio_of_means",
     "required_pairs",
+    "resampled",
     "share_by_instance",
     "share_of",
 ]

@@ -28,7 +28,7 @@ def generator() -> np.random.Generator:
 # Pairs
 
 DRAWN = 1 << 20
-"""Random signs in memory at a time."""
+"""Random signs, or places of units, in memory at a time."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,184 @@
+"""Break-even: from how many failures a trial on the architecture that is dearer in its first pass is the cheaper one.
+
+What a trial takes is put as its first pass and a round for each failure. Then two architectures take the same at
+f* = (pass_A - pass_B) / (round_B - round_A) failures a trial. That supposes that both fail as often, which they need not: so
+each one's own rate of rejections stands beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from bench.analysis.arms import Arm, Arms, Condition
+from bench.analysis.claims.published import Published
+from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
+from bench.analysis.statistics import Mean, Pair, by_unit, in_common, mean_of, paired_difference, percentiles, resampled
+from bench.analysis.statistics.bootstrap import Numbers
+from bench.experiment.config import FAULT_FREE
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """Failures a trial from which on one architecture is cheaper than another: 0 where it is at any rate, infinite where it
+    never is.
+
+    low, high   the 95% interval, whose ends may be either as well; None below two units with a first pass, or with a round
+    """
+
+    rate: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A measure of two architectures over the units of which both have it: pairs, or of several instances these."""
+
+    ours: Mean
+    theirs: Mean
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """Two architectures under one condition. Where there is a rate at which they break even, `name` is dearer in its first pass
+    and cheaper by round; else it is the one that stands later in the config.
+
+    passes       tokens of a first pass, without faults
+    rounds       tokens of a first round, under the condition's faults
+    break_even   None where there is no unit with both first passes, or none with both rounds
+    rejections   by verification, a trial without faults
+    published    what the paper's figures make of it; None where it has none
+    """
+
+    condition: Condition
+    name: str
+    other: str
+    passes: Sides
+    rounds: Sides
+    break_even: BreakEven | None
+    rejections: tuple[Mean, Mean]
+    published: BreakEven | None
+
+
+def rivals_of(arms: Arms, published: Published) -> Mapping[Condition, tuple[Rivals, ...]]:
+    """Each two architectures, by condition with faults; left out are conditions in which no two can be compared."""
+    found: dict[Condition, tuple[Rivals, ...]] = {}
+    for condition, struck in arms.items():
+        free = arms.get(replace(condition, plan=FAULT_FREE), {})
+        if condition.plan != FAULT_FREE:
+            pairs = tuple(_rivals(free, struck, published))
+            found |= {condition: pairs} if any(one.break_even for one in pairs) else {}
+    return found
+
+
+def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[Rivals]:
+    for other, name in combinations([name for name in struck if name in free], 2):
+        found = _compared(name, other, free, struck, published)
+        yield _compared(other, name, free, struck, published) if _is_the_other_way(found) else found
+
+
+def _is_the_other_way(found: Rivals) -> bool:
+    """Whether it is the other one that is dearer in its first pass and cheaper by round."""
+    return bool(_less(found.passes) < 0 and _less(found.rounds) > 0) if found.break_even else False
+
+
+def _less(sides: Sides) -> float:
+    """Ours less theirs."""
+    return (sides.ours.mean or 0.0) - (sides.theirs.mean or 0.0)
+
+
+def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Rivals:
+    passes = in_common(free[name].by_pair(FIRST_PASS[0].column), free[other].by_pair(FIRST_PASS[0].column))
+    rounds = in_common(struck[name].by_pair(FIRST_ROUND[0].column), struck[other].by_pair(FIRST_ROUND[0].column))
+    condition = struck[name].condition
+    return Rivals(
+        condition=condition,
+        name=name,
+        other=other,
+        passes=_sides(*passes),
+        rounds=_sides(*rounds),
+        break_even=break_even(passes, rounds),
+        rejections=(free[name].mean("rejections"), free[other].mean("rejections")),
+        published=_published(published, condition, name, other),
+    )
+
+
+def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> Sides:
+    return Sides(*(mean_of(by_unit(values).values()) for values in (ours, theirs)))
+
+
+def _published(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:
+    cells = [
+        published.value(condition.scenario, condition.plan, measure, architecture)
+        for measure in (PUBLISHED_PASS, PUBLISHED_ROUND)
+        for architecture in (name, other)
+    ]
+    if None in cells:
+        return None
+    our_pass, their_pass, our_round, their_round = (cell.mean for cell in cells if cell)
+    return BreakEven(_rate(our_pass - their_pass, their_round - our_round))
+
+
+# The formula, and its interval
+
+Both = tuple[Mapping[Pair, float], Mapping[Pair, float]]
+"""What the one and the other took, of the same pairs."""
+
+
+def break_even(passes: Both, rounds: Both) -> BreakEven | None:
+    """From how many failures a trial on the first of the two is cheaper, by first passes and rounds; None where either are
+    missing.
+
+    Interval: the units are resampled, each with its first passes and its rounds (`bench.analysis.statistics.bootstrap`). A
+    resample in which the first is dearer in both, or cheaper in its first pass alone, has no such rate and counts as never;
+    one without any first pass or any round says nothing and is left out. There is an upper bound only where what a round
+    saves can be told from nothing, as in Fieller's interval of a ratio (JRSS B 16, 1954).
+    """
+    (our_passes, their_passes), (our_rounds, their_rounds) = passes, rounds
+    extra = {pair: our_passes[pair] - their_passes[pair] for pair in our_passes}
+    saved = {pair: their_rounds[pair] - our_rounds[pair] for pair in our_rounds}
+    if not extra or not saved:
+        return None
+    units = _units(extra, saved)
+    rate = _rate(*np.nanmean(units, axis=0).tolist())
+    known = int((~np.isnan(units)).sum(axis=0).min())
+    if known < 2:
+        return BreakEven(rate)
+    again = np.concatenate([_rates_again(units, counts) for counts in resampled(len(units))])
+    low, high = percentiles(again, known)
+    least = paired_difference(their_rounds, our_rounds).difference.low or 0.0
+    return BreakEven(rate, low, high if least >= 0 else math.inf)
+
+
+def _units(extra: Mapping[Pair, float], saved: Mapping[Pair, float]) -> Numbers:
+    """A row for each pair, or each of several instances: what its first pass took more, what its round saved; NaN where it has
+    none. In the order of their names."""
+    frame = pd.DataFrame({"extra": pd.Series(extra), "saved": pd.Series(saved)}).sort_index()
+    by_instance = frame.groupby(level=0)
+    return (by_instance.mean() if by_instance.ngroups > 1 else frame).to_numpy(float)
+
+
+def _rates_again(units: Numbers, counts: Numbers) -> Numbers:
+    """The rate in each resample that has a first pass and a round."""
+    known = ~np.isnan(units)
+    numbers = counts @ known
+    complete = numbers.all(axis=1)
+    sums = counts[complete] @ np.where(known, units, 0.0)
+    return _rates(*(sums / numbers[complete]).T)
+
+
+def _rate(extra: float, saved: float) -> float:
+    return float(_rates(np.array([extra]), np.array([saved]))[0])
+
+
+def _rates(extra: Numbers, saved: Numbers) -> Numbers:
+    """`extra`: tokens that the one's first pass takes more than the other's; `saved`: that its round takes less."""
+    saves = saved > 0
+    without = np.where((saved == 0) & (extra < 0), 0.0, np.inf)
+    return np.where(saves, np.maximum(0.0, extra) / np.where(saves, saved, 1.0), without)

@@ -1,0 +1,167 @@
+"""From how many failures a trial on an architecture is cheaper: a table and a figure, beside what the paper's figures imply and
+how often each was rejected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import Arms, Condition
+from bench.analysis.break_even import BreakEven, Rivals, rivals_of
+from bench.analysis.claims.published import Published
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Mean
+from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table
+from bench.report.failure_tables import NOT_MEASURED
+
+ANY, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
+FEWEST = 5
+"""Units below which a bootstrap's interval cannot hold the truth in 93% of experiments."""
+
+
+def break_even_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
+    """None where no two architectures have first passes without faults, and rounds with them."""
+    found = list(chain.from_iterable(rivals_of(arms, published).values()))
+    table = Table(
+        name="break_even",
+        title="Break-even: from how many failures a trial on an architecture is cheaper than another",
+        columns=(
+            *("Scenario", "Model", "Fault plan", "Architecture", "Against"),
+            *("First pass", "First pass, other's", "Pairs of passes"),
+            *("First round", "First round, other's", "Pairs of rounds"),
+            *("Cheaper from failures a trial", "Low", "High", "By the paper's figures"),
+            *("Rejections a trial", "Rejections a trial, other's"),
+        ),
+        rows=tuple(_row(run, one) for one in found),
+        notes=(*_NOTES, *_few(found)),
+    )
+    return [table] if found else []
+
+
+_NOTES = (
+    "tokens: of a first pass without faults and of the first round after a fault that was detected, mean [95% interval] over "
+    "the pairs in which both have one (of several instances: over these); a trial that gave up before it had asked for every "
+    "subtask has no first pass",
+    "cheaper from (first pass − other's) / (other's first round − its own) failures a trial on, if both fail as often; "
+    f"{ANY}: its first pass is no dearer and its round is cheaper; {NEVER}: from no rate on, for its round is no cheaper",
+    "low, high: 95% interval by paired bootstrap, expanded for few pairs; no upper bound: what its round saves cannot be told "
+    "from nothing",
+    "by the paper's figures: its tokens without a failure as first pass, its retry tokens as round",
+    "rejections a trial: by verification, without faults, mean ± sd [95% interval]; one may fail more often than the other; "
+    "the last rejection of a trial that gives up costs no round",
+)
+
+
+def _few(found: Iterable[Rivals]) -> Iterator[str]:
+    """The limit of the smallest N, where it is one."""
+    numbers = [min(one.passes.ours.n, one.rounds.ours.n) for one in found if one.break_even and one.break_even.low is not None]
+    if numbers and (n := min(numbers)) < FEWEST:
+        yield (
+            f"N={n}: so few values all lie on one side of their true mean in {2 ** (1 - n):.1%} of experiments, and with them "
+            "the whole interval of a bootstrap, which so holds the truth less often than in 95%"
+        )
+
+
+def _row(run: Run, one: Rivals) -> tuple[Cell, ...]:
+    place = (one.condition.scenario, model_label(run, one.condition.model), one.condition.plan)
+    sides = [(_bounded(both.ours), _bounded(both.theirs), both.ours.n) for both in (one.passes, one.rounds)]
+    paper = _rate(one.published.rate) if one.published else "–"
+    rejections = [Estimate(mean, 1, with_n=True) for mean in one.rejections]
+    return (*place, one.name, one.other, *sides[0], *sides[1], *_break_even(one.break_even), paper, *rejections)
+
+
+def _bounded(mean: Mean) -> BoundedNumber:
+    return BoundedNumber(mean.mean, mean.low, mean.high)
+
+
+def _break_even(found: BreakEven | None) -> tuple[Cell, Cell, Cell]:
+    if found is None:
+        return NOT_MEASURED, "–", "–"
+    if found.low is None or found.high is None:
+        return _rate(found.rate), Number(None), Number(None)
+    is_bounded = math.isfinite(found.high) or math.isinf(found.low)
+    return _rate(found.rate), _rate(found.low), _rate(found.high) if is_bounded else UNBOUNDED
+
+
+def _rate(rate: float) -> Cell:
+    """As a number, or in words where there is none."""
+    return NEVER if math.isinf(rate) else Number(rate, 2) if rate else ANY
+
+
+# The figure
+
+
+def break_even_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
+    """One for each model that has a break-even."""
+    found = rivals_of(arms, published)
+    own = {model: {key: pairs for key, pairs in found.items() if key.model == model} for model in run.names("model")}
+    return [_figure(run, model, pairs) for model, pairs in own.items() if pairs]
+
+
+def _figure(run: Run, model: str, found: Mapping[Condition, Sequence[Rivals]]) -> Picture:
+    """A panel for each scenario and fault plan, in it a row for each two architectures."""
+    figure, axes = panels(len(found), 2, 5.6, 0.9 + 0.66 * max(map(len, found.values())))
+    for (condition, pairs), ax in zip(found.items(), axes, strict=True):
+        right = _right_end(pairs)
+        for row, one in enumerate(pairs):
+            _draw(ax, row, one, right)
+        ax.set_yticks(range(len(pairs)), list(map(_named, pairs)))
+        ax.set_ylim(len(pairs) - 0.5, -0.5)
+        ax.set_xlim(-0.02 * right, 1.04 * right)
+        ax.set_xlabel("failures a trial")
+        ax.grid(axis="x", color=PALE, lw=0.6)
+        panel_title(ax, condition.scenario, f"fault plan {condition.plan}")
+    legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
+    title = f"From how many failures a trial on the first is cheaper, {model_label(run, model)}"
+    caption = (
+        f"{title}. Whiskers are 95% intervals; an arrow goes on beyond the panel. What is cheaper at any rate stands at 0; a "
+        "word stands where there is no rate. N: pairs of first passes, of first rounds. Below each: how often the two were "
+        "rejected in a trial without faults."
+    )
+    return finish(figure, slug("break_even", model), title, caption)
+
+
+def _named(one: Rivals) -> str:
+    names = f"{one.name}\nagainst {one.other}".replace("_", " ")
+    return f"{names}\nN = {one.passes.ours.n}, {one.rounds.ours.n}"
+
+
+def _right_end(pairs: Iterable[Rivals]) -> float:
+    """Where the axis ends: all points are on it, the paper's and the rejections among them."""
+    rates = [one.rate for pair in pairs for one in (pair.break_even, pair.published) if one and math.isfinite(one.rate)]
+    return 1.2 * max(1.0, *rates, *(mean.high or mean.mean or 0.0 for pair in pairs for mean in pair.rejections))
+
+
+def _draw(ax: Axes, row: int, one: Rivals, right: float) -> None:
+    new = row == 0
+    _point(ax, row - 0.22, one.break_even, right, "s", BLUE, "ours, with its 95% interval" if new else None)
+    _point(ax, row, one.published, right, "D", VERMILION, "by the paper's figures" if new else None)
+    for y, mean, marker, whose in (
+        (row + 0.18, one.rejections[0], "o", "its own"),
+        (row + 0.32, one.rejections[1], "v", "other's"),
+    ):
+        if mean.mean is not None:
+            low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
+            ax.plot([max(0.0, low), high], [y, y], color="#777777", lw=0.8)
+            label = f"{whose} rejections a trial, with their 95% interval" if new else None
+            ax.plot([mean.mean], [y], marker, color="#777777", mfc="white", ms=4, label=label)
+
+
+def _point(ax: Axes, y: float, found: BreakEven | None, right: float, marker: str, colour: str, label: str | None) -> None:
+    """A point with its whisker, or a word at the right where there is none."""
+    ax.plot([], [], marker, color=colour, mfc="white" if marker == "D" else colour, ms=5, label=label)
+    if found is None:
+        return
+    if math.isinf(found.rate):
+        ax.annotate(NEVER, (right, y), ha="right", va="center", color=colour, fontsize=7.5)
+        return
+    ax.plot([found.rate], [y], marker, color=colour, mfc="white" if marker == "D" else colour, ms=5)
+    if found.low is not None and found.high is not None:
+        ax.plot([found.low, min(found.high, right)], [y, y], color=colour, lw=1.2)
+        if found.high > right:
+            ax.plot([right], [y], ">", color=colour, ms=5)
