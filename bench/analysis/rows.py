@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from bench.analysis.faults import IMPACTS, JudgedOutput, Receipt, judged_outputs, silently_corrupted
 from bench.analysis.ledger import Entry
 from bench.analysis.recovery import Recovery
+from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.runtime.events import Waited
 
@@ -153,6 +154,14 @@ OUTPUTS: tuple[Column[Of[JudgedOutput]], ...] = (
     Column("malformed", "bool", lambda of: of.item.malformed),
     Column("objected", "bool", lambda of: of.item.objected),
 )
+REPLIES: tuple[Column[Of[JudgedReply]], ...] = (
+    Column("call", "int64", lambda of: of.item.call),
+    Column("subtask", "str", lambda of: _subtask_label(of.item.subtasks, of.trial.subtasks)),
+    Column("attempt", "int64", lambda of: of.item.attempt),
+    Column("exposed", "bool", lambda of: of.item.exposed),
+    Column("kind", "str", lambda of: of.item.kind),
+    Column("digest", "str", lambda of: of.item.digest),
+)
 WAITS: tuple[Column[Of[Waited]], ...] = (
     Column("why", "str", lambda of: of.item.why),
     Column("started", "float64", lambda of: of.item.started),
@@ -171,6 +180,7 @@ class TrialRows:
     faults: tuple[Row, ...]
     recoveries: tuple[Row, ...]
     outputs: tuple[Row, ...]
+    replies: tuple[Row, ...]
     waits: tuple[Row, ...]
     undetermined: bool
 
@@ -187,6 +197,7 @@ def rows_of(trial: Trial) -> TrialRows:
         faults=_rows(place, FAULTS, trial, trial.receipts),
         recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),
         outputs=_rows(place, OUTPUTS, trial, judged_outputs(record.events, trial.receipts)),
+        replies=_rows(place, REPLIES, trial, judged_replies(record.events, trial.receipts)),
         waits=_rows(place, WAITS, trial, waits),
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )

@@ -5,7 +5,7 @@ is drawn from a generator that the caller hands in, or from one that begins at t
 report made again has the same bytes. How well the intervals and tests hold at our sizes is in `reports/calibration`.
 """
 
-from bench.analysis.statistics.clusters import Pair, by_unit, in_common
+from bench.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
 from bench.analysis.statistics.intervals import CONFIDENCE, Mean, known, mean_of, median
 from bench.analysis.statistics.limits import Limit, limits_of
 from bench.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
@@ -39,6 +39,7 @@ __all__ = [
     "groups_differ",
     "holm",
     "in_common",
+    "independent_number",
     "known",
     "limits_of",
     "mean_of",
