@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from bench.analysis.faults import IMPACTS, JudgedOutput, Receipt, judged_outputs, silently_corrupted
+from bench.analysis.faults import IMPACTS, Receipt, silently_corrupted
 from bench.analysis.ledger import Entry
 from bench.analysis.recovery import Recovery
 from bench.analysis.replies import JudgedReply, judged_replies
@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, an output or a wait."""
+    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, a reply or a wait."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class Column(Generic[Item]):
 
 @dataclass(frozen=True)
 class Of(Generic[Item]):
-    """Something of a trial: a call, a receipt, an output, a wait."""
+    """Something of a trial: a call, a receipt, a reply, a wait."""
 
     trial: Trial
     item: Item
@@ -146,14 +146,6 @@ RECOVERIES: tuple[Column[Of[Recovery]], ...] = (
     *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
     Column("recovered", "bool", lambda of: of.item.recovered),
 )
-OUTPUTS: tuple[Column[Of[JudgedOutput]], ...] = (
-    Column("call", "int64", lambda of: of.item.call),
-    Column("subtask", "str", lambda of: of.item.subtask),
-    Column("attempt", "int64", lambda of: of.item.attempt),
-    Column("exposed", "bool", lambda of: of.item.exposed),
-    Column("malformed", "bool", lambda of: of.item.malformed),
-    Column("objected", "bool", lambda of: of.item.objected),
-)
 REPLIES: tuple[Column[Of[JudgedReply]], ...] = (
     Column("call", "int64", lambda of: of.item.call),
     Column("subtask", "str", lambda of: _subtask_label(of.item.subtasks, of.trial.subtasks)),
@@ -179,7 +171,6 @@ class TrialRows:
     calls: tuple[Row, ...]
     faults: tuple[Row, ...]
     recoveries: tuple[Row, ...]
-    outputs: tuple[Row, ...]
     replies: tuple[Row, ...]
     waits: tuple[Row, ...]
     undetermined: bool
@@ -196,7 +187,6 @@ def rows_of(trial: Trial) -> TrialRows:
         calls=_rows(place, CALLS, trial, trial.entries),
         faults=_rows(place, FAULTS, trial, trial.receipts),
         recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),
-        outputs=_rows(place, OUTPUTS, trial, judged_outputs(record.events, trial.receipts)),
         replies=_rows(place, REPLIES, trial, judged_replies(record.events, trial.receipts)),
         waits=_rows(place, WAITS, trial, waits),
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
