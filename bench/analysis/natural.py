@@ -51,8 +51,8 @@ class Rejections:
 
 
 def natural_failures(run: Run) -> Iterator[Rejections]:
-    """By model, scenario and subtask, of whatever kind and of each that came up there; one of both where they are the same. Over
-    all subtasks also of the kinds that do not fit a schema, together, and of a missing field even where none came up."""
+    """By model, scenario and subtask, of whatever kind and of each that came up there; one of both where they are the same.
+    Over all subtasks also of the kinds that do not fit a schema, together, and of a missing field even where none came up."""
     replies = distinct(run.replies)
     for model in run.names("model"):
         for scenario in run.names("scenario"):
