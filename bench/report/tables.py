@@ -18,6 +18,7 @@ from bench.report.claims_table import claims_table
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
 from bench.report.failure_tables import failure_tables
+from bench.report.latency_tables import latency_tables
 from bench.report.natural_table import natural_table
 from bench.report.outcome_tables import outcomes, reruns
 from bench.report.systems_table import systems
@@ -40,6 +41,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         fault_receipts(run, arms),
         natural_table(run, published),
         usage(run),
+        *latency_tables(run, published),
         *study_tables(run),
     ]
     verdicts = [claims_table(run, judgements)] if judgements else []

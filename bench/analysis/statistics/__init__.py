@@ -9,6 +9,7 @@ from bench.analysis.statistics.clusters import Pair, by_unit, in_common, indepen
 from bench.analysis.statistics.intervals import CONFIDENCE, Mean, known, mean_of, median
 from bench.analysis.statistics.limits import Limit, limits_of
 from bench.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
+from bench.analysis.statistics.parts import Part, parts_of
 from bench.analysis.statistics.power import RequiredPairs, required_pairs
 from bench.analysis.statistics.rates import (
     Denominators,
@@ -30,6 +31,7 @@ __all__ = [
     "Pair",
     "PairedMean",
     "PairedTest",
+    "Part",
     "RateDifference",
     "Ratio",
     "RequiredPairs",
@@ -47,6 +49,7 @@ __all__ = [
     "paired_difference",
     "paired_rates",
     "paired_test",
+    "parts_of",
     "ranking_depends",
     "rates_differ",
     "ratio_of_means",
