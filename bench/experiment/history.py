@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench.errors import ResultsError, first_violation
+from bench.errors import ResultsError
 from bench.experiment.files import MANIFEST
 from bench.experiment.reading import latest
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.runtime.events import Called
+from bench.wording import first_violation
 
 
 @dataclass(frozen=True)
