@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -113,6 +114,13 @@ def test_replies_of_a_struck_call_and_what_was_made_from_them_are_exposed(tmp_pa
     ]
     run = run_of(tmp_path / "run", [trial(plan="paper", outcome="gave_up", events=events)])
     assert dict(zip(run.replies["subtask"], run.replies["exposed"], strict=True)) == {"a": True, "b": True, "c": False}
+
+
+def test_a_struck_reply_is_what_was_said_of_it_as_it_stood(tmp_path: Path) -> None:
+    undamaged = replace(rejected(2, "b", "check"), view="undamaged", fault=1)
+    events: list[Event] = [*fault("planned", "delivered"), called(2, "b"), undamaged, rejected(2, "b", "insufficient")]
+    run = run_of(tmp_path / "run", [trial(plan="paper", outcome="gave_up", events=[*events, *fault("gave_up")])])
+    assert run.replies[["exposed", "kind"]].values.tolist() == [[True, "insufficient"]]
 
 
 def test_an_inapplicable_fault_exposes_nothing(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from bench.models.base import Timing
 from bench.render.table import markdown
 from bench.report.history import history_facts, sessions_said
 from bench.report.latency_tables import framework_time, latency_tables, prompt_cache
+from bench.report.report import report_of
 
 KILLED = (
     SessionRecord("t1", "began", "9 of 9"),
@@ -63,6 +64,13 @@ def test_a_replay_says_what_its_recording_went_through(tmp_path: Path) -> None:
     assert facts["Framework time, replay"].startswith("0.2500 to 0.2500 s a trial, 0.75 s in all")
 
 
+def test_the_report_itself_says_so_and_lists_the_replays_own_session(tmp_path: Path) -> None:
+    text = report_of(replay(tmp_path, recording()), load_published()).files["report.md"].decode()
+    assert "- Recording: live, digest d1: 3 sessions" in text and "- Framework time, live: m (recorded:live)" in text
+    assert "- Sessions: 1 session: 2026-01-02T03:04:05+00:00 to 2026-01-02T04:04:05+00:00 (complete)" in text
+    assert "## Latency" in text
+
+
 def test_models_of_one_recording_share_its_line_and_their_own_counts_are_added(tmp_path: Path) -> None:
     facts = list(history_facts(replay(tmp_path, recording(), recording(superseded=1, calls=1, reused=1))))
     [said] = [text for name, text in facts if name == "Recording"]
@@ -80,9 +88,9 @@ def test_a_replay_that_kept_no_history_says_so(tmp_path: Path) -> None:
 
 
 def test_the_framework_time_of_a_live_run_and_of_its_replay_are_the_same_rows(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "live", of_time("live"))
-    run, published = bench.load_run(folder), load_published()
-    history = history_of(run.manifest, "m", "d1", of_time("live"))
+    records = [*of_time("live"), replace(trial(repetition=4, outcome="error"), timing="live")]
+    run, published = bench.load_run(write_run(tmp_path / "live", records)), load_published()
+    history = history_of(run.manifest, "m", "d1", records)
     [ours], [theirs] = (framework_time(one, published).texts() for one in (run, replay(tmp_path, history)))
     assert ours[4:] == theirs[4:] == ["3", "0.7500", "8.85", "8.4746%", "8.1967% to 8.7719%", "–"]
 
