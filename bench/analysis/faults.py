@@ -1,4 +1,4 @@
-"""Receipts: what became of each planned fault, and which outputs no fault had touched."""
+"""Receipts: what became of each planned fault."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from bench.experiment.record import TrialRecord
-from bench.runtime.events import Called, Event, Faulted, Judged
-from bench.runtime.lineage import Lineage
+from bench.runtime.events import Faulted, Judged
 
 CONTENT_POINTS = ("output", "input", "state")
 ENDINGS = ("recovered", "gave_up", "undetected")
 IMPACTS = ("effective", "masked", "undetermined")
-FORM = ("schema", "empty", "refusal", "not_json", "cut_off")
-"""Reasons that concern the form of an output alone: what the paper calls a schema validation failure."""
 
 
 @dataclass(frozen=True)
@@ -90,44 +87,4 @@ def silently_corrupted(record: TrialRecord, found: Iterable[Receipt]) -> bool:
     """Whether the answer is wrong and a fault in its content had passed every verification."""
     return record.outcome == "wrong" and any(
         receipt.delivered and receipt.ended == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in found
-    )
-
-
-@dataclass(frozen=True)
-class JudgedOutput:
-    """One subtask's output, by the call that gave it, and all that the verifier ever said of it.
-
-    exposed       a call that made it carried a delivered fault, or it was made from an output of such a call
-    malformed     it was rejected for its form
-    objected      it was rejected, though its form was right
-    """
-
-    call: int
-    subtask: str
-    attempt: int
-    exposed: bool
-    malformed: bool
-    objected: bool
-
-
-def judged_outputs(events: Sequence[Event], found: Iterable[Receipt]) -> tuple[JudgedOutput, ...]:
-    """Each output that was judged, once however often it was."""
-    attempts = {event.call: event.attempt for event in events if isinstance(event, Called)}
-    reasons: dict[tuple[tuple[int, ...], str], list[str]] = {}
-    for event in events:
-        if isinstance(event, Judged) and event.calls and event.view != "undamaged":
-            reasons.setdefault((event.calls, event.subtask), []).append("" if event.accepted else event.reason)
-    touched = Lineage(events).calls_made_from(
-        receipt.call for receipt in found if receipt.delivered and receipt.call is not None
-    )
-    return tuple(
-        JudgedOutput(
-            call=calls[-1],
-            subtask=subtask,
-            attempt=attempts.get(calls[-1], 0),
-            exposed=not touched.isdisjoint(calls),
-            malformed=any(reason in FORM for reason in given),
-            objected=any(given) and not any(reason in FORM for reason in given),
-        )
-        for (calls, subtask), given in reasons.items()
     )

@@ -1,4 +1,4 @@
-"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a recovery, a judged output, a wait.
+"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a recovery, a judged reply, a wait.
 
 The file is read once, line by line, and only the rows are kept. Rows stand in the order of the experiment's config, whatever
 the order in which the trials ended.
@@ -16,7 +16,19 @@ from typing import Any
 import pandas as pd
 
 from bench.analysis.controls import with_controls
-from bench.analysis.rows import CALLS, FAULTS, OUTPUTS, PLACE, RECOVERIES, TRIALS, WAITS, Column, Row, TrialRows, rows_of
+from bench.analysis.rows import (
+    CALLS,
+    FAULTS,
+    PLACE,
+    RECOVERIES,
+    REPLIES,
+    TRIALS,
+    WAITS,
+    Column,
+    Row,
+    TrialRows,
+    rows_of,
+)
 from bench.analysis.trial import Trial
 from bench.errors import ResultsError
 from bench.experiment.cost import Tariff
@@ -40,7 +52,8 @@ class Run:
               `ended`
     recoveries   one row a failure that told of faults: how many `faults`, by impact; what its first round took, missing where
               nothing was asked again, and all rounds (`price_*`) until what was struck stood accepted again (`recovered`)
-    outputs   one row an output that was judged: was it `exposed` to a fault, `malformed`, `objected` to for another reason
+    replies   one row a reply that was judged: was it `exposed` to a fault, of what `kind` was it rejected, or '';
+              `digest` names what was asked and replied: equal for one reply in several trials (`bench.analysis.natural`)
     waits     one row a wait
     errors_rerun   records of errors that a later record of the same trial took the place of
     parts     the runs that it was put together from (`bench.analysis.merge`); none for a run as it was recorded
@@ -55,7 +68,7 @@ class Run:
     calls: pd.DataFrame
     faults: pd.DataFrame
     recoveries: pd.DataFrame
-    outputs: pd.DataFrame
+    replies: pd.DataFrame
     waits: pd.DataFrame
     errors_rerun: int
     parts: tuple[Run, ...] = ()
@@ -116,7 +129,7 @@ def load_run(path: str | Path) -> Run:
         calls=_frame(itertools.chain.from_iterable(one.calls for one in rows), (*PLACE, *CALLS)),
         faults=_frame(itertools.chain.from_iterable(one.faults for one in rows), (*PLACE, *FAULTS)),
         recoveries=_frame(itertools.chain.from_iterable(one.recoveries for one in rows), (*PLACE, *RECOVERIES)),
-        outputs=_frame(itertools.chain.from_iterable(one.outputs for one in rows), (*PLACE, *OUTPUTS)),
+        replies=_frame(itertools.chain.from_iterable(one.replies for one in rows), (*PLACE, *REPLIES)),
         waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), (*PLACE, *WAITS)),
         errors_rerun=records - len(latest),
         folder=folder,

@@ -43,7 +43,7 @@ def merge(runs: Sequence[Run]) -> Run:
         calls=_joined(merged, [run.calls for run in runs]),
         faults=_joined(merged, [run.faults for run in runs]),
         recoveries=_joined(merged, [run.recoveries for run in runs]),
-        outputs=_joined(merged, [run.outputs for run in runs]),
+        replies=_joined(merged, [run.replies for run in runs]),
         waits=_joined(merged, [run.waits for run in runs]),
         errors_rerun=sum(run.errors_rerun for run in runs),
         regrades=tuple(chain.from_iterable(run.regrades for run in runs)),

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from bench.analysis.faults import IMPACTS, JudgedOutput, Receipt, judged_outputs, silently_corrupted
+from bench.analysis.faults import IMPACTS, Receipt, silently_corrupted
 from bench.analysis.ledger import Entry
 from bench.analysis.recovery import Recovery, rejections
+from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.runtime.events import Waited
 
@@ -18,7 +19,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, an output or a wait."""
+    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, a reply or a wait."""
 
     name: str
     kind: str
@@ -27,7 +28,7 @@ class Column(Generic[Item]):
 
 @dataclass(frozen=True)
 class Of(Generic[Item]):
-    """Something of a trial: a call, a receipt, an output, a wait."""
+    """Something of a trial: a call, a receipt, a reply, a wait."""
 
     trial: Trial
     item: Item
@@ -102,7 +103,9 @@ CALLS: tuple[Column[Of[Entry]], ...] = (
     Column("tokens_out", "int64", lambda of: of.item.call.tokens_out),
     Column("usage_in", "Int64", lambda of: of.item.call.usage_in),
     Column("usage_out", "Int64", lambda of: of.item.call.usage_out),
+    Column("usage_cached", "Int64", lambda of: of.item.call.usage_cached),
     Column("seconds", "float64", lambda of: of.item.call.seconds),
+    Column("delay", "float64", lambda of: of.item.call.delay),
     Column("started", "float64", lambda of: of.item.call.started),
     Column("verdict", "str", lambda of: of.item.verdict),
     Column("failure", "str", lambda of: of.item.call.failure or ""),
@@ -146,13 +149,13 @@ RECOVERIES: tuple[Column[Of[Recovery]], ...] = (
     *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
     Column("recovered", "bool", lambda of: of.item.recovered),
 )
-OUTPUTS: tuple[Column[Of[JudgedOutput]], ...] = (
+REPLIES: tuple[Column[Of[JudgedReply]], ...] = (
     Column("call", "int64", lambda of: of.item.call),
-    Column("subtask", "str", lambda of: of.item.subtask),
+    Column("subtask", "str", lambda of: _subtask_label(of.item.subtasks, of.trial.subtasks)),
     Column("attempt", "int64", lambda of: of.item.attempt),
     Column("exposed", "bool", lambda of: of.item.exposed),
-    Column("malformed", "bool", lambda of: of.item.malformed),
-    Column("objected", "bool", lambda of: of.item.objected),
+    Column("kind", "str", lambda of: of.item.kind),
+    Column("digest", "str", lambda of: of.item.digest),
 )
 WAITS: tuple[Column[Of[Waited]], ...] = (
     Column("why", "str", lambda of: of.item.why),
@@ -171,7 +174,7 @@ class TrialRows:
     calls: tuple[Row, ...]
     faults: tuple[Row, ...]
     recoveries: tuple[Row, ...]
-    outputs: tuple[Row, ...]
+    replies: tuple[Row, ...]
     waits: tuple[Row, ...]
     undetermined: bool
 
@@ -187,7 +190,7 @@ def rows_of(trial: Trial) -> TrialRows:
         calls=_rows(place, CALLS, trial, trial.entries),
         faults=_rows(place, FAULTS, trial, trial.receipts),
         recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),
-        outputs=_rows(place, OUTPUTS, trial, judged_outputs(record.events, trial.receipts)),
+        replies=_rows(place, REPLIES, trial, judged_replies(record.events, trial.receipts)),
         waits=_rows(place, WAITS, trial, waits),
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bench.architectures.registry import extras_of
 from bench.experiment.files import FORMAT
 from bench.experiment.matrix import Matrix, answers_by_reference
 from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
+from bench.models.base import Model
+from bench.models.recorded import RecordedModel
+from bench.models.routed import answerers
 from bench.scenario import Scenario
 from bench.tokens import TOKENIZER, count_tokens
 
@@ -24,6 +28,7 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "config": matrix.config.model_dump(mode="json", exclude={"model"}),
         "models": {name: model.parameters for name, model in matrix.models.items()},
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
+        **_recordings(matrix.models.values()),
         "architectures": dict(matrix.digests),
         "scenarios": {name: {**_pack(instances), **_reference(instances, matrix)} for name, instances in matrix.packs.items()},
         "tokenizer": TOKENIZER,
@@ -32,6 +37,13 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "machine": machine(),
         **(extra or {}),
     }
+
+
+def _recordings(models: Iterable[Model]) -> dict[str, dict[str, Any]]:
+    """What the recordings went through that this run's models answer from, by model (`bench.experiment.history`)."""
+    recorded = (one for one in itertools.chain.from_iterable(map(answerers, models)) if isinstance(one, RecordedModel))
+    histories = {model.name: model.history for model in recorded}
+    return {"recordings": histories} if histories else {}
 
 
 def _pack(instances: Sequence[Scenario]) -> dict[str, Any]:

@@ -67,11 +67,6 @@ def read_trials(folder: Path) -> Iterator[TrialRecord]:
     return (record for record in read_records(folder) if isinstance(record, TrialRecord))
 
 
-def read_sessions(folder: Path) -> Iterator[SessionRecord]:
-    """When `bench run` began and ended on this folder, and how."""
-    return (record for record in read_records(folder) if isinstance(record, SessionRecord))
-
-
 def read_responses(folder: Path) -> Iterator[ResponseRecord]:
     """The responses in the order in which they arrived."""
     return _chained(folder / RESPONSES, RESPONSE)

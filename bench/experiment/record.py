@@ -96,6 +96,7 @@ class ResponseRecord:
     detail: str = ""
     retry_after: float | None = None
     partial: str | None = None
+    usage_cached: int | None = None
 
 
 RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)

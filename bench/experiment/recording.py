@@ -6,13 +6,15 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bench.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
 from bench.experiment.files import RESPONSES, TEXTS
-from bench.experiment.reading import latest, read_manifest, read_responses, read_texts, read_trials
-from bench.experiment.record import ResponseRecord, TrialRecord
+from bench.experiment.history import history_of
+from bench.experiment.reading import latest, read_manifest, read_records, read_responses, read_texts
+from bench.experiment.record import ResponseRecord, SessionRecord, TrialRecord
 from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
 from bench.models.recorded import Recording
 from bench.runtime.events import StoredMessage
@@ -43,7 +45,8 @@ def load_recording(folder: Path, model: str, seed: int, repetitions: int) -> tup
     if manifest["config"]["seed"] != seed:
         said = f"recording {folder}: was made with seed {manifest['config']['seed']}, this config has {seed}"
         raise ConfigError(f"{said}: no request would be the same; use that seed, or record again")
-    trials = [trial for trial in latest(read_trials(folder)) if trial.model == model]
+    records = [one for one in read_records(folder) if isinstance(one, SessionRecord) or one.model == model]
+    trials = latest(one for one in records if isinstance(one, TrialRecord))
     if not trials:
         raise ResultsError(f"recording {folder}: holds no trial of '{model}' yet; let its run end, or go on with it")
     whole = _whole_repetitions(trials)
@@ -51,8 +54,13 @@ def load_recording(folder: Path, model: str, seed: int, repetitions: int) -> tup
         said = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
         raise ConfigError(f"{said}; give --repetitions {max(whole, 1)}, or record the rest first")
     own = {"name": name, "digest": _digest(folder), "started": manifest["started"], "trials": len(trials)}
-    concurrency = manifest.get("concurrency", {}).get(model, 1)
-    recording = Recording(name, manifest["started"][:10], responses_of(folder, lambda one: one.model == model), concurrency)
+    recording = Recording(
+        name,
+        manifest["started"][:10],
+        responses_of(folder, lambda one: one.model == model),
+        manifest.get("concurrency", {}).get(model, 1),
+        asdict(history_of(manifest, model, own["digest"], records)),
+    )
     return recording, {**models[model], "recording": own}
 
 
@@ -118,6 +126,7 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
         finish=outcome.finish,
         usage_in=usage.tokens_in if usage else None,
         usage_out=usage.tokens_out if usage else None,
+        usage_cached=usage.cached if usage else None,
         reused=outcome.reused,
     )
 
@@ -143,7 +152,7 @@ def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFa
         failure.by = record.by
         return failure
     known = record.usage_in is not None and record.usage_out is not None
-    usage = Usage(record.usage_in or 0, record.usage_out or 0) if known else None
+    usage = Usage(record.usage_in or 0, record.usage_out or 0, record.usage_cached) if known else None
     return Reply(texts[record.reply], record.finish, usage, record.by, record.reused)
 
 

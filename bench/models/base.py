@@ -58,10 +58,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the provider says it counted, in its own tokens."""
+    """What the provider says it counted, in its own tokens. `cached` are those of `tokens_in` that its prompt cache held
+    already; None where it does not tell."""
 
     tokens_in: int
     tokens_out: int
+    cached: int | None = None
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,11 @@ class _Completion(BaseModel):
 class _Usage(BaseModel):
     prompt_tokens: NonNegativeInt
     completion_tokens: NonNegativeInt
+    prompt_tokens_details: Any = None
+
+
+class _PromptDetails(BaseModel):
+    cached_tokens: NonNegativeInt
 
 
 def reply_of(body: str) -> Reply:
@@ -69,7 +74,16 @@ def usage_of(counted: object) -> Usage | None:
         usage = _Usage.model_validate(counted)
     except ValidationError:
         return None
-    return Usage(usage.prompt_tokens, usage.completion_tokens)
+    return Usage(usage.prompt_tokens, usage.completion_tokens, _cached_of(usage))
+
+
+def _cached_of(usage: _Usage) -> int | None:
+    """Of a prompt's tokens those that were cached; None where that is not told, or cannot be."""
+    try:
+        cached = _PromptDetails.model_validate(usage.prompt_tokens_details).cached_tokens
+    except ValidationError:
+        return None
+    return cached if cached <= usage.prompt_tokens else None
 
 
 def _broke_off(error: ValidationError) -> bool:

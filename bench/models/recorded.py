@@ -22,10 +22,17 @@ Sent = tuple[tuple[Message, ...], int, int]
 
 class Recording:
     """What one model did in one run, in the order in which it was recorded; `name` and `date` are the run's, `concurrency` is
-    how many calls at a time it took there."""
+    how many calls at a time it took there, `history` what that run went through."""
 
-    def __init__(self, name: str, date: str, responses: Iterable[Response], concurrency: int = 1):
-        self.name, self.date, self.concurrency = name, date, concurrency
+    def __init__(
+        self,
+        name: str,
+        date: str,
+        responses: Iterable[Response],
+        concurrency: int = 1,
+        history: Mapping[str, object] | None = None,
+    ):
+        self.name, self.date, self.concurrency, self.history = name, date, concurrency, dict(history or {})
         self._of_arm: dict[tuple[str, Sent], Response] = {}
         self._of_any: dict[Sent, Response] = {}
         for response in responses:
@@ -60,6 +67,11 @@ class RecordedModel:
     @property
     def parameters(self) -> dict[str, object]:
         return dict(self._parameters)
+
+    @property
+    def history(self) -> dict[str, object]:
+        """What the recorded run went through; it determines nothing here, so it is no parameter."""
+        return self._recording.history
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         """The recorded reply, or the recorded failure; raises NotRecorded where there is neither."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from bench.render.drawing import Picture
 from bench.render.labels import model_label, taken_over_from
 from bench.render.table import Table, markdown
 from bench.report.claims_table import none_judged
+from bench.report.history import history_facts, listed, sessions_said
 from bench.report.summary import Finding, Summary, summary_of
 
 SIMULATED = (
@@ -77,6 +77,7 @@ CONTENTS = (
     ("models", "Models compared", ("models",)),
     ("differences", "Paired differences between architectures", ("differences", "noise_floor")),
     ("cost", "What a solved task costs", ("per_solved",)),
+    ("latency", "Latency", ("framework_time", "prompt_cache")),
     ("ledger", "Where the tokens went", ("ledger",)),
     ("faults", "Faults", ("receipts", "natural_failures")),
     ("tokenizer", "The tokenizer", ("usage",)),
@@ -127,9 +128,10 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Architectures", ", ".join(_architecture(manifest, name) for name in run.names("architecture"))),
         ("Fault plans", "; ".join(_plan(manifest, plan) for plan in run.names("fault"))),
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
-        ("Packages", _of_each(run, lambda part: _listed(part.manifest.get("packages", {})))),
-        ("Machine", _of_each(run, lambda part: _listed(part.manifest.get("machine", {})))),
-        ("Dates", _of_each(run, _dates)),
+        ("Packages", _of_each(run, lambda part: listed(part.manifest.get("packages", {})))),
+        ("Machine", _of_each(run, lambda part: listed(part.manifest.get("machine", {})))),
+        ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
+        *history_facts(run),
     ]
 
 
@@ -180,7 +182,7 @@ def _model(run: Run, model: str) -> str:
     parameters = dict(models.get(model, {}))
     behind = {name: own for name, own in parameters.pop("models", {}).items() if models.get(name) != own}
     parameters |= {"models": behind} if behind else {}
-    return f"{model_label(run, model)}: {_listed(parameters)}" if parameters else model_label(run, model)
+    return f"{model_label(run, model)}: {listed(parameters)}" if parameters else model_label(run, model)
 
 
 def _pack(manifest: Mapping[str, Any], scenario: str) -> str:
@@ -217,22 +219,6 @@ def _code(manifest: Mapping[str, Any]) -> str:
     commit = f"commit {str(code['commit'])[:12]} ({changed})" if code.get("commit") else "no commit known"
     carried = f"; carried over from format {manifest['upgraded_from']}" if "upgraded_from" in manifest else ""
     return f"version {code.get('version', '–')}, {commit}, digest {code.get('digest', '–')}{carried}"
-
-
-def _dates(run: Run) -> str:
-    began = [session.at for session in run.sessions if session.what == "began"]
-    ended = [session for session in run.sessions if session.what == "ended"]
-    if not began:
-        return "not recorded"
-    last = f"last ended {ended[-1].at} ({ended[-1].detail})" if ended else "no end recorded"
-    return f"first began {began[0]}, {last}; {len(began)} session{'s' if len(began) > 1 else ''}"
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    shown = {
-        name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items() if value is not None
-    }
-    return ", ".join(f"{name} {value}" for name, value in shown.items()) or "–"
 
 
 def as_markdown(page: Page) -> str:

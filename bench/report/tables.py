@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.analysis.arms import Arms, share_in
+from bench.analysis.arms import Arms
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import Judgement
 from bench.analysis.frames import Run
@@ -13,12 +13,14 @@ from bench.analysis.measures import SPENT, per_solved
 from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_ratios
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.limits import with_limits
-from bench.render.table import Cell, Number, Rate, Spent, Table
+from bench.render.table import Cell, Number, Spent, Table
 from bench.report.break_even import break_even_tables
 from bench.report.claims_table import claims_tables
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
 from bench.report.failure_tables import failure_tables
+from bench.report.latency_tables import latency_tables
+from bench.report.natural_table import natural_table
 from bench.report.outcome_tables import outcomes, reruns
 from bench.report.systems_table import systems
 from bench.studies import sensitivity
@@ -40,8 +42,9 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         spent_by_solved(run, arms),
         ledger(run, arms),
         fault_receipts(run, arms),
-        natural_failures(run, published),
+        natural_table(run, published),
         usage(run),
+        *latency_tables(run, published),
         *study_tables(run),
     ]
     verdicts = (*claims_tables(run, judgements, published), *sensitivity.tables(run, published, judgements))
@@ -120,48 +123,6 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
             "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway; "
             "undetermined: the trial alone does not tell",
             "a call that does several subtasks' work is exposed to the faults of each",
-        ),
-    )
-
-
-def natural_failures(run: Run, published: Published) -> Table:
-    """How often outputs failed that no fault had touched, by subtask."""
-    untouched = run.outputs[~run.outputs["exposed"]]
-    rows: list[tuple[Cell, ...]] = []
-    for model in run.names("model"):
-        for scenario in run.names("scenario"):
-            own = untouched[(untouched["model"] == model) & (untouched["scenario"] == scenario)]
-            found = published.natural(scenario)
-            paper = f"{found.failures}/{found.executions}" if found else "–"
-            parts = [(subtask, own[own["subtask"] == subtask], "–") for subtask in dict.fromkeys(own["subtask"].tolist())]
-            for subtask, outputs, theirs in [*parts, ("all", own, paper)]:
-                n = len(outputs)
-                shares = [share_in(outputs, outputs[what]) for what in ("malformed", "objected")]
-                rows.append((scenario, model_label(run, model), subtask, n, *map(Rate, shares), theirs))
-    sources = [
-        f"{published.paper.source}, {one.place}{': ' + one.note if one.note else ''}" for one in published.natural_failures
-    ]
-    return Table(
-        name="natural_failures",
-        title="Failures that nobody planned, by subtask",
-        columns=(
-            "Scenario",
-            "Model",
-            "Subtask",
-            "Outputs judged",
-            "Schema failures",
-            "Other rejections",
-            "Schema failures, paper",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "outputs of calls that carried a fault, and what was made from those, are left out; all architectures, all plans",
-            "a rejected output that was never written leaves no trace of what it was made from, so some of the other "
-            "rejections go back to faults upstream",
-            "outputs of one repetition share their seeds over architectures and plans: intervals, which take them as "
-            "independent, are too narrow by that",
-            "schema failures: rejected for the form alone (schema, empty, refusal, no JSON, cut off)",
-            *(f"paper: {source}" for source in dict.fromkeys(sources)),
         ),
     )
 

@@ -260,6 +260,7 @@ class Caller:
                 tokens_out=tokens_out,
                 usage_in=usage.tokens_in if usage else None,
                 usage_out=usage.tokens_out if usage else None,
+                usage_cached=usage.cached if usage else None,
                 finish=reply.finish if reply else None,
                 failure=failure.kind if failure else None,
                 detail=failure.detail if failure else "",

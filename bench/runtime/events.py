@@ -60,7 +60,8 @@ class Called:
     delivered    digest of what the architecture was given, where a fault changed the reply; else None
     tokens_*     by our tokenizer, of what was paid: the model's own reply, before any fault touched it; of a reply that was
                  cut off, the part that came
-    usage_*      the provider's own count; None where it told none
+    usage_*      the provider's own count; None where it told none; `usage_cached` are those of `usage_in` that its prompt cache
+                 held already
     failure      None, or the `kind` of the CallFailed that the call ended in
     reused       the same request had been answered before: this is that reply, with its seconds
     retry_after  the seconds after which the server that refused the call asked for the next
@@ -93,6 +94,7 @@ class Called:
     sample: int = 1
     caused_by: int | None = None
     inferred: bool = False
+    usage_cached: int | None = None
     kind: Literal["call"] = "call"
 
 

@@ -93,7 +93,7 @@ def bounded(run: Run, attempts: int) -> Run:
         **_missing(trials, "first_pass", calls.loc[unasked, "trial"]),
         **_missing(trials, "first_round", faults.loc[unstruck, "trial"]),
     }
-    return replace(run, trials=trials.assign(**changed), outputs=run.outputs[~_after(run.outputs, ends)])
+    return replace(run, trials=trials.assign(**changed), replies=run.replies[~_after(run.replies, ends)])
 
 
 def _after(rows: pd.DataFrame, ends: pd.Series[int]) -> pd.Series[bool]:

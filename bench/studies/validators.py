@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
-from bench.analysis.faults import FORM
 from bench.analysis.frames import Run
+from bench.analysis.replies import FORM
 from bench.analysis.statistics import Share, share_of
 from bench.errors import ResultsError
 from bench.experiment.matrix import Matrix

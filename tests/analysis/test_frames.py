@@ -1,4 +1,4 @@
-"""What is read from a run's folder: one row a trial, a call, a planned fault, a judged output; and what is refused."""
+"""What is read from a run's folder: one row a trial, a call, a planned fault, a wait; and what is refused."""
 
 from __future__ import annotations
 
@@ -165,41 +165,6 @@ def test_a_fault_in_a_trial_that_ended_in_an_error_did_not_make_it_give_up(tmp_p
     events = struck("planned", "delivered", "gave_up")
     run = run_of(tmp_path / "run", [trial(plan="paper", outcome="error", events=events)])
     assert run.faults["ended"].tolist() == ["error"]
-
-
-# Outputs that no fault touched
-
-
-def test_an_output_counts_once_and_as_malformed_if_it_ever_was(tmp_path: Path) -> None:
-    events: list[Event] = [
-        called(1, "a"),
-        rejected(1, "a", "cut_off"),
-        rejected(1, "a", "cut_off"),
-        called(2, "a"),
-        accepted(2, "a"),
-    ]
-    run = run_of(tmp_path / "run", [trial(outcome="gave_up", events=events)])
-    assert run.outputs[["call", "malformed", "objected"]].values.tolist() == [[1, True, False], [2, False, False]]
-
-
-def test_a_rejection_for_another_reason_than_form_is_no_schema_failure(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", [trial(outcome="gave_up", events=[called(1, "a"), rejected(1, "a", "found_wrong")])])
-    assert run.outputs[["malformed", "objected"]].values.tolist() == [[False, True]]
-
-
-def test_outputs_of_a_struck_call_and_what_was_made_from_them_are_exposed(tmp_path: Path) -> None:
-    events: list[Event] = [
-        *(*fault("planned", "delivered", call=1, subtask="a"), called(1, "a"), committed(1, "a")),
-        *(called(2, "b"), committed(2, "b", made_from=[("a", 1)]), called(3, "c"), committed(3, "c")),
-        *(rejected(1, "a"), rejected(2, "b"), accepted(3, "c"), *fault("gave_up", call=1, subtask="a")),
-    ]
-    run = run_of(tmp_path / "run", [trial(plan="paper", outcome="gave_up", events=events)])
-    assert dict(zip(run.outputs["subtask"], run.outputs["exposed"], strict=True)) == {"a": True, "b": True, "c": False}
-
-
-def test_a_inapplicable_fault_exposes_nothing(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", [trial(plan="paper", events=struck("planned", "not_applicable"))])
-    assert not run.outputs["exposed"].any()
 
 
 # Arms

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from commands import bench, start, workplace
+from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
 
 from bench.experiment.files import TRIALS
-from bench.experiment.reading import read_sessions, read_trials
+from bench.experiment.reading import read_trials
 
 OPENAI_TABLE = '[model.{name}]\nkind = "openai"\nbase_url = "{url}"\ntimeout_seconds = 1\n'
 
@@ -111,7 +112,7 @@ def test_a_run_that_is_asked_to_stop_keeps_what_is_recorded_and_says_how_to_go_o
     assert process.returncode == code
     assert "the same command goes on from there" in err and "Traceback" not in err
     assert 10 < len(list(read_trials(folder))) < 8000
-    assert [session.detail for session in read_sessions(folder)][-1] == "stopped"
+    assert [session.detail for session in sessions_of(folder)][-1] == "stopped"
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiment_runs import as_it_happened, config, copied, run, run_matrix_in
+from experiment_runs import as_it_happened, config, copied, run, run_matrix_in, sessions_of
 from scripted_server import ScriptedServer, Step, completion, cut_after, hang, status
 from trials import ROOTS, TINY
 
 from bench.errors import BenchError, ConfigError, GaveUp, ResultsError
+from bench.experiment.chain import sealed
 from bench.experiment.files import MANIFEST, RESPONSES, TEXTS, TRIALS
+from bench.experiment.history import histories
 from bench.experiment.matrix import build_matrix
-from bench.experiment.reading import read_trials
+from bench.experiment.reading import read_manifest, read_responses, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import load_recording, recorded_entries
 from bench.runtime.events import Called
@@ -43,7 +45,8 @@ def moody() -> Callable[[Any], Step]:
             return cut_after(20)
         if number % 5 == 0:
             output.pop(next(iter(output), ""), None)
-        return completion(f"Reply {number}: {json.dumps(output)}", usage=(number, number + 1))
+        cached = {"cached_tokens": number // 2} if number % 3 else None
+        return completion(f"Reply {number}: {json.dumps(output)}", usage=(number, number + 1), details=cached)
 
     return answer
 
@@ -65,6 +68,7 @@ def test_a_replay_gives_the_same_records_but_for_what_is_the_machines_own(record
     calls = [event for trial in live for event in trial.events if isinstance(event, Called)]
     assert {call.failure for call in calls} == {None, "rate_limited", "server_failed", "cut_off"}
     assert {call.detail for call in calls if "injected" in call.detail} and any(call.usage_in for call in calls)
+    assert {call.usage_cached is None for call in calls if call.usage_in} == {True, False}
     assert {trial.timing for trial in again} == {"recorded"}
     assert [as_it_happened(trial) for trial in again] == [as_it_happened(trial) for trial in live]
 
@@ -146,6 +150,36 @@ def test_a_replays_manifest_names_the_recording_and_keeps_the_models_parameters(
     assert of_model == {**live, "price_out": 5.0, "recording": of_model["recording"]}
     assert (of_model["recording"]["name"], of_model["recording"]["trials"]) == ("live", 24)
     assert str(recorded) not in (tmp_path / "again" / MANIFEST).read_text()
+
+
+def test_a_replays_manifest_keeps_what_the_recording_went_through(recorded: Path, tmp_path: Path) -> None:
+    replayed(recorded, tmp_path / "again", repetitions=1)
+    replayed(tmp_path / "again", tmp_path / "twice", repetitions=1)
+    again, twice = (histories(read_manifest(tmp_path / name))["small"] for name in ("again", "twice"))
+    assert (again.name, again.digest) == ("live", read_manifest(tmp_path / "again")["models"]["small"]["recording"]["digest"])
+    assert list(again.sessions) == sessions_of(recorded) and again.machine == read_manifest(recorded)["machine"]
+    live = list(read_trials(recorded))
+    assert again.calls == sum(isinstance(event, Called) for trial in live for event in trial.events)
+    assert sum(arm.framework for arm in again.seconds) == pytest.approx(sum(trial.framework_seconds for trial in live))
+    assert (twice.name, twice.seconds, twice.before) == ("again", (), again), "a replay's seconds are nobody's"
+    assert twice.live_seconds == again.seconds
+
+
+def test_a_run_whose_models_are_no_recordings_keeps_no_history(recorded: Path) -> None:
+    assert "recordings" not in read_manifest(recorded) and histories(read_manifest(recorded)) == {}
+
+
+def test_responses_of_an_earlier_version_tell_of_no_cache(recorded: Path, tmp_path: Path) -> None:
+    folder, link, lines = copied(recorded, tmp_path / "earlier"), "", list[bytes]()
+    for line in (folder / RESPONSES).read_bytes().splitlines(keepends=True):
+        response = json.loads(line)
+        without_it = {key: value for key, value in response.items() if key not in ("usage_cached", "chain")}
+        again, link = sealed(json.dumps(without_it).encode(), link)
+        lines.append(again)
+    (folder / RESPONSES).write_bytes(b"".join(lines))
+    assert {response.usage_cached for response in read_responses(folder)} == {None}
+    trials = replayed(folder, tmp_path / "again")
+    assert {call.usage_cached for trial in trials for call in trial.events if isinstance(call, Called)} == {None}
 
 
 def test_a_run_offers_each_of_its_models_as_a_recorded_one(recorded: Path) -> None:

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from experiment_runs import sessions_of
 
 from bench.cli.scaffold import new_scenario
 from bench.errors import BadAnswer, CallFailed, EndpointError, GaveUp, ResultsError, ServerFailed
 from bench.experiment.config import Config, RoutedEntry, SimulatedEntry
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.reading import latest, read_sessions, read_trials
+from bench.experiment.reading import latest, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import ENDPOINT_LOST_AFTER, missing, run_matrix
 from bench.experiment.store import RunWriter
@@ -92,7 +93,7 @@ def test_every_trial_is_stored_in_order_and_shown_once_it_is(matrix: Matrix, tmp
     shown: list[TrialRecord] = []
     stored = run(matrix, tmp_path / "run", shown.append)
     assert [trial.id for trial in stored] == [spec.id for spec in matrix.specs] == [trial.id for trial in shown]
-    assert [session.detail for session in read_sessions(tmp_path / "run")] == ["12 of 12 trials to run", "complete"]
+    assert [session.detail for session in sessions_of(tmp_path / "run")] == ["12 of 12 trials to run", "complete"]
 
 
 def test_calls_in_flight_never_exceed_the_concurrency_and_reach_it(matrix: Matrix, tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_an_endpoint_that_is_gone_stops_the_run_after_a_few_trials(matrix: Matri
         run(failing, tmp_path / "run")
     assert len(list(read_trials(tmp_path / "run"))) == ENDPOINT_LOST_AFTER
     assert model.closed
-    assert [session.detail for session in read_sessions(tmp_path / "run")][-1] == "stopped"
+    assert [session.detail for session in sessions_of(tmp_path / "run")][-1] == "stopped"
 
 
 def test_a_record_that_cannot_be_written_stops_the_run_with_its_own_line(matrix: Matrix, tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiment_runs import sessions_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.errors import ResultsError
 from bench.experiment.files import FORMAT, MANIFEST, RESPONSES, TEXTS, TRIALS
-from bench.experiment.reading import latest, read_manifest, read_sessions, read_texts, read_trials
+from bench.experiment.reading import latest, read_manifest, read_texts, read_trials
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter, set_aside
 from bench.runtime.events import Judged, digest_of
@@ -92,7 +93,7 @@ def test_sessions_are_kept_beside_the_trials(folder: Path) -> None:
     writer = RunWriter(folder, MANIFEST_OF_TEST)
     writer.note(SessionRecord("2026-01-01T00:00:00+00:00", "began", "1 of 3 trials to run"))
     writer.close()
-    assert [session.what for session in read_sessions(folder)] == ["began"]
+    assert [session.what for session in sessions_of(folder)] == ["began"]
     assert len(list(read_trials(folder))) == 3
 
 

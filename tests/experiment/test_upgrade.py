@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from commands import bench
-from experiment_runs import copied
+from experiment_runs import copied, sessions_of
 from trials import ROOTS
 
 from bench.analysis.ledger import book, imbalance
 from bench.errors import ResultsError
 from bench.experiment.files import FORMAT, TRIALS
-from bench.experiment.reading import read_manifest, read_sessions, read_texts, read_trials
+from bench.experiment.reading import read_manifest, read_texts, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import responses_of
 from bench.experiment.upgrade.upgrade import upgrade
@@ -89,7 +89,7 @@ def test_the_manifest_tells_where_it_comes_from_and_asks_what_the_packs_ask_now(
     asked = load_pack("multi_file_debugging", ROOTS)
     [pack] = manifest["scenarios"].values()
     assert (pack["asked"], pack["graded_by"]) == (asked.asked, asked.graded_by)
-    assert [session.at for session in read_sessions(upgraded)] == [
+    assert [session.at for session in sessions_of(upgraded)] == [
         json.loads(line)["at"]
         for line in (FORMAT_2 / upgraded.name / TRIALS).read_bytes().splitlines()
         if json.loads(line)["kind"] == "session"

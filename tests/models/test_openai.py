@@ -121,6 +121,16 @@ def test_a_completion_becomes_a_reply_with_the_providers_own_usage() -> None:
     assert answered(completion("Hi", usage=(20, 4))) == Reply("Hi", "stop", Usage(20, 4))
 
 
+def test_a_server_that_says_how_much_of_the_prompt_it_had_cached_is_believed() -> None:
+    told = completion("Hi", usage=(20, 4), details={"cached_tokens": 16, "audio_tokens": 0})
+    assert answered(told) == Reply("Hi", "stop", Usage(20, 4, cached=16))
+
+
+@pytest.mark.parametrize("details", [{}, {"cached_tokens": None}, {"cached_tokens": -1}, {"cached_tokens": 21}, "none", 3])
+def test_cached_tokens_that_are_no_part_of_the_prompt_are_not_told_and_lose_no_usage(details: object) -> None:
+    assert answered(completion("Hi", usage=(20, 4), details=details)) == Reply("Hi", "stop", Usage(20, 4))
+
+
 def test_the_messages_seed_and_parameters_are_sent_and_the_purpose_is_not() -> None:
     with ScriptedServer() as server:
         ask(

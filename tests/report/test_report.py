@@ -215,10 +215,26 @@ def test_how_often_faults_struck_is_told_by_call_and_by_task(tmp_path: Path) -> 
 def test_natural_failures_leave_the_planned_ones_out(tmp_path: Path) -> None:
     natural: list[Event] = [called(1, "a"), rejected(1, "a"), called(2, "a", cause="retry"), rejected(2, "a", "check")]
     records = [*experiment(("static",), repetitions=1), trial("static", "none", 2, "gave_up", natural)]
-    text = table_of(run_of(tmp_path / "run", records), "natural_failures")
-    lines = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("|")}
-    assert "1/4 = 25.0%" in lines["a"]
-    assert "| 2 | 0/2 = 0.0%" in lines["b"], "the struck output of b is not among them, its retry is"
+    lines = [line for line in table_of(run_of(tmp_path / "run", records), "natural_failures").splitlines() if line[:2] == "| "]
+    cells = [[cell.strip() for cell in line.split("|")[1:6]] for line in lines[2:]]
+    assert [[subtask, came, kind, rejected.split(" =")[0], number] for subtask, came, kind, rejected, number in cells] == [
+        ["a", "3 of 3", "any", "2/3", "1.1"],
+        ["a", "3 of 3", "form: other", "1/3", "3.0"],
+        ["a", "3 of 3", "content", "1/3", "3.0"],
+        ["b", "2 of 3", "any", "0/2", "2.0"],
+        ["every call", "–", "any", "2/5", "1.0"],
+        ["every call", "–", "does not fit its schema", "1/5", "2.8"],
+        ["every call", "–", "form: a missing field", "0/5", "2.0"],
+        ["every call", "–", "form: other", "1/5", "2.8"],
+        ["every call", "–", "content", "1/5", "2.8"],
+    ], "the struck reply of b is not among them, its retry is; and the first reply of two plans is one"
+
+
+def test_natural_failures_name_the_calls_that_survivors_made(tmp_path: Path) -> None:
+    early: list[Event] = [called(1, "a"), rejected(1, "a")]
+    records = [trial("static", "none", 1), trial("static", "none", 2, "gave_up", early)]
+    assert "rates are those of survivors: b\n" in table_of(run_of(tmp_path / "run", records), "natural_failures")
+    assert "survivors" not in table_of(run_of(tmp_path / "all", records[:1]), "natural_failures")
 
 
 # Any run

@@ -79,7 +79,7 @@ def test_a_trial_that_went_beyond_the_bound_gave_up_and_its_later_calls_never_we
     assert (one["outcome"], bool(one["correct"])) == ("gave_up", False)
     assert one["first_round_tokens"] == 220, "the fault and its first round lie within the bound"
     assert pd.isna(one["first_pass_tokens"]) and pd.isna(one["first_pass_seconds"]), "c was never asked for"
-    assert cut.outputs["call"].tolist() == [1, 2, 3]
+    assert cut.replies["call"].tolist() == [1, 2, 3]
 
 
 def test_a_fault_beyond_the_bound_has_no_round_nor_has_one_at_the_last_attempt(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_bound_that_nothing_goes_beyond_changes_nothing(tmp_path: Path) -> Non
     run = run_of(tmp_path / "run", [trial("static", plan, n, scenario=K8S) for plan in ("none", "paper") for n in (1, 2)])
     same = bounded(run, 2)
     pd.testing.assert_frame_equal(same.trials, run.trials)
-    pd.testing.assert_frame_equal(same.outputs, run.outputs)
+    pd.testing.assert_frame_equal(same.replies, run.replies)
 
 
 def test_a_variant_stands_in_the_place_of_its_base(tmp_path: Path) -> None:

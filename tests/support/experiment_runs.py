@@ -15,8 +15,8 @@ from bench.experiment.chain import sealed, unsealed
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.reading import read_trials
-from bench.experiment.record import TrialRecord
+from bench.experiment.reading import read_records, read_trials
+from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.runtime import loop
@@ -86,3 +86,8 @@ def _as_it_happened(event: Event) -> Event:
     if isinstance(event, Called):
         return replace(event, started=0.0)
     return replace(event, started=0.0, seconds=0.0) if isinstance(event, Waited) else event
+
+
+def sessions_of(folder: Path) -> list[SessionRecord]:
+    """When `bench run` began and ended on this folder."""
+    return [record for record in read_records(folder) if isinstance(record, SessionRecord)]

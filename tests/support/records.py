@@ -37,7 +37,7 @@ def called(
         cause=cause,
         started=float(number - 1),
         seconds=1.0,
-        seed=1,
+        seed=number,
         messages=(StoredMessage("user", "d1"),),
         reply=None if failure else "d2",
         delivered=None,
@@ -55,8 +55,8 @@ def accepted(call: int, subtask: str) -> Judged:
     return Judged((call,), subtask, accepted=True)
 
 
-def rejected(call: int, subtask: str, reason: str = "schema") -> Judged:
-    return Judged((call,), subtask, accepted=False, reason=reason)
+def rejected(call: int, subtask: str, reason: str = "schema", detail: str = "") -> Judged:
+    return Judged((call,), subtask, accepted=False, reason=reason, detail=detail)
 
 
 def undamaged(call: int, subtask: str, fault: int = 1, reason: str = "") -> Judged:

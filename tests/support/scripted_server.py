@@ -64,8 +64,9 @@ def completion(
     usage: tuple[int, int] | None = (12, 3),
     finish: str | None = "stop",
     refusal: str | None = None,
+    details: object = None,
 ) -> Step:
-    """A chat completion; `usage` is (tokens in, tokens out), None to leave it out."""
+    """A chat completion; `usage` is (tokens in, tokens out), None to leave it out; `details` are those of the tokens in."""
     message = {"role": "assistant", "content": text} | ({"refusal": refusal} if refusal is not None else {})
     answer: dict[str, object] = {
         "id": "chatcmpl-scripted",
@@ -80,6 +81,7 @@ def completion(
             "prompt_tokens": tokens_in,
             "completion_tokens": tokens_out,
             "total_tokens": tokens_in + tokens_out,
+            **({} if details is None else {"prompt_tokens_details": details}),
         }
     return raw(json.dumps(answer))
 

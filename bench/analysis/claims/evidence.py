@@ -9,12 +9,10 @@ import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
 from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
-from bench.analysis.faults import FORM
 from bench.analysis.frames import Run
+from bench.analysis.natural import distinct
+from bench.analysis.replies import MALFORMED
 from bench.analysis.statistics import Pair
-
-OBJECTIONS = ("check", "found_wrong")
-"""Reasons for which an output of the right form is wrong; one that is merely `insufficient` is weak, not wrong."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missi
         answered = arm.usable[arm.usable["outcome"].isin(("solved", "wrong"))]
         items = tuple(_items(answered, claim.counted, answered["outcome"].eq("wrong")))
         return items or Missing("no trial ended with an answer")
-    return _of_outputs(_first_outputs(source.run, arm), claim)
+    return _of_replies(_first_replies(source.run, arm), claim)
 
 
 def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[Item]:
@@ -145,30 +143,24 @@ def _is_of(condition: Condition, source: ModelResults, claim: RateClaim, found: 
     return condition.scenario == claim.scenario and condition.model == source.model and claim.architecture in found
 
 
-def _first_outputs(run: Run, arm: Arm) -> pd.DataFrame:
-    """The arm's outputs of first attempts that no fault had touched, with the reason each was rejected for at last, or ''.
-
-    One output a subtask and repetition, so that none counts twice.
-    """
-    outputs = run.outputs[
-        run.outputs["trial"].isin(set(arm.usable["trial"])) & ~run.outputs["exposed"] & run.outputs["attempt"].eq(1)
-    ]
-    verdicts = run.calls[["trial", "call", "verdict"]]
-    joined = outputs.merge(verdicts, on=["trial", "call"], how="left")
-    return joined.assign(reason=joined["verdict"].str.removeprefix("rejected:"))
+def _first_replies(run: Run, arm: Arm) -> pd.DataFrame:
+    """The arm's distinct replies to first attempts that no fault had touched: one a call and repetition."""
+    first = run.replies["trial"].isin(set(arm.usable["trial"])) & run.replies["attempt"].eq(1)
+    return distinct(run.replies[first])
 
 
-def _of_outputs(outputs: pd.DataFrame, claim: RateClaim) -> tuple[Item, ...] | Missing:
-    """natural_failures: of all, those malformed. natural_failures_at: of those malformed, the ones of that subtask.
-    valid_but_wrong: of those known to be wrong, by form or by a check, the ones whose form was right."""
-    malformed = outputs["malformed"] | outputs["reason"].isin(FORM)
-    wrong = malformed | outputs["reason"].isin(OBJECTIONS)
+def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[Item, ...] | Missing:
+    """natural_failures: of all, those malformed. natural_failures_at: of those malformed, the ones to that subtask.
+    valid_but_wrong: of those known to be wrong, by form or by a check, the ones whose form was right. A reply that is merely
+    insufficient is weak, not wrong."""
+    malformed = replies["kind"].isin(MALFORMED)
+    wrong = malformed | replies["kind"].eq("content")
     among, held, none = {
-        "natural_failures": (wrong | True, malformed, "no output was judged"),
-        "natural_failures_at": (malformed, outputs["subtask"].eq(claim.subtask), "no output failed its schema of itself"),
-        "valid_but_wrong": (wrong, ~malformed, "no output was found wrong"),
+        "natural_failures": (wrong | True, malformed, "no reply was judged"),
+        "natural_failures_at": (malformed, replies["subtask"].eq(claim.subtask), "no reply failed its schema of itself"),
+        "valid_but_wrong": (wrong, ~malformed, "no reply was found wrong"),
     }[claim.counted]
-    counted = outputs[among]
+    counted = replies[among]
     places = zip(counted["call"].tolist(), counted["subtask"].tolist(), strict=True)
     items = tuple(
         replace(item, call=call, subtask=subtask)

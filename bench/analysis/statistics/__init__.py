@@ -6,10 +6,11 @@ report made again has the same bytes. How well the intervals and tests hold at o
 """
 
 from bench.analysis.statistics.bootstrap import percentiles, resampled
-from bench.analysis.statistics.clusters import Pair, by_unit, in_common
+from bench.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
 from bench.analysis.statistics.intervals import CONFIDENCE, Mean, known, mean_of, median
 from bench.analysis.statistics.limits import Limit, limits_of
 from bench.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
+from bench.analysis.statistics.parts import Part, parts_of
 from bench.analysis.statistics.power import RequiredPairs, required_pairs
 from bench.analysis.statistics.rates import (
     Denominators,
@@ -31,6 +32,7 @@ __all__ = [
     "Pair",
     "PairedMean",
     "PairedTest",
+    "Part",
     "RateDifference",
     "Ratio",
     "RequiredPairs",
@@ -40,6 +42,7 @@ __all__ = [
     "groups_differ",
     "holm",
     "in_common",
+    "independent_number",
     "known",
     "limits_of",
     "mean_of",
@@ -47,6 +50,7 @@ __all__ = [
     "paired_difference",
     "paired_rates",
     "paired_test",
+    "parts_of",
     "percentiles",
     "ranking_depends",
     "rates_differ",

@@ -39,14 +39,26 @@ def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
 
 
 def effective_number(instances: Sequence[str], values: Sequence[float]) -> float:
+    """As how many independent values an interval of their mean may count these: `independent_number`, corrected for how few the
+    instances are, by the ratio of the quantiles of t.
+
+    Source: Korn and Graubard, Survey Methodology 24 (1998).
+    """
+    n, clusters = len(values), len(set(instances))
+    number = independent_number(instances, values)
+    if clusters in (0, 1, n) or len(set(values)) == 1:
+        return number
+    few = [float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) for count in (n, clusters)]
+    return number * (few[0] / few[1]) ** 2
+
+
+def independent_number(instances: Sequence[str], values: Sequence[float]) -> float:
     """As how many independent values these count for their mean: all of them where each, or none, has an instance of its own.
 
     Their number by the design effect, which is the variance of the mean by instances over that of independent values, never
-    below 1; and corrected for how few the instances are, by the ratio of the quantiles of t. Values without any spread do not
-    show the design effect: then each instance counts once.
+    below 1. Values without any spread do not show the design effect: then each instance counts once.
 
-    Sources: Rao and Scott, Biometrics 48 (1992), for the design effect; Korn and Graubard, Survey Methodology 24 (1998), for
-    the correction.
+    Source: Rao and Scott, Biometrics 48 (1992).
     """
     n, centre = len(values), math.fsum(values) / max(1, len(values))
     sums: dict[str, float] = {}
@@ -58,6 +70,4 @@ def effective_number(instances: Sequence[str], values: Sequence[float]) -> float
     plain = math.fsum((value - centre) ** 2 for value in values)
     if not plain:
         return clusters
-    effect = max(1.0, clusters / (clusters - 1) * math.fsum(one**2 for one in sums.values()) / plain)
-    few = [float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) for count in (n, clusters)]
-    return n / effect * (few[0] / few[1]) ** 2
+    return n / max(1.0, clusters / (clusters - 1) * math.fsum(one**2 for one in sums.values()) / plain)

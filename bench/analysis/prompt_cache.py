@@ -1,0 +1,83 @@
+"""Seconds of a cold and of a warm prompt cache: a server that has just read a prompt reads it again faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.analysis.arms import instances_of
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Part, parts_of
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How long a server took to read its input and to write its output, over so many calls of one model.
+
+    tokens_in, tokens_out   by our tokenizer, and where `told` by the server's own count
+    cached      of the input's tokens those that the server had in its cache; None where it does not tell
+    seconds     API time of these calls, without what a fault added
+    by_input, by_output     seconds a token; None where there are too few calls
+    """
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cached: int | None
+    seconds: float
+    by_input: Part | None
+    by_output: Part | None
+
+
+@dataclass(frozen=True)
+class PromptCache:
+    """Of one model. `first` attempts, before which the server had read something else, and `later` ones, which ask the same or
+    nearly the same again; and where the server tells, tokens that were not in its cache (`cold`) apart from those that were."""
+
+    model: str
+    first: Reading
+    later: Reading
+    cold: Reading | None
+    warm: Reading | None
+
+
+def prompt_caches(run: Run) -> Iterator[PromptCache]:
+    """By the model that answered. A reply that had been given before took no time again and is left out, and so is a call that
+    failed."""
+    calls = run.calls[~run.calls["reused"] & run.calls["failure"].eq("")]
+    calls = calls.assign(lasted=calls["seconds"] - calls["delay"])
+    for model in dict.fromkeys(calls["by"].tolist()):
+        own = calls[calls["by"].eq(model)]
+        first = own["attempt"].eq(1)
+        told = own[own["usage_cached"].notna()]
+        cold, warm = _by_cache(told) if len(told) else (None, None)
+        yield PromptCache(model, _by_attempt(own[first]), _by_attempt(own[~first]), cold, warm)
+
+
+def _by_attempt(calls: pd.DataFrame) -> Reading:
+    by_input, by_output = _parts(calls, calls["tokens_in"], calls["tokens_out"]) or (None, None)
+    told = calls["usage_cached"].dropna()
+    cached = int(told.sum()) if len(told) else None
+    tokens_in, tokens_out = (int(calls[name].sum()) for name in ("tokens_in", "tokens_out"))
+    return Reading(len(calls), tokens_in, tokens_out, cached, float(calls["lasted"].sum()), by_input, by_output)
+
+
+def _by_cache(calls: pd.DataFrame) -> tuple[Reading, Reading]:
+    """Both in one account, since one call reads some of either."""
+    cold, warm, out = calls["usage_in"] - calls["usage_cached"], calls["usage_cached"], calls["usage_out"]
+    found = _parts(calls, cold, warm, out) or (None, None, None)
+    sums, seconds = [int(one.sum()) for one in (cold, warm, out)], float(calls["lasted"].sum())
+    return (
+        Reading(len(calls), sums[0], sums[2], 0, seconds, found[0], found[2]),
+        Reading(len(calls), sums[1], sums[2], sums[1], seconds, found[1], found[2]),
+    )
+
+
+def _parts(calls: pd.DataFrame, *amounts: pd.Series[int]) -> tuple[Part, ...] | None:
+    """Calls of one instance, or of one repetition of a sole one, share their prompts: they are a cluster."""
+    instances = instances_of(calls)
+    clusters = instances if len(set(instances)) > 1 else calls["repetition"].tolist()
+    rows = list(zip(*(one.astype(float).tolist() for one in amounts), strict=True))
+    return parts_of(rows, calls["lasted"].tolist(), clusters)

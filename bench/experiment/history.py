@@ -1,0 +1,113 @@
+"""What a recording went through, as the manifest of its replay keeps it: a replay shows none of it by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench.errors import ResultsError
+from bench.experiment.files import MANIFEST
+from bench.experiment.reading import latest
+from bench.experiment.record import SessionRecord, TrialRecord
+from bench.runtime.events import Called
+from bench.wording import first_violation
+
+
+@dataclass(frozen=True)
+class LiveSeconds:
+    """Of the live trials of one arm that did not end in an error: sums of real seconds, and the `least` and the `most` that
+    framework time was of a trial's latency (API, waiting and framework time)."""
+
+    scenario: str
+    architecture: str
+    plan: str
+    trials: int
+    latency: float
+    framework: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, scenario: str, architecture: str, plan: str, trials: Sequence[tuple[float, float]]) -> LiveSeconds:
+        """`trials`: latency and framework seconds of each."""
+        shares = [_share(*trial) for trial in trials]
+        latency, framework = (sum(seconds) for seconds in zip(*trials, strict=True))
+        return cls(scenario, architecture, plan, len(trials), latency, framework, min(shares), max(shares))
+
+    @property
+    def share(self) -> float:
+        return _share(self.latency, self.framework)
+
+
+def _share(latency: float, framework: float) -> float:
+    return framework / latency if latency else 0.0
+
+
+@dataclass(frozen=True)
+class History:
+    """`name` and `digest` are the recording's; all else is of the one model that is replayed, but sessions and machine.
+
+    superseded  records of errors that a later record of the same trial took the place of
+    calls       of its trials as they stand; `reused` of them were given a reply that another trial had had
+    seconds     by arm; none where nothing was lived through
+    before      the history of the recording that this one is itself a replay of
+    """
+
+    name: str
+    digest: str
+    sessions: tuple[SessionRecord, ...]
+    machine: Mapping[str, Any]
+    superseded: int
+    calls: int
+    reused: int
+    seconds: tuple[LiveSeconds, ...]
+    before: History | None = None
+
+    @property
+    def live_seconds(self) -> tuple[LiveSeconds, ...]:
+        """Of the run in which the replies were lived through, however often they were replayed since."""
+        return self.seconds or (self.before.live_seconds if self.before else ())
+
+
+_HISTORIES: TypeAdapter[dict[str, History]] = TypeAdapter(dict[str, History])
+
+
+def history_of(manifest: Mapping[str, Any], model: str, digest: str, records: Sequence[TrialRecord | SessionRecord]) -> History:
+    """`records`: the sessions of the run, and the trials of this model."""
+    recorded = [one for one in records if isinstance(one, TrialRecord)]
+    trials = latest(recorded)
+    calls = [event for trial in trials for event in trial.events if isinstance(event, Called)]
+    return History(
+        name=manifest["name"],
+        digest=digest,
+        sessions=tuple(one for one in records if isinstance(one, SessionRecord)),
+        machine=manifest.get("machine", {}),
+        superseded=len(recorded) - len(trials),
+        calls=len(calls),
+        reused=sum(call.reused for call in calls),
+        seconds=_live_seconds(trials),
+        before=histories(manifest).get(model),
+    )
+
+
+def histories(manifest: Mapping[str, Any]) -> dict[str, History]:
+    """By model, those of the recordings that a run's models answered from; a replay by an earlier version kept none. Raises
+    ResultsError where the manifest's are damaged."""
+    try:
+        return _HISTORIES.validate_python(manifest.get("recordings", {}))
+    except ValidationError as error:
+        where = f"{MANIFEST} of {manifest.get('name')}: recordings"
+        raise ResultsError(f"{where}: {first_violation(error).line}; restore the file from a copy, or replay again") from error
+
+
+def _live_seconds(trials: Iterable[TrialRecord]) -> tuple[LiveSeconds, ...]:
+    """By arm, in the order of the trials."""
+    arms: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    for trial in trials:
+        if trial.timing == "live" and trial.outcome != "error":
+            latency = trial.api_seconds + trial.waiting_seconds + trial.framework_seconds
+            arms.setdefault((trial.scenario, trial.architecture, trial.plan), []).append((latency, trial.framework_seconds))
+    return tuple(LiveSeconds.of(*arm, seconds) for arm, seconds in arms.items())

@@ -1,0 +1,74 @@
+"""What a run went through, in words: its own sessions, and of a replay what its recording went through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bench.analysis.frames import Run
+from bench.analysis.lived import lived_through, shares_by
+from bench.experiment.history import History, histories
+from bench.experiment.record import SessionRecord
+from bench.render.labels import model_label, recording_of
+
+
+def history_facts(run: Run) -> Iterator[tuple[str, str]]:
+    """A line for each recording that the run's models answer from, and one of framework time where it was lived through."""
+    parts = run.parts or (run,)
+    yield from (("Recording", said) for said in dict.fromkeys(said for part in parts for said in _recordings(part)))
+    shares = shares_by(lived_through(run))
+    if shares:
+        named = "; ".join(f"{model_label(run, model)} {low:.4%} to {high:.4%}" for model, (low, high) in shares.items())
+        yield "Framework time, live", f"{named} of latency, by scenario, fault plan and architecture"
+    replayed = run.trials.loc[run.trials["timing"].eq("recorded"), "framework_seconds"]
+    if len(replayed):
+        spread = f"{replayed.min():.4f} to {replayed.max():.4f} s a trial, {replayed.sum():.2f} s in all"
+        yield "Framework time, replay", f"{spread}; no part of the recorded latency"
+
+
+def _recordings(run: Run) -> Iterator[str]:
+    kept = histories(run.manifest)
+    by_recording: dict[tuple[str, str], list[History]] = {}
+    for history in kept.values():
+        by_recording.setdefault((history.name, history.digest), []).append(history)
+    yield from (_recording(models) for models in by_recording.values())
+    for model in run.names("model"):
+        name = recording_of(run, model)
+        if name and model not in kept:
+            yield f"{name}: what it went through was not kept; replay it again"
+
+
+def _recording(models: Sequence[History]) -> str:
+    """Several models of one recording have its sessions and machine in common."""
+    first = models[0]
+    reused, calls, errors = (sum(getattr(one, what) for one in models) for what in ("reused", "calls", "superseded"))
+    said = [
+        f"{first.name}, digest {first.digest}: {sessions_said(first.sessions)}",
+        f"{errors} records of errors were superseded on resume",
+        f"{reused} of {calls} calls were given a reply that another trial had had",
+        f"machine: {listed(first.machine)}",
+        *([f"itself a replay of {first.before.name}"] if first.before else []),
+    ]
+    return "; ".join(said)
+
+
+def sessions_said(sessions: Iterable[SessionRecord]) -> str:
+    """Each from when to when, and how it ended."""
+    spans: list[tuple[str, str]] = []
+    for session in sessions:
+        if session.what == "began":
+            spans.append((session.at, ""))
+        elif spans and not spans[-1][1]:
+            spans[-1] = (spans[-1][0], f"{session.at} ({session.detail})")
+    if not spans:
+        return "its sessions are not recorded"
+    said = ", ".join(f"{began} to {ended}" if ended else f"{began}, no end recorded" for began, ended in spans)
+    return f"{len(spans)} session{'s' if len(spans) > 1 else ''}: {said}"
+
+
+def listed(values: Mapping[str, Any]) -> str:
+    shown = {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items() if value is not None
+    }
+    return ", ".join(f"{name} {value}" for name, value in shown.items()) or "–"

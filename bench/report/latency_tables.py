@@ -1,0 +1,93 @@
+"""What latency is made of where it was lived through: the framework's part, and prompts that a server reads anew or again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.analysis.claims.published import Published
+from bench.analysis.frames import Run
+from bench.analysis.lived import lived_through
+from bench.analysis.prompt_cache import PromptCache, Reading, prompt_caches
+from bench.analysis.statistics import Part
+from bench.render.labels import model_label
+from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
+
+NOT_TOLD = "not told by this server"
+
+
+def latency_tables(run: Run, published: Published) -> list[Table]:
+    """Each of them only where there is something of it."""
+    return [table for table in (framework_time(run, published), prompt_cache(run)) if table.rows]
+
+
+def framework_time(run: Run, published: Published) -> Table:
+    """Of live trials by arm; of a replay those of its recording."""
+    rows: list[tuple[Cell, ...]] = []
+    for model, arm in lived_through(run):
+        place = (arm.scenario, model_label(run, model), arm.plan, arm.architecture)
+        spread = f"{arm.least:.4%} to {arm.most:.4%}"
+        seconds = (Number(arm.framework, 4), Number(arm.latency, 2), Number(arm.share, 4, percent=True))
+        rows.append((*place, arm.trials, *seconds, spread, _papers_share(published, arm.scenario, arm.architecture)))
+    return Table(
+        name="framework_time",
+        title="Framework time of the live run",
+        columns=(
+            *("Scenario", "Model", "Fault plan", "Architecture", "Trials"),
+            *("Framework s in all", "Latency s in all", "Share", "Share, by trial", "Share, paper"),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "measured while the trials were lived through, and sums over them, errors left out; by trial: the least and the "
+            "most",
+            "of a replay these are its recording's; its own framework time is in the tables of every measure, and no part of "
+            "the recorded latency",
+            f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2",
+        ),
+    )
+
+
+def _papers_share(published: Published, scenario: str, architecture: str) -> Cell:
+    part, whole = (published.cell(scenario, what, architecture) for what in ("framework_seconds", "latency_seconds"))
+    return Number(part.mean / whole.mean, 1, percent=True) if part and whole else "–"
+
+
+def prompt_cache(run: Run) -> Table:
+    """By model, simulated ones left out: their seconds are declared."""
+    found = [one for one in prompt_caches(run) if not run.is_simulated(one.model)]
+    return Table(
+        name="prompt_cache",
+        title="Cold and warm prompt cache",
+        columns=(
+            *("Model", "Input", "Calls", "Input tokens", "Of these cached", "Output tokens", "API s"),
+            *("ms an input token", "ms an output token"),
+        ),
+        rows=tuple((model_label(run, one.model), *cells) for one in found for cells in _rows(one)),
+        notes=(
+            "calls that were answered anew; a reply that was given once more, or none, is no reading",
+            "ms a token: the calls' seconds laid out on their input and output tokens by non-negative least squares, with the "
+            "jackknife's 95% interval by repetition, or by instance where there are several",
+            "first attempts mostly bring a prompt that the server has not just read, later ones one that it has; where the "
+            "server tells how many of its tokens were cached, these are told apart, by its own count",
+        ),
+    )
+
+
+def _rows(one: PromptCache) -> Iterator[tuple[Cell, ...]]:
+    yield _row("of first attempts", one.first)
+    yield _row("of later attempts", one.later)
+    if one.cold and one.warm:
+        yield _row("not cached", one.cold)
+        yield _row("cached", one.warm)
+
+
+def _row(what: str, one: Reading) -> tuple[Cell, ...]:
+    cached: Cell = NOT_TOLD if one.cached is None else one.cached
+    taken = (_milliseconds(one.by_input), _milliseconds(one.by_output))
+    return what, one.calls, one.tokens_in, cached, one.tokens_out, Number(one.seconds, 1), *taken
+
+
+def _milliseconds(part: Part | None) -> Cell:
+    if part is None:
+        return NOTHING
+    value, low, high = (None if one is None else 1e3 * one for one in (part.value, part.low, part.high))
+    return BoundedNumber(value, low, high, digits=1)

@@ -1,0 +1,95 @@
+"""A cold prompt cache is told from a warm one: by attempt, and by the server's own word where it gives one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from records import called, run_of, trial
+
+import bench
+from bench.analysis.prompt_cache import PromptCache, prompt_caches
+from bench.analysis.statistics import parts_of
+from bench.runtime.events import Called
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@given(st.lists(st.tuples(st.integers(1, 2000), st.integers(1, 500)), min_size=6, max_size=20, unique=True))
+def test_a_total_that_is_made_of_its_parts_gives_them_back(amounts: list[tuple[int, int]]) -> None:
+    amounts = [*amounts, (1000, 1), (1, 300)]
+    found = parts_of(amounts, [0.01 * one + 0.07 * two for one, two in amounts], [n % 3 for n in range(len(amounts))])
+    assert found is not None
+    assert [part.value for part in found] == pytest.approx([0.01, 0.07])
+    assert all(part.low is not None and 0 <= part.low <= part.value <= (part.high or 0) for part in found)
+
+
+def test_a_part_that_the_sums_would_put_below_nothing_is_nothing_and_its_interval_is_not_without_width() -> None:
+    draw = random.Random(1)
+    amounts = [(draw.uniform(1, 100), draw.uniform(1, 100)) for _ in range(30)]
+    totals = [5.0 * out - 0.5 * into + draw.gauss(0, 30) for into, out in amounts]
+    first, _ = parts_of(amounts, totals, [n % 6 for n in range(30)]) or ()
+    assert (first.value, first.low) == (0.0, 0.0) and first.high and first.high > 0
+
+
+def test_too_few_rows_tell_no_parts_and_one_cluster_no_interval() -> None:
+    assert parts_of([(1, 2), (2, 1)], [3, 3], [1, 2]) is None and parts_of([], [], []) is None
+    one, _ = parts_of([(1, 2), (2, 1), (1, 1)], [3, 3, 2], [1, 1, 1]) or ()
+    assert one.value == pytest.approx(1) and (one.low, one.high) == (None, None)
+
+
+def call(number: int, attempt: int, tokens: tuple[int, int], seconds: float, cached: int | None = None) -> Called:
+    usage = None if cached is None else (tokens[0] + 7, tokens[1])
+    return replace(called(number, attempt=attempt, tokens=tokens, usage=usage), seconds=seconds, usage_cached=cached)
+
+
+def cache_of(tmp_path: Path, calls: list[Called]) -> PromptCache:
+    """Of these calls, each made in every one of three repetitions."""
+    records = [replace(trial(repetition=number, events=calls), timing="live") for number in (1, 2, 3)]
+    [found] = prompt_caches(run_of(tmp_path / "run", records))
+    return found
+
+
+TOKENS = ((400, 50), (900, 80), (300, 200))
+
+
+def test_first_and_later_attempts_are_read_apart(tmp_path: Path) -> None:
+    first = [call(n, 1, (into, out), 0.010 * into + 0.05 * out) for n, (into, out) in enumerate(TOKENS, 1)]
+    later = [call(n, 2, (into, out), 0.001 * into + 0.05 * out) for n, (into, out) in enumerate(TOKENS, 4)]
+    found = cache_of(tmp_path, [*first, *later])
+    assert found.first.by_input and found.first.by_input.value == pytest.approx(0.010)
+    assert found.later.by_input and found.later.by_input.value == pytest.approx(0.001)
+    assert (found.first.calls, found.first.tokens_in, found.first.tokens_out) == (9, 4800, 990)
+    assert (found.first.cached, found.cold, found.warm) == (None, None, None), "the server does not tell"
+
+
+def test_calls_that_took_no_time_of_the_server_or_a_faults_are_no_reading(tmp_path: Path) -> None:
+    plain = [call(n, 1, (into, out), 0.010 * into + 0.05 * out) for n, (into, out) in enumerate(TOKENS, 1)]
+    slowed = replace(plain[0], seconds=plain[0].seconds + 30.0, delay=30.0)
+    others = [replace(call(4, 1, (500, 10), 90.0), reused=True), replace(called(5, failure="timed_out"), seconds=600.0)]
+    found = cache_of(tmp_path, [slowed, *plain[1:], *others])
+    assert found.first.calls == 9 and found.first.by_input and found.first.by_input.value == pytest.approx(0.010)
+
+
+def test_where_the_server_tells_cached_tokens_are_read_apart_in_its_own_count(tmp_path: Path) -> None:
+    cached = (0, 600, 300, 100)
+    calls = [
+        call(n, n, (into, out), 0.010 * (into + 7 - warm) + 0.001 * warm + 0.05 * out, warm)
+        for n, ((into, out), warm) in enumerate(zip((*TOKENS, (350, 20)), cached, strict=True), 1)
+    ]
+    found = cache_of(tmp_path, calls)
+    assert found.cold and found.warm and found.cold.by_input and found.warm.by_input
+    assert [found.cold.by_input.value, found.warm.by_input.value] == pytest.approx([0.010, 0.001])
+    assert (found.cold.tokens_in, found.warm.tokens_in) == (3 * (1950 + 28 - 1000), 3000)
+    assert (found.first.cached, found.later.cached) == (0, 3000)
+
+
+def test_the_reference_run_is_read_as_another_program_read_it() -> None:
+    """The audit of the run: 9.4 ms an input token at attempt 1, 1.6 ms after."""
+    [found] = prompt_caches(bench.load_run(RESULTS / "paper-qwen2.5-coder-1.5b-instruct"))
+    assert found.first.by_input and found.later.by_input
+    assert [1e3 * found.first.by_input.value, 1e3 * found.later.by_input.value] == pytest.approx([9.4, 1.6], abs=0.05)

@@ -1,0 +1,113 @@
+"""A report says what its run, and the recording behind a replay, went through."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from records import called, edit_manifest, experiment, trial, write_run
+
+import bench
+from bench.analysis.claims.published import load_published
+from bench.experiment.history import History, LiveSeconds, history_of
+from bench.experiment.record import SessionRecord, TrialRecord
+from bench.models.base import Timing
+from bench.render.table import markdown
+from bench.report.history import history_facts, sessions_said
+from bench.report.latency_tables import framework_time, latency_tables, prompt_cache
+from bench.report.report import report_of
+
+KILLED = (
+    SessionRecord("t1", "began", "9 of 9"),
+    SessionRecord("t2", "ended", "stopped"),
+    SessionRecord("t3", "began", "4 of 9"),
+    SessionRecord("t4", "began", "3 of 9"),
+    SessionRecord("t5", "ended", "complete"),
+)
+
+
+def of_time(timing: Timing, repetitions: int = 3) -> list[TrialRecord]:
+    return [replace(one, timing=timing, framework_seconds=0.25) for one in experiment(("static",), ("none",), repetitions)]
+
+
+def replay(tmp_path: Path, *models: History) -> bench.Run:
+    folder = write_run(tmp_path / "run", of_time("recorded"))
+    edit_manifest(
+        folder,
+        models={"m": {"kind": "openai", "recording": {"name": "live", "digest": "d1"}}},
+        recordings={f"m{number}" if number else "m": asdict(one) for number, one in enumerate(models)},
+    )
+    return bench.load_run(folder)
+
+
+def recording(**values: Any) -> History:
+    seconds = (LiveSeconds("k8s_oomkill", "static", "none", 10, 1000.0, 0.5, 0.0001, 0.002),)
+    whole = History("live", "d1", KILLED, {"system": "Linux", "processors": 2}, 3, 679, 319, seconds)
+    return replace(whole, **values)
+
+
+def test_each_session_is_said_with_its_end_and_a_killed_one_with_none() -> None:
+    assert sessions_said(KILLED) == "3 sessions: t1 to t2 (stopped), t3, no end recorded, t4 to t5 (complete)"
+    assert sessions_said(KILLED[:1]) == "1 session: t1, no end recorded"
+    assert sessions_said(()) == "its sessions are not recorded"
+
+
+def test_a_replay_says_what_its_recording_went_through(tmp_path: Path) -> None:
+    facts = dict(history_facts(replay(tmp_path, recording())))
+    assert facts["Recording"] == (
+        "live, digest d1: 3 sessions: t1 to t2 (stopped), t3, no end recorded, t4 to t5 (complete); "
+        "3 records of errors were superseded on resume; 319 of 679 calls were given a reply that another trial had had; "
+        "machine: system Linux, processors 2"
+    )
+    assert facts["Framework time, live"].startswith("m (recorded:live) 0.0500% to 0.0500% of latency")
+    assert facts["Framework time, replay"].startswith("0.2500 to 0.2500 s a trial, 0.75 s in all")
+
+
+def test_the_report_itself_says_so_and_lists_the_replays_own_session(tmp_path: Path) -> None:
+    text = report_of(replay(tmp_path, recording()), load_published()).files["report.md"].decode()
+    assert "- Recording: live, digest d1: 3 sessions" in text and "- Framework time, live: m (recorded:live)" in text
+    assert "- Sessions: 1 session: 2026-01-02T03:04:05+00:00 to 2026-01-02T04:04:05+00:00 (complete)" in text
+    assert "## Latency" in text
+
+
+def test_models_of_one_recording_share_its_line_and_their_own_counts_are_added(tmp_path: Path) -> None:
+    facts = list(history_facts(replay(tmp_path, recording(), recording(superseded=1, calls=1, reused=1))))
+    [said] = [text for name, text in facts if name == "Recording"]
+    assert "4 records of errors" in said and "320 of 680 calls" in said
+
+
+def test_a_replay_of_a_replay_names_both_and_keeps_the_live_seconds(tmp_path: Path) -> None:
+    run = replay(tmp_path, recording(name="again", seconds=(), before=recording()))
+    assert dict(history_facts(run))["Recording"].endswith("itself a replay of live")
+    assert len(framework_time(run, load_published()).rows) == 1
+
+
+def test_a_replay_that_kept_no_history_says_so(tmp_path: Path) -> None:
+    assert dict(history_facts(replay(tmp_path)))["Recording"] == ("live: what it went through was not kept; replay it again")
+
+
+def test_the_framework_time_of_a_live_run_and_of_its_replay_are_the_same_rows(tmp_path: Path) -> None:
+    records = [*of_time("live"), replace(trial(repetition=4, outcome="error"), timing="live")]
+    run, published = bench.load_run(write_run(tmp_path / "live", records)), load_published()
+    history = history_of(run.manifest, "m", "d1", records)
+    [ours], [theirs] = (framework_time(one, published).texts() for one in (run, replay(tmp_path, history)))
+    assert ours[4:] == theirs[4:] == ["3", "0.7500", "8.85", "8.4746%", "8.1967% to 8.7719%", "–"]
+
+
+def test_the_papers_share_stands_beside_the_arms_that_it_has(tmp_path: Path) -> None:
+    [row] = framework_time(replay(tmp_path, recording()), load_published()).texts()
+    assert row[-1] == "18.0%"
+
+
+def test_no_latency_of_a_simulated_model_is_taken_apart(tmp_path: Path) -> None:
+    run = bench.load_run(write_run(tmp_path / "run", experiment()))
+    assert latency_tables(run, load_published()) == []
+
+
+def test_a_server_that_does_not_tell_its_cache_is_said_not_to(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [replace(trial(events=[called(1), called(2, attempt=2)]), timing="live")])
+    edit_manifest(folder, models={"m": {"kind": "openai"}})
+    text = markdown(prompt_cache(bench.load_run(folder)))
+    assert "| of first attempts | 1 | 100 | not told by this server | 20 | 1.0 | n/a | n/a |" in text
+    assert "| of later attempts | 1 |" in text and "| cached |" not in text
