@@ -47,8 +47,11 @@ def framework_time(run: Run, published: Published) -> Table:
 
 
 def _papers_share(published: Published, scenario: str, architecture: str) -> Cell:
-    part, whole = (published.cell(scenario, what, architecture) for what in ("framework_seconds", "latency_seconds"))
-    return Number(part.mean / whole.mean, 1, percent=True) if part and whole else "–"
+    try:
+        part, whole = (published.cell(scenario, what, architecture) for what in ("framework_seconds", "latency_seconds"))
+    except KeyError:
+        return "–"
+    return Number(part.mean / whole.mean, 1, percent=True)
 
 
 def prompt_cache(run: Run) -> Table:
