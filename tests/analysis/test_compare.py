@@ -266,6 +266,19 @@ def test_each_verdict_has_its_exit_code(
     assert capsys.readouterr().out.endswith("dearer against wrong: trade-off: better in solved; worse in tokens\n")
 
 
+def test_who_solves_five_of_five_in_the_place_of_none_for_more_tokens_is_not_worse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a newcomer was told was worse: 29% more tokens, and every task solved."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "results" / "before", runs(BEFORE[:5], "w" * 5))
+    write_run(tmp_path / "results" / "after", runs([round(1.29 * one) for one in BEFORE[:5]]))
+    assert run_command(monkeypatch, "compare", "before", "after") == 0
+    assert capsys.readouterr().out.endswith("after against before: trade-off: better in solved; worse in tokens\n")
+    assert run_command(monkeypatch, "compare", "after", "before") == 1
+    assert run_command(monkeypatch, "compare", "before", "after", "--measure", "tokens") == 1, "only tokens were asked for"
+
+
 def test_the_json_says_what_the_table_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
