@@ -7,7 +7,6 @@ from typing import Any
 
 from bench.analysis.compare import EQUAL, ArmDifference, Comparison
 from bench.analysis.measures import COSTS
-from bench.analysis.merge import name_of
 from bench.analysis.statistics import Mean
 from bench.render.labels import ARM, model_label
 from bench.render.limits import noted
@@ -22,7 +21,7 @@ def compare_table(comparison: Comparison) -> Table:
     margin = f"{100 * comparison.margin:g}"
     return Table(
         name="compare",
-        title=f"{name_of(comparison.second)} against {name_of(comparison.first)}",
+        title=f"{comparison.second.name} against {comparison.first.name}",
         columns=(*ARM, "Measure", "A", "B", "B − A, paired", "Margin", "Pairs", "Unpaired", "Verdict", "Reason", "To decide"),
         rows=tuple(_row(comparison, row) for row in comparison.rows),
         notes=(
@@ -64,8 +63,8 @@ def as_json(comparison: Comparison) -> str:
     """Numbers in their own units; null where there is none."""
     return json.dumps(
         {
-            "first": name_of(comparison.first),
-            "second": name_of(comparison.second),
+            "first": comparison.first.name,
+            "second": comparison.second.name,
             "verdict": comparison.verdict,
             "margin": comparison.margin,
             "notes": list(comparison.notes),
