@@ -29,9 +29,7 @@ def apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
     known = {room: row for other in earlier for room, row in _trials(other).items()}
     twice = {room: row == known[room] for room, row in _trials(run).items() if room in known}
     otherwise = {str(room[ROOM.index("architecture")]) for room, equal in twice.items() if not equal}
-    others = [
-        name for name in run.names("architecture") if name in otherwise or _another_architecture(run, earlier, name)
-    ]
+    others = [name for name in run.names("architecture") if name in otherwise or _another_architecture(run, earlier, name)]
     run = _without(run, [room for room in twice if room[ROOM.index("architecture")] not in others], label)
     return _renamed(run, "architecture", others, label)
 

@@ -22,8 +22,8 @@ worse where it is by any of them.
     no worse       no worse by all
     inconclusive   all else
 
-So an arm that solves fewer is worse, however cheap it is. Where the runs are too short to tell what is solved, one that is dearer
-is worse only if it was not found to solve more.
+So an arm that solves fewer is worse, however cheap it is. Where the runs are too short to tell what is solved, one that is
+dearer is worse only if it was not found to solve more.
 
 A run is worse if an arm is, and no worse if all of them are, which needs no correction (an intersection-union test: Berger,
 Technometrics 24, 1982). That one arm is worse by chance among many is not corrected for.
@@ -40,10 +40,11 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from bench.analysis import statistics
-from bench.analysis.arms import FAULT_FREE, Arm, Arms, Condition, arms_of, pairs_of, require_receipts
+from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of, require_receipts
 from bench.analysis.frames import Run
 from bench.analysis.overlap import Overlap, overlap_of
 from bench.analysis.statistics import Mean, Pair, RateDifference
+from bench.experiment.config import FAULT_FREE
 
 Criterion = Literal["solved", "price", "first_round", "tokens", "seconds"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from bench.analysis.arms import FAULT_FREE, instances_of
+from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
+from bench.experiment.config import FAULT_FREE
 
 Case = tuple[str, str]
 """A scenario, and one of its instances."""
