@@ -105,7 +105,8 @@ def _names_in_manifest(run: Run, column: str, new: Mapping[str, str]) -> dict[st
     config = {**run.config, f"{column}s": [new.get(name, name) for name in run.config[f"{column}s"]]}
     if column == "architecture":
         variants = config.get("architecture", {})
-        config["architecture"] = {**variants, **{own: variants.get(name, {"base": name}) for name, own in new.items()}}
+        kept = {name: variant for name, variant in variants.items() if name not in new}
+        config["architecture"] = kept | {own: variants.get(name, {"base": name}) for name, own in new.items()}
     tables = {
         key: {new.get(name, name): value for name, value in run.manifest[key].items()}
         for key in (f"{column}s", "concurrency")
