@@ -42,6 +42,7 @@ from typing import Literal, get_args
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of, require_receipts
 from bench.analysis.frames import Run
+from bench.analysis.measures import LEAST_PRICED
 from bench.analysis.overlap import Overlap, overlap_of
 from bench.analysis.statistics import Mean, Pair, RateDifference
 from bench.experiment.config import FAULT_FREE
@@ -61,7 +62,7 @@ COLUMNS: Mapping[Criterion, str] = {
     "tokens": "tokens",
     "seconds": "on_the_clock",
 }
-FEWEST: Mapping[Criterion, int] = {"price": 5, "first_round": 1}
+FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1}
 """Pairs under which it is not measured."""
 ALIKE = 6
 """Pairs from which on a difference that is the same in each is no chance: their signs alone have p = 2 / 2^6 = 0.03."""
@@ -222,8 +223,8 @@ def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmD
     base = statistics.mean_of(statistics.by_unit(in_both).values()).mean
     allowed = margin * base if base is not None else 0.0
     finding, reason = _of_a_cost(difference, allowed)
-    if paired.pairs < FEWEST.get(criterion, 0):
-        finding, reason = "not measured", f"{paired.pairs} pairs in which both repaired a failure"
+    if difference.n < FEWEST.get(criterion, 0):
+        finding, reason = "not measured", f"{difference.n} pairs in which both repaired a failure"
     return ArmDifference(
         criterion=criterion,
         before=base,
