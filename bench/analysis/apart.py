@@ -16,6 +16,7 @@ TAKEN_OVER = ("cache", "cache_from")
 ROOM = ("scenario", "architecture", "model", "fault", "repetition")
 """With the instance, where a trial stands."""
 Room = tuple[object, ...]
+_KINDS = {"model": "a model", "architecture": "an architecture"}
 
 
 def apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
@@ -91,7 +92,7 @@ def _renamed(run: Run, column: str, names: Sequence[str], label: str) -> Run:
         return rows.assign(trial=_mapped(rows["trial"], ids), **{column: _mapped(rows[column], new)})
 
     listed = ", ".join(new.values())
-    note = f"{label} has another {column} under a name that an earlier run has too; it stands here as {listed}."
+    note = f"What {label} measured under the name of {_KINDS[column]} of an earlier run stands as {listed}."
     rerun = frozenset(ids.get(trial, trial) for trial in run.rerun)
     manifest = {**run.manifest, **_names_in_manifest(run, column, new)}
     return replace(run.with_frames(change), manifest=manifest, rerun=rerun, notes=(*run.notes, note))

@@ -224,7 +224,8 @@ def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmD
     allowed = margin * base if base is not None else 0.0
     finding, reason = _of_a_cost(difference, allowed)
     if difference.n < FEWEST.get(criterion, 0):
-        finding, reason = "not measured", f"{difference.n} pairs in which both repaired a failure"
+        finding, reason = "not measured", f"pairs in which both repaired a failure: {difference.n}"
+        base, difference, allowed = None, statistics.mean_of(()), 0.0
     return ArmDifference(
         criterion=criterion,
         before=base,
