@@ -69,17 +69,14 @@ def records_of(run: Run) -> Iterator[TrialRecord] | None:
 def _records(run: Run, parts: Labelled) -> Iterator[TrialRecord]:
     trials = run.trials[["trial", "architecture", "model"]].itertuples(index=False, name=None)
     names = {trial: (architecture, model) for trial, architecture, model in trials}
-    seen: set[str] = set()
     for label, part in parts.items():
         assert part.folder is not None
-        own = {record_id: record_id for record_id in part.trials["trial"] if record_id not in seen}
-        own |= {recorded_id(trial): trial for trial in names if trial.endswith(f" ({label})")}
+        apart_here = {recorded_id(trial): trial for trial in names if trial.endswith(f" ({label})")}
         for record in read_trials(part.folder):
-            trial = own.get(record.id, "")
+            trial = apart_here.get(record.id, record.id)
             if trial in names:
                 architecture, model = names[trial]
                 yield replace(record, id=trial, architecture=architecture, model=model)
-        seen |= own.keys() & names.keys()
 
 
 def _frames(run: Run) -> list[str]:
