@@ -6,14 +6,27 @@ By one criterion, of an arm:
     better         it lies wholly beyond the margin, on the good side
     worse          it lies wholly beyond the margin, on the bad side
     inconclusive   neither
+    not measured   a failure has no cost where none was repaired; its price is not measured under five pairs
 
 Of tokens and seconds the margin is that share of the first run's mean, as found; of the rate of solved trials it is that many
 points in itself. An arm that is equal in every pair, by outcome, tokens and seconds, is no worse: nothing is to be inferred.
+Where all differences are the same and not 0, the interval has no width; from six pairs on their signs alone are no chance.
 
-Of an arm by all criteria: what is solved comes first. An arm that solves more and is dearer is a trade-off, which no program
-can decide; one that solves fewer is worse, however cheap. A run is worse if an arm is, and no worse if all of them are, which
-needs no correction (an intersection-union test: Berger, Technometrics 24, 1982). That one arm is worse by chance among many is
-not corrected for.
+Of an arm by all criteria, the levels come in order: what is solved; what one failure costs, by its price, or by its first round
+where the price is not measured; what the whole trial costs, in tokens and in seconds. By a level of several criteria an arm is
+worse where it is by any of them.
+
+    worse          worse by a level, and no level before it speaks for it: it is worse there, or solves no more
+    trade-off      worse by a level, and better by one before it: it solves more and costs more, say
+    better         worse by none, and better by one before which nothing is in doubt
+    no worse       no worse by all
+    inconclusive   all else
+
+So an arm that solves fewer is worse, however cheap it is. Where the runs are too short to tell what is solved, one that is
+dearer is worse only if it was not found to solve more.
+
+A run is worse if an arm is, and no worse if all of them are, which needs no correction (an intersection-union test: Berger,
+Technometrics 24, 1982). That one arm is worse by chance among many is not corrected for.
 
 Seconds are those on the clock, of calls and waiting: framework time is this machine's, and a replay's clock has none. Errors
 count against the second run before it is no worse or better, and for it before it is worse.
@@ -23,21 +36,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of, require_receipts
 from bench.analysis.frames import Run
+from bench.analysis.measures import LEAST_PRICED
 from bench.analysis.overlap import Overlap, overlap_of
 from bench.analysis.statistics import Mean, Pair, RateDifference
+from bench.experiment.config import FAULT_FREE
 
-Criterion = Literal["tokens", "seconds", "solved"]
+Criterion = Literal["solved", "price", "first_round", "tokens", "seconds"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
-Finding = Literal["no worse", "better", "worse", "inconclusive"]
-Decision = Literal["worse", "trade-off", "inconclusive", "no worse"]
-DECISIONS: tuple[Decision, ...] = get_args(Decision)
+LEVELS: tuple[tuple[Criterion, ...], ...] = (("solved",), ("price", "first_round"), ("tokens", "seconds"))
+"""In the order in which they decide."""
+OF_A_FAILURE = LEVELS[1]
+Finding = Literal["no worse", "better", "worse", "inconclusive", "not measured"]
+Verdict = Literal["worse", "inconclusive", "trade-off", "better", "no worse"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """In the order in which an arm's decides the run's."""
-COLUMNS: Mapping[str, str] = {"tokens": "tokens", "seconds": "on_the_clock"}
+COLUMNS: Mapping[Criterion, str] = {
+    "price": "price_tokens",
+    "first_round": "first_round_tokens",
+    "tokens": "tokens",
+    "seconds": "on_the_clock",
+}
+FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1}
+"""Pairs under which it is not measured."""
+ALIKE = 6
+"""Pairs from which on a difference that is the same in each is no chance: their signs alone have p = 2 / 2^6 = 0.03."""
 EQUAL = "equal in every pair"
 
 
@@ -49,9 +77,6 @@ class ArmDifference:
     needed          pairs that would decide it, were the difference the one found; None where that cannot be told
     """
 
-    first: Condition
-    second: Condition
-    architectures: tuple[str, str]
     criterion: Criterion
     before: float | None
     after: float | None
@@ -63,65 +88,99 @@ class ArmDifference:
     reason: str
     needed: int | None = None
 
+    @property
+    def leans_good(self) -> bool:
+        """Whether the difference that was found speaks for the second run, be it by chance."""
+        if isinstance(self.difference, Mean):
+            return (self.difference.mean or 0.0) < 0
+        return (self.difference.difference or 0.0) > 0
+
+
+@dataclass(frozen=True)
+class ArmComparison:
+    """One arm of the first run, and what it is compared with, by each criterion."""
+
+    first: Condition
+    second: Condition
+    architectures: tuple[str, str]
+    rows: tuple[ArmDifference, ...]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        better = doubtful = hopeful = measured = False
+        for rows in filter(None, map(self._deciding, LEVELS)):
+            findings, measured = {row.finding for row in rows}, True
+            if "worse" in findings:
+                return "trade-off" if better else "inconclusive" if hopeful else "worse"
+            if "inconclusive" in findings:
+                doubtful = doubtful or not better
+                hopeful = hopeful or any(row.leans_good for row in rows if row.finding == "inconclusive")
+            elif "better" in findings:
+                better, hopeful = better or not doubtful, hopeful or doubtful
+        return "better" if better else "inconclusive" if doubtful or not measured else "no worse"
+
+    def _deciding(self, level: tuple[Criterion, ...]) -> list[ArmDifference]:
+        """The rows of a level that were measured; of what a failure costs the first of them."""
+        rows = [row for row in self.rows if row.criterion in level and row.finding != "not measured"]
+        return rows[:1] if level == OF_A_FAILURE else rows
+
+    def criteria(self, finding: Finding) -> list[Criterion]:
+        return [row.criterion for row in self.rows if row.finding == finding]
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """`second`: the run that is judged, with only the trials that were compared; notes: what a reader must know beside."""
+    """`second`: the run that is judged, with only the trials that were compared.
+
+    left_out   what only one of them has
+    notes      what a reader must know beside
+    """
 
     first: Run
     second: Run
     margin: float
-    rows: tuple[ArmDifference, ...]
+    arms: tuple[ArmComparison, ...]
+    left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
-    def verdict(self) -> Decision:
-        arms: dict[tuple[Condition, tuple[str, str]], list[ArmDifference]] = {}
-        for row in self.rows:
-            arms.setdefault((row.first, row.architectures), []).append(row)
-        decisions = {_decision(rows) for rows in arms.values()}
-        return next(decision for decision in DECISIONS if decision in decisions)
+    def verdict(self) -> Verdict:
+        verdicts = {arm.verdict for arm in self.arms}
+        return next(verdict for verdict in VERDICTS if verdict in verdicts)
 
     @property
     def summary(self) -> str:
-        """The verdict, and of a trade-off what is won and lost."""
-        if self.verdict != "trade-off":
-            return self.verdict
-        return f"trade-off: better in {self._criteria_with('better')}; worse in {self._criteria_with('worse')}"
-
-    def _criteria_with(self, finding: Finding) -> str:
-        return ", ".join(dict.fromkeys(row.criterion for row in self.rows if row.finding == finding))
-
-
-def _decision(rows: Sequence[ArmDifference]) -> Decision:
-    """Of one arm."""
-    findings = {row.criterion: row.finding for row in rows}
-    if findings.get("solved") == "worse":
-        return "worse"
-    if "worse" in findings.values():
-        return "trade-off" if findings.get("solved") == "better" else "worse"
-    return "inconclusive" if "inconclusive" in findings.values() else "no worse"
+        """The verdict, and by what the arms that decide it are better and worse."""
+        deciding = [arm for arm in self.arms if arm.verdict == self.verdict]
+        found = {
+            finding: list(dict.fromkeys(one for arm in deciding for one in arm.criteria(finding)))
+            for finding in ("better", "worse")
+        }
+        said = "; ".join(f"{finding} in {', '.join(criteria)}" for finding, criteria in found.items() if criteria)
+        return f"{self.verdict}: {said}" if said else self.verdict
 
 
 def compare(
-    first: Run, second: Run, margin: float, criteria: Sequence[Criterion] = CRITERIA, narrow: bool = False
+    first: Run, second: Run, margin: float, criteria: Sequence[Criterion] = CRITERIA, whole: bool = False
 ) -> Comparison:
-    """Is `second` no worse than `first`? `narrow`: compare what they share, where that is not all.
+    """Is `second` no worse than `first`, by what they share? `whole`: refuse them where that is not all.
 
     Two runs with one model each, or one architecture, are compared across these. Raises ResultsError where they cannot be
     compared, and where a fault of either has no receipt.
     """
     for run in (first, second):
         require_receipts(run)
-    shared = overlap_of(first, second, narrow)
+    shared = overlap_of(first, second, whole)
     before, after = (arms_of(_with_clock(run)) for run in (shared.first, shared.second))
-    rows = tuple(
-        row
-        for arms in before.values()
-        for arm in arms.values()
-        for row in _rows(arm, _counterpart(arm, after, shared), margin, criteria)
+    pairs = [(arm, _counterpart(arm, after, shared)) for arms in before.values() for arm in arms.values()]
+    arms = tuple(
+        ArmComparison(
+            *(one.condition, other.condition, (one.architecture, other.architecture)),
+            rows=tuple(_rows(one, other, margin, criteria)),
+        )
+        for one, other in pairs
     )
-    return Comparison(shared.first, shared.second, margin, rows, shared.notes)
+    return Comparison(shared.first, shared.second, margin, arms, shared.left_out, shared.notes)
 
 
 def _with_clock(run: Run) -> Run:
@@ -135,14 +194,17 @@ def _counterpart(arm: Arm, others: Arms, shared: Overlap) -> Arm:
 
 def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion]) -> Iterator[ArmDifference]:
     equal = _equal(before, after)
-    for criterion in criteria:
+    for criterion in CRITERIA:
+        if criterion not in criteria or (criterion in OF_A_FAILURE and before.condition.plan == FAULT_FREE):
+            continue
         row = _solved(before, after, margin) if criterion == "solved" else _spent(before, after, margin, criterion)
-        yield replace(row, finding="no worse", reason=EQUAL, needed=None) if equal else row
+        told = row.finding != "not measured"
+        yield replace(row, finding="no worse", reason=EQUAL, needed=None) if equal and told else row
 
 
 def _equal(before: Arm, after: Arm) -> bool:
     """Whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
-    columns = ["outcome", *COLUMNS.values()]
+    columns = ["outcome", COLUMNS["tokens"], COLUMNS["seconds"]]
     one, two = (
         dict(zip(pairs_of(arm.trials), arm.trials[columns].itertuples(index=False, name=None), strict=True))
         for arm in (before, after)
@@ -150,7 +212,7 @@ def _equal(before: Arm, after: Arm) -> bool:
     return one == two and not after.usable.empty
 
 
-# Tokens and seconds
+# What is spent
 
 
 def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmDifference:
@@ -161,8 +223,10 @@ def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmD
     base = statistics.mean_of(statistics.by_unit(in_both).values()).mean
     allowed = margin * base if base is not None else 0.0
     finding, reason = _of_a_cost(difference, allowed)
+    if difference.n < FEWEST.get(criterion, 0):
+        finding, reason = "not measured", f"pairs in which both repaired a failure: {difference.n}"
+        base, difference, allowed = None, statistics.mean_of(()), 0.0
     return ArmDifference(
-        *_place(before, after),
         criterion=criterion,
         before=base,
         after=None if base is None or difference.mean is None else base + difference.mean,
@@ -176,13 +240,13 @@ def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmD
     )
 
 
-def _place(before: Arm, after: Arm) -> tuple[Condition, Condition, tuple[str, str]]:
-    return before.condition, after.condition, (before.architecture, after.architecture)
-
-
 def _of_a_cost(difference: Mean, margin: float) -> tuple[Finding, str]:
     if difference.low is None or difference.high is None:
         return "inconclusive", "no pair of graded trials" if not difference.n else "one pair: no interval"
+    if difference.low == difference.high == 0:
+        return "no worse", EQUAL
+    if difference.low == difference.high and difference.n < ALIKE:
+        return "inconclusive", f"the same in each of {difference.n}: that takes {ALIKE}"
     if difference.high < -margin:
         return "better", "the interval lies beyond the margin, on the good side"
     if difference.high <= margin:
@@ -207,7 +271,6 @@ def _solved(before: Arm, after: Arm, margin: float) -> ArmDifference:
     at_best = statistics.paired_rates(_by_pair(after, errors=True), _by_pair(before, errors=False))
     finding, reason = _of_a_rate(at_worst, at_best, margin)
     return ArmDifference(
-        *_place(before, after),
         criterion="solved",
         before=before.solved().rate,
         after=after.solved().rate,

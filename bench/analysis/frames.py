@@ -7,8 +7,8 @@ the order in which the trials ended.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ class Run:
     regrades  when answers were graded anew, by which grader, and how many grades changed
     rerun     the ids of the trials that ended in an error at first and were run again
     folder    where it was read from, and its events and texts can be read; None where it was put together
+    notes     what a reader must know of how it was put together: what was left out, what has a name of its own
     """
 
     manifest: Mapping[str, Any]
@@ -75,6 +76,22 @@ class Run:
     folder: Path | None = None
     rerun: frozenset[str] = frozenset()
     regrades: tuple[Regrade, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest.get("name", "without a name"))
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        config: Mapping[str, Any] = self.manifest.get("config", {})
+        return config
+
+    def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
+        """The run with each of its frames changed in the same way."""
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        frames: dict[str, Any] = {name: change(one) for name, one in own.items() if isinstance(one, pd.DataFrame)}
+        return replace(self, **frames)
 
     @cached_property
     def timings(self) -> Mapping[str, frozenset[str]]:

@@ -1,124 +1,150 @@
-"""Several runs of one experiment, each with models or architectures of its own, seen as one run."""
+"""Several runs that met the same faults, each with architectures or models of its own, seen as one run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import chain
 from typing import Any
 
 import pandas as pd
+from pydantic import BaseModel
 
+from bench.analysis.apart import apart, recorded_id
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
+from bench.analysis.shared import Labelled, Shared, labelled, shared_by
 from bench.errors import ResultsError
 from bench.experiment.config import Config
+from bench.experiment.reading import read_trials
+from bench.experiment.record import TrialRecord
 
-LISTS = ("scenarios", "architectures", "models", "plans")
-"""What a config runs: a merged run has those of all. What two of them have in common must be the same in both."""
-OWN = frozenset({"name", "repetitions", "architecture", "plan", *LISTS})
-"""What may differ between the configs of runs that are merged."""
+OWN = frozenset(("name", "seed", "repetitions", "instances", "study", "architecture", "plan")) | {
+    *("scenarios", "architectures", "models", "plans")
+}
+"""Keys of a config that are looked at one by one; where any other differs, the report says so."""
 ORDER = ("scenario", "model", "fault", "instance", "repetition", "architecture")
 """That of the rows of a run."""
 
 
 def merge(runs: Sequence[Run]) -> Run:
-    """One run that holds the trials of all, in the first one's order; a single run is itself.
+    """One run that holds the trials of all under what they share, in the first one's order; a single run is itself.
 
-    Their trials may be paired by (instance, repetition), so far as both have it, for they met the same random draws. Raises
-    ResultsError, naming what differs, unless all have the same seed and settings, and the same version of each pack, fault
-    plan, model and variant that two of them have; and where one architecture met one model in two of them.
+    Its trials may be paired by (instance, repetition), for they met the same draws. What not all runs share is left out; what
+    has one name in two of them and is not one thing gets a name of its own (`bench.analysis.apart`); the notes say both. Raises
+    ResultsError, naming what differs, where nothing is shared.
     """
-    first, *others = runs
-    if not others:
-        return first
-    for place, other in enumerate(others, 1):
-        for earlier in runs[:place]:
-            _refuse_other_experiment(earlier, other)
-            _refuse_shared_arms(earlier, other)
-    merged = _manifest(runs)
-    return Run(
+    if len(runs) == 1:
+        return runs[0]
+    by_label = labelled(runs)
+    shared = shared_by(by_label)
+    beside: list[Run] = []
+    for label, run in by_label.items():
+        kept = shared.only(run)
+        if kept.trials.empty:
+            others = " and ".join(other for other in by_label if other != label)
+            raise ResultsError(f"{label} holds no trial of what it shares with {others}")
+        beside.append(apart(kept, beside, label))
+    merged = _manifest(beside, shared)
+    frames: dict[str, Any] = {name: _joined(merged, [getattr(run, name) for run in beside]) for name in _frames(runs[0])}
+    return replace(
+        replace(runs[0], **frames),
         manifest=merged,
         sessions=tuple(chain.from_iterable(run.sessions for run in runs)),
-        trials=_joined(merged, [run.trials for run in runs]),
-        calls=_joined(merged, [run.calls for run in runs]),
-        faults=_joined(merged, [run.faults for run in runs]),
-        recoveries=_joined(merged, [run.recoveries for run in runs]),
-        replies=_joined(merged, [run.replies for run in runs]),
-        waits=_joined(merged, [run.waits for run in runs]),
         errors_rerun=sum(run.errors_rerun for run in runs),
-        regrades=tuple(chain.from_iterable(run.regrades for run in runs)),
+        regrades=tuple(one for run in runs for one in run.regrades if one.scenario in merged["scenarios"]),
         parts=tuple(runs),
-        rerun=frozenset(chain.from_iterable(run.rerun for run in runs)),
+        folder=None,
+        rerun=frozenset(chain.from_iterable(run.rerun for run in beside)),
+        notes=tuple(_notes(by_label, shared, beside)),
     )
 
 
-def name_of(run: Run) -> str:
-    return str(run.manifest.get("name", "without a name"))
+def records_of(run: Run) -> Iterator[TrialRecord] | None:
+    """The records of the run's trials, under the names that they have in it, superseded ones before their successors; None
+    where they cannot be read again. Raises ResultsError where a folder is gone."""
+    parts = labelled(run.parts or (run,))
+    return None if any(part.folder is None for part in parts.values()) else _records(run, parts)
 
 
-def _manifest(runs: Sequence[Run]) -> dict[str, Any]:
+def _records(run: Run, parts: Labelled) -> Iterator[TrialRecord]:
+    trials = run.trials[["trial", "architecture", "model"]].itertuples(index=False, name=None)
+    names = {trial: (architecture, model) for trial, architecture, model in trials}
+    for label, part in parts.items():
+        assert part.folder is not None
+        apart_here = {recorded_id(trial): trial for trial in names if trial.endswith(f" ({label})")}
+        for record in read_trials(part.folder):
+            trial = apart_here.get(record.id, record.id)
+            if trial in names:
+                architecture, model = names[trial]
+                yield replace(record, id=trial, architecture=architecture, model=model)
+
+
+def _frames(run: Run) -> list[str]:
+    return [one.name for one in fields(run) if isinstance(getattr(run, one.name), pd.DataFrame)]
+
+
+def _notes(runs: Labelled, shared: Shared, beside: Sequence[Run]) -> Iterator[str]:
+    if shared.left_out:
+        yield f"Only what all runs share is shown. Left out: {'; '.join(shared.left_out)}."
+    for key in _differing(run.config for run in runs.values()):
+        yield f"These runs differ in the config's {key}, so that a difference may be that one's alone."
+    yield from chain.from_iterable(run.notes for run in beside)
+
+
+def _differing(configs: Iterable[Mapping[str, Any]]) -> list[str]:
+    first, *others = configs
+    keys = sorted({*first, *chain.from_iterable(others)} - OWN)
+    return [key for key in keys if any(_setting(other, key) != _setting(first, key) for other in others)]
+
+
+def _setting(config: Mapping[str, Any], key: str) -> object:
+    """A key that the format did not have yet stood at its default."""
+    field = Config.model_fields.get(key)
+    default = field.get_default(call_default_factory=True) if field else None
+    return config.get(key, default.model_dump(mode="json") if isinstance(default, BaseModel) else default)
+
+
+def _manifest(runs: Sequence[Run], shared: Shared) -> dict[str, Any]:
     """The first one's, with the names of all; what each says of its code and machine stands in its own."""
-    manifests = [run.manifest for run in runs]
-    configs = [manifest["config"] for manifest in manifests]
+    manifests, configs = [run.manifest for run in runs], [run.config for run in runs]
+    packs = {pack for pack, _ in shared.cases}
     config = {
         **configs[0],
-        **{key: list(dict.fromkeys(chain.from_iterable(one[key] for one in configs))) for key in LISTS},
-        **{key: _united(one.get(key, {}) for one in configs) for key in ("architecture", "plan")},
+        **{key: list(dict.fromkeys(chain.from_iterable(one[key] for one in configs))) for key in ("architectures", "models")},
+        "scenarios": [name for name in runs[0].names("scenario") if name in packs],
+        "plans": [name for name in runs[0].names("fault") if name in shared.plans],
+        "architecture": _united(one.get("architecture", {}) for one in configs),
+        "plan": {name: text for name, text in configs[0].get("plan", {}).items() if name in shared.plans},
         "repetitions": max(one["repetitions"] for one in configs),
+        "study": configs[0].get("study") if len({one.get("study") for one in configs}) == 1 else None,
     }
-    tables = {key: _united(manifest[key] for manifest in manifests) for key in ("models", "scenarios")}
-    return {**manifests[0], **tables, "name": " + ".join(map(name_of, runs)), "config": config}
+    tables = {
+        "scenarios": {name: _pack(manifests, name) for name in config["scenarios"]},
+        "models": _models(manifests),
+        "architectures": _united(manifest.get("architectures", {}) for manifest in manifests),
+    }
+    return {**manifests[0], **tables, "name": " + ".join(run.name for run in runs), "config": config}
 
 
 def _united(tables: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: entry for table in tables for name, entry in table.items()}
 
 
-def _refuse_other_experiment(one: Run, two: Run) -> None:
-    for what in _differences(one.manifest, two.manifest):
-        raise ResultsError(f"{name_of(one)} and {name_of(two)} are no runs of one experiment: they differ in {what}")
+def _pack(manifests: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+    """That of the run with the fewest instances, which are those that all have."""
+    packs: list[Mapping[str, Any]] = [manifest["scenarios"][name] for manifest in manifests]
+    return min(packs, key=lambda pack: len(pack.get("instances", ())))
 
 
-def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> Iterator[str]:
-    """What must agree and does not."""
-    configs = one["config"], two["config"]
-    if one.get("tokenizer") != two.get("tokenizer"):
-        yield "the tokenizer for tokens"
-    for key in sorted((configs[0].keys() | configs[1].keys()) - OWN):
-        if _setting(configs[0], key) != _setting(configs[1], key):
-            yield f"the config's {key}"
-    digests = [{name: pack["asked"] for name, pack in manifest["scenarios"].items()} for manifest in (one, two)]
-    if not digests[0].keys() & digests[1].keys():
-        yield f"their packs ({', '.join(digests[0])} | {', '.join(digests[1])})"
-    yield from (f"the version of the pack {name}" for name in _unlike(*digests))
-    yield from (f"the settings of model {name}" for name in _unlike(one["models"], two["models"]))
-    for key, what in (("plan", "what the fault plan {} does"), ("architecture", "what the architecture {} is")):
-        yield from map(what.format, _unlike(*(config.get(key, {}) for config in configs)))
-
-
-def _unlike(one: Mapping[str, object], two: Mapping[str, object]) -> list[str]:
-    """The names that both have, for different things."""
-    return [name for name, entry in one.items() if name in two and two[name] != entry]
-
-
-def _setting(config: Mapping[str, Any], key: str) -> object:
-    """Lists of names mean the same in any order; a key that the format did not have yet stood at its default."""
-    field = Config.model_fields.get(key)
-    default = field.get_default(call_default_factory=True) if field else None
-    value = config.get(key, default)
-    return sorted(value) if isinstance(value, list) else value
-
-
-def _refuse_shared_arms(one: Run, two: Run) -> None:
-    """Whose trials are which could not be told."""
-    first, second = ({(arm[0], arm[1]) for arm in _arms(run)} for run in (one, two))
-    for architecture, model in sorted(first & second):
-        both = f"{name_of(one)} and {name_of(two)} both hold trials of {architecture} with the model '{model}'"
-        raise ResultsError(f"{both}: give one of them another name in its config")
-
-
-def _arms(run: Run) -> Iterator[tuple[str, str]]:
-    yield from run.trials[["architecture", "model"]].drop_duplicates().itertuples(index=False, name=None)
+def _models(manifests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A model that took replies over in any of the runs says from where in all."""
+    models = _united(manifest["models"] for manifest in manifests)
+    for name, settings in models.items():
+        taken = [one for manifest in manifests for one in manifest["models"].get(name, {}).get("cache_from", ())]
+        if taken:
+            models[name] = {**settings, "cache_from": [one for place, one in enumerate(taken) if one not in taken[:place]]}
+    return models
 
 
 def _joined(manifest: Mapping[str, Any], frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

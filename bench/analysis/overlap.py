@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
-from bench.analysis.merge import name_of
-from bench.errors import ResultsError
+from bench.analysis.shared import labelled, shared_by
+from bench.errors import ResultsError, nearest
 
 KEY = ("scenario", "model", "fault", "architecture", "instance", "repetition")
 """What makes two trials of two runs a pair."""
-COUNTERPARTS = ("model", "architecture")
+Counterpart = Literal["model", "architecture"]
 """Columns of which two runs may each have one name of its own: then these two are what is compared."""
-KINDS = {"scenario": "packs", "model": "models", "fault": "fault plans", "architecture": "architectures"}
-COMPARED_APART = ("seed", "scenarios", "models", "plans", "plan", "architectures", "repetitions", "name")
+COUNTERPARTS: tuple[Counterpart, ...] = ("model", "architecture")
+COMPARED_APART = ("seed", "scenarios", "models", "plans", "plan", "architectures", "repetitions", "instances", "name")
 """Settings that are looked at one by one; all others may be what is compared."""
 
 
@@ -25,12 +25,14 @@ class Overlap:
     """Both runs, with only the trials that are half of a pair.
 
     counterparts   column -> (the first run's only name, the second's), where these differ and are compared all the same
+    left_out       what only one of them has
     notes          what differs besides
     """
 
     first: Run
     second: Run
     counterparts: Mapping[str, tuple[str, str]]
+    left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
     def counterpart(self, column: str, name: str) -> str:
@@ -38,37 +40,35 @@ class Overlap:
         return self.counterparts[column][1] if column in self.counterparts else name
 
 
-def overlap_of(first: Run, second: Run, narrow: bool) -> Overlap:
-    """Raises ResultsError, naming what differs: always where no trials can be paired (another seed or tokenizer, nothing in
-    common), and else unless `narrow` asks for the overlap of runs that are not alike."""
-    _refuse_other_draws(first, second)
-    counterparts = dict(_counterparts(first, second))
-    differing = [*_differing_names(first, second, counterparts), *_differing_versions(first, second)]
-    if differing and not narrow:
-        raise ResultsError(f"{_both(first, second)} differ in {'; '.join(differing)}: --shared compares what they share")
-    kept = _common(first, second, tuple(counterparts))
+def only(run: Run, column: Counterpart, name: str) -> Run:
+    """The run with the trials of one model, or of one architecture. Raises ResultsError where it has none."""
+    if name not in (known := run.names(column)):
+        raise ResultsError(f"{run.name} holds no trial of the {column} '{name}'; {nearest(name, known)}")
+    kept = run.with_frames(lambda rows: rows.loc[rows[column] == name])
+    return replace(kept, manifest={**run.manifest, "name": f"{run.name}, {name}"})
+
+
+def overlap_of(first: Run, second: Run, whole: bool) -> Overlap:
+    """What two runs share. Raises ResultsError, naming what differs, where that is nothing; and where it is not all, if the
+    `whole` of both is to be compared."""
+    labels = labelled([first, second])
+    both = " and ".join(labels)
+    shared = shared_by(labels)
+    one, two = shared.only(first), shared.only(second)
+    counterparts = dict(_counterparts(one, two))
+    left_out = (*shared.left_out, *_left_out(dict(zip(labels, (one, two), strict=True)), counterparts))
+    if left_out and whole:
+        raise ResultsError(f"{both} are not alike: {'; '.join(left_out)}: without --whole they are compared on what they share")
+    kept = set(_keys(one, tuple(counterparts))) & set(_keys(two, tuple(counterparts)))
     if not kept:
-        raise ResultsError(f"{_both(first, second)} share no trial: they differ in {'; '.join(differing)}")
+        said = f"{both} share no trial: {'; '.join(left_out)}"
+        raise ResultsError(f"{said}; --models A B or --architectures A B compares two that are called otherwise")
     notes = (
-        *(f"two {KINDS[column]} are compared: A {one}, B {two}" for column, (one, two) in counterparts.items()),
-        *(f"compared on what they share; left out: {what}" for what in differing),
+        *(f"two {column}s are compared: A {a}, B {b}" for column, (a, b) in counterparts.items()),
         *(f"part of what is compared: {what}" for what in _differing_settings(first, second, counterparts)),
     )
-    one, two = (_only(run, kept, tuple(counterparts)) for run in (first, second))
-    return Overlap(one, two, counterparts, notes)
-
-
-def _both(first: Run, second: Run) -> str:
-    return f"{name_of(first)} and {name_of(second)}"
-
-
-def _refuse_other_draws(first: Run, second: Run) -> None:
-    """Trials are pairs because they met the same random draws, and their tokens were counted alike."""
-    tokenizers = first.manifest.get("tokenizer"), second.manifest.get("tokenizer")
-    seeds = _config(first).get("seed"), _config(second).get("seed")
-    for what, (one, two) in (("the tokenizer for tokens", tokenizers), ("the seed", seeds)):
-        if one != two:
-            raise ResultsError(f"{_both(first, second)} differ in {what} ({one}, {two}): none of their trials are pairs")
+    one, two = (_pairs_of(run, kept, tuple(counterparts)) for run in (one, two))
+    return Overlap(one, two, counterparts, left_out, notes)
 
 
 def _counterparts(first: Run, second: Run) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -78,12 +78,14 @@ def _counterparts(first: Run, second: Run) -> Iterator[tuple[str, tuple[str, str
             yield column, (one[0], two[0])
 
 
-def _differing_names(first: Run, second: Run, counterparts: Mapping[str, object]) -> Iterator[str]:
-    """What has trials in only one of them."""
-    for column, kind in KINDS.items():
-        one, two = first.names(column), second.names(column)
-        if set(one) != set(two) and column not in counterparts:
-            yield f"{kind} ({', '.join(one)} | {', '.join(two)})"
+def _left_out(runs: Mapping[str, Run], counterparts: Mapping[str, object]) -> Iterator[str]:
+    """What has trials in only one of two runs."""
+    first, second = runs.values()
+    for column in COUNTERPARTS:
+        for label, run, other in zip(runs, (first, second), (second, first), strict=True):
+            for name in run.names(column) if column not in counterparts else ():
+                if name not in other.names(column):
+                    yield f"the {column} {name} (only in {label})"
     if _unlike_arms(first, second, tuple(counterparts)):
         yield f"repetitions ({_repetitions(first)} | {_repetitions(second)})"
 
@@ -102,25 +104,8 @@ def _repetitions(run: Run) -> str:
     return str(most) if least == most else f"{least} to {most}"
 
 
-def _differing_versions(first: Run, second: Run) -> Iterator[str]:
-    for scenario in _other_packs(first, second):
-        yield f"the version of the pack {scenario}"
-    for plan in _other_plans(first, second):
-        yield f"what the fault plan {plan} does"
-
-
-def _other_packs(first: Run, second: Run) -> list[str]:
-    one, two = first.manifest.get("scenarios", {}), second.manifest.get("scenarios", {})
-    return [name for name in one if name in two and one[name].get("asked") != two[name].get("asked")]
-
-
-def _other_plans(first: Run, second: Run) -> list[str]:
-    one, two = _config(first).get("plan", {}), _config(second).get("plan", {})
-    return [name for name in first.names("fault") if name in second.names("fault") and one.get(name) != two.get(name)]
-
-
 def _differing_settings(first: Run, second: Run, counterparts: Mapping[str, object]) -> Iterator[str]:
-    one, two = _config(first), _config(second)
+    one, two = first.config, second.config
     for key in sorted((one.keys() | two.keys()) - set(COMPARED_APART) - counterparts.keys()):
         if one.get(key) != two.get(key):
             yield f"the config's {key}"
@@ -130,22 +115,11 @@ def _differing_settings(first: Run, second: Run, counterparts: Mapping[str, obje
     yield from (f"the settings of model {name}" for name, own in models[0].items() if own != models[1].get(name, own))
 
 
-def _common(first: Run, second: Run, across: Sequence[str]) -> set[tuple[Any, ...]]:
-    packs, plans = _other_packs(first, second), _other_plans(first, second)
-    both = set(_keys(first, across)) & set(_keys(second, across))
-    return {key for key in both if key[0] not in packs and key[2] not in plans}
-
-
 def _keys(run: Run, across: Sequence[str]) -> list[tuple[Any, ...]]:
     """KEY of each trial; what the runs are compared across is no part of it."""
     trials = run.trials.assign(instance=instances_of(run.trials), **dict.fromkeys(across, ""))
     return list(trials[list(KEY)].itertuples(index=False, name=None))
 
 
-def _only(run: Run, kept: set[tuple[Any, ...]], across: Sequence[str]) -> Run:
+def _pairs_of(run: Run, kept: set[tuple[Any, ...]], across: Sequence[str]) -> Run:
     return replace(run, trials=run.trials.loc[[key in kept for key in _keys(run, across)]])
-
-
-def _config(run: Run) -> Mapping[str, Any]:
-    config: Mapping[str, Any] = run.manifest.get("config", {})
-    return config

@@ -157,8 +157,9 @@ def report(
 ) -> None:
     """Write tables, figures and a page from the results of a run alone, or of several: your own system's beside ours, say.
 
-    Several runs have the same seed and settings, and the same version of each pack and fault plan that two of them have; no
-    architecture met the same model in two of them.
+    Several runs stand in one report under what they share: the seed, packs that ask the same, and fault plans of the same text.
+    Then their trials met the same faults and are paired. What not all of them have is named and left out. An architecture, or a
+    model, that is another one in a later run, or went otherwise there, stands as `NAME (RUN)`.
     """
     folders = [folder_of(run) for run in runs]
     _report(folders, to or REPORTS / "+".join(folder.name for folder in folders))
@@ -175,7 +176,7 @@ def _report(folders: list[Path], target: Path) -> None:
     run, published = merge([load_run(folder) for folder in folders]), load_published()
     found = report_of(run, published)
     written = write_report(found, target)
-    out.print("\n".join(found.summary.lines), markup=False)
+    out.print("\n".join((*run.notes, *found.summary.lines)), markup=False)
     out.print("\n".join(verdict_lines(run, found.judgements, published)), markup=False)
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bench.analysis.claims.trace import TracedValue
     from bench.analysis.compare import Criterion
 
-EXIT_CODES = {"no worse": 0, "worse": 1, "trade-off": 3, "inconclusive": 3}
+EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
 """2 is for a user's mistake."""
 
 RunName = Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")]
@@ -23,30 +23,60 @@ RunName = Annotated[str, typer.Argument(help="A run's name under results/, or it
 
 def compare(
     run_a: Annotated[str, typer.Argument(help="What to compare with: a run's name under results/, or its folder.")],
-    run_b: Annotated[str, typer.Argument(help="The run that is judged.")],
+    run_b: Annotated[str | None, typer.Argument(help="The run that is judged; RUN_A itself, if not given.")] = None,
+    models: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="A B", help="Compare model A of RUN_A with model B of RUN_B.")
+    ] = None,
+    architectures: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="A B", help="Compare architecture A of RUN_A with B of RUN_B.")
+    ] = None,
     margin: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="How much worse is no worse: a share, of rates points.")
+        float, typer.Option(min=0.0, max=1.0, help="How much worse is no worse: a share of A's mean; of solved, points.")
     ] = 0.05,
-    measure: Annotated[list[str] | None, typer.Option(help="tokens, seconds or solved; all three, if not given.")] = None,
-    shared: Annotated[bool, typer.Option("--shared", help="Compare what the runs share, where that is not all.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="solved, price, first_round, tokens or seconds alone; may be given more than once; all, if not given."
+        ),
+    ] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Refuse runs of which one has what the other lacks.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Is RUN_B worse than RUN_A? Exits with 0: no worse, 1: worse, 2: cannot be asked, 3: inconclusive, or a trade-off.
+    """Is B worse than A? Exits with 0: no worse, better, or a trade-off; 1: worse; 3: inconclusive; 2: cannot be asked.
 
-    What is solved comes first: B is worse where it solves fewer, however cheap it is; where it solves more and takes more
-    tokens or seconds, that is a trade-off for you to decide. With --measure tokens alone, only tokens decide.
+    Arm by arm, quality comes before cost: first what is solved; then what one failure costs (its price, or its first round
+    where that is not measured); then tokens and seconds of the whole trial.
 
-    Two runs with one model each, or with one architecture each, are compared as they are, whatever these are called.
+    worse: B is worse by one of these, and none before it speaks for B. trade-off: worse by one, but better by one before it: it
+    solves more and costs more, say. better: worse by none, better by one, and nothing before that one in doubt. no worse: no
+    worse by all. inconclusive: all else. A run is worse if one of its arms is, and no worse if none is worse or inconclusive.
+
+    Compared is what both runs share: packs, fault plans, architectures, models, repetitions; the rest is named and left out.
+    Two runs with one model each, or one architecture each, are compared across these. Of a run with several models
+    `bench compare RUN --models A B` compares two.
     """
     from bench.analysis.compare import compare as compared  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.analysis.overlap import only  # noqa: PLC0415
     from bench.render.table import markdown  # noqa: PLC0415
     from bench.report import compare_table  # noqa: PLC0415
 
-    found = compared(load_run(folder_of(run_a)), load_run(folder_of(run_b)), margin, _measures(measure), shared)
-    typer.echo(compare_table.as_json(found) if as_json else markdown(compare_table.compare_table(found)))
-    if not as_json:
-        typer.echo(f"{Path(run_b).name} against {Path(run_a).name}: {found.summary}")
+    if not (run_b or models or architectures):
+        raise ConfigError("compare what? Give a second run, or --models A B, or --architectures A B, of this one")
+    first = load_run(folder_of(run_a))
+    second = load_run(folder_of(run_b)) if run_b else first
+    if models:
+        first, second = only(first, "model", models[0]), only(second, "model", models[1])
+    if architectures:
+        first, second = only(first, "architecture", architectures[0]), only(second, "architecture", architectures[1])
+    found = compared(first, second, margin, _measures(measure), whole)
+    if as_json:
+        typer.echo(compare_table.as_json(found))
+    else:
+        typer.echo(markdown(compare_table.arms_table(found)) + "\n" + markdown(compare_table.compare_table(found)))
+        picked = [pick for pick in (models, architectures) if pick]
+        a, b = (", ".join((Path(run).name, *(one[n] for one in picked))) for n, run in enumerate((run_a, run_b or run_a)))
+        typer.echo(f"{b} against {a}: {found.summary}")
     raise typer.Exit(EXIT_CODES[found.verdict])
 
 

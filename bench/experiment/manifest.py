@@ -47,13 +47,15 @@ def _recordings(models: Iterable[Model]) -> dict[str, dict[str, Any]]:
 
 
 def _pack(instances: Sequence[Scenario]) -> dict[str, Any]:
-    """What is kept of a pack. `asked` and `graded_by` are digests over all its instances in this run. `baseline` are the grades
+    """What is kept of a pack. `asked` and `graded_by` are digests over all its instances in this run; by
+    those of `asked_by_instance` a run of fewer instances is known to ask the same. `baseline` are the grades
     of keyword rules without any model, the floor under every score in the run; None where nothing is graded."""
     first = instances[0]
     return {
         "variant": first.variant,
         "instances": [scenario.instance for scenario in instances],
         "asked": joint_digest([scenario.asked for scenario in instances]),
+        "asked_by_instance": {scenario.instance: scenario.asked for scenario in instances},
         "graded_by": joint_digest([scenario.graded_by for scenario in instances]),
         "subtasks": [subtask.name for subtask in first.task.subtasks],
         "document_tokens": round(sum(map(_document_tokens, instances)) / len(instances)),

@@ -1,35 +1,57 @@
-"""Two runs compared: as a table, and as JSON for a program."""
+"""Two runs compared: as tables, and as JSON for a program."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from bench.analysis.compare import EQUAL, ArmDifference, Comparison
+from bench.analysis.compare import EQUAL, ArmComparison, ArmDifference, Comparison
 from bench.analysis.measures import COSTS
-from bench.analysis.merge import name_of
 from bench.analysis.statistics import Mean
 from bench.render.labels import ARM, model_label
 from bench.render.limits import noted
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
 
-_FORMS = {"tokens": (COSTS[0].digits, False), "seconds": (COSTS[1].digits, False), "solved": (1, True)}
+_TOKENS, _SECONDS = (COSTS[0].digits, False), (COSTS[1].digits, False)
+_FORMS = {"solved": (1, True), "price": _TOKENS, "first_round": _TOKENS, "tokens": _TOKENS, "seconds": _SECONDS}
+_NAMES = {"price": "price of a failure", "first_round": "first round"}
+
+
+def arms_table(comparison: Comparison) -> Table:
+    """The verdict on each arm, and by what."""
+    return Table(
+        name="verdicts",
+        title=_title(comparison),
+        columns=(*ARM, "Verdict", "Better in", "Worse in", "In doubt"),
+        rows=tuple(
+            (*_place(comparison, arm), arm.verdict, *(_named(arm, finding) for finding in ("better", "worse", "inconclusive")))
+            for arm in comparison.arms
+        ),
+        notes=(
+            *([f"compared on what they share; left out: {'; '.join(comparison.left_out)}"] if comparison.left_out else []),
+            *comparison.notes,
+            "in this order: solved; what one failure costs (its price, or its first round where that is not measured); tokens "
+            "and seconds of the whole trial",
+            "worse: worse by one of them, and none before it speaks for B; trade-off: but better by one before it; better: "
+            "worse by none, better by one, nothing in doubt before it; no worse: by all; inconclusive: all else",
+        ),
+    )
 
 
 def compare_table(comparison: Comparison) -> Table:
     """Differences are the second run's less the first's."""
-    spreads = (row.difference for row in comparison.rows if isinstance(row.difference, Mean) and row.reason != EQUAL)
+    rows = [(arm, row) for arm in comparison.arms for row in arm.rows]
+    spreads = (row.difference for _, row in rows if isinstance(row.difference, Mean) and row.reason != EQUAL)
     margin = f"{100 * comparison.margin:g}"
     return Table(
         name="compare",
-        title=f"{name_of(comparison.second)} against {name_of(comparison.first)}",
-        columns=(*ARM, "Measure", "A", "B", "B − A, paired", "Margin", "Pairs", "Unpaired", "Verdict", "Reason", "To decide"),
-        rows=tuple(_row(comparison, row) for row in comparison.rows),
+        title=f"{_title(comparison)}, measure by measure",
+        columns=(*ARM, "Measure", "A", "B", "B − A, paired", "Margin", "Pairs", "Unpaired", "Finding", "Reason", "To decide"),
+        rows=tuple(_row(comparison, arm, row) for arm, row in rows),
         notes=(
-            *comparison.notes,
             f"worse: the 95% interval lies beyond the margin, {margin}% of A's mean (of solved: {margin} points); no worse: it "
             "lies within; better: it lies beyond the margin on the other side",
-            "what is solved comes first: an arm that solves more and takes more is a trade-off, one that solves fewer is worse",
+            "price of a failure, first round: in tokens, over pairs in which both have one",
             "each interval is at 95% by itself: of many arms one may be worse by chance; that none is takes no correction",
             "to decide: the pairs that would, were the difference the one found, with a power of 80%",
             *noted(spreads),
@@ -37,10 +59,21 @@ def compare_table(comparison: Comparison) -> Table:
     )
 
 
-def _row(comparison: Comparison, row: ArmDifference) -> tuple[Cell, ...]:
+def _title(comparison: Comparison) -> str:
+    return f"{comparison.second.name} (B) against {comparison.first.name} (A)"
+
+
+def _place(comparison: Comparison, arm: ArmComparison) -> tuple[str, str, str, str]:
+    models = (model_label(comparison.first, arm.first.model), model_label(comparison.second, arm.second.model))
+    return (arm.first.scenario, _of_both(*models), arm.first.plan, _of_both(*arm.architectures))
+
+
+def _named(arm: ArmComparison, finding: Any) -> str:
+    return ", ".join(_NAMES.get(criterion, criterion) for criterion in arm.criteria(finding)) or "–"
+
+
+def _row(comparison: Comparison, arm: ArmComparison, row: ArmDifference) -> tuple[Cell, ...]:
     digits, percent = _FORMS[row.criterion]
-    models = (model_label(comparison.first, row.first.model), model_label(comparison.second, row.second.model))
-    place = (row.first.scenario, _of_both(*models), row.first.plan, _of_both(*row.architectures))
     values = (
         Number(row.before, digits, percent),
         Number(row.after, digits, percent),
@@ -48,7 +81,8 @@ def _row(comparison: Comparison, row: ArmDifference) -> tuple[Cell, ...]:
         Number(row.margin, digits, percent),
     )
     needed: Cell = "–" if row.finding != "inconclusive" else NOTHING if row.needed is None else row.needed
-    return (*place, row.criterion, *values, row.pairs, row.unpaired, row.finding, row.reason, needed)
+    measure = _NAMES.get(row.criterion, row.criterion)
+    return (*_place(comparison, arm), measure, *values, row.pairs, row.unpaired, row.finding, row.reason, needed)
 
 
 def _of_both(first: str, second: str) -> str:
@@ -64,27 +98,34 @@ def as_json(comparison: Comparison) -> str:
     """Numbers in their own units; null where there is none."""
     return json.dumps(
         {
-            "first": name_of(comparison.first),
-            "second": name_of(comparison.second),
+            "first": comparison.first.name,
+            "second": comparison.second.name,
             "verdict": comparison.verdict,
             "margin": comparison.margin,
+            "left_out": list(comparison.left_out),
             "notes": list(comparison.notes),
-            "rows": [_row_as_json(row) for row in comparison.rows],
+            "arms": [{**_place_as_json(arm), "verdict": arm.verdict} for arm in comparison.arms],
+            "rows": [{**_place_as_json(arm), **_row_as_json(row)} for arm in comparison.arms for row in arm.rows],
         },
         indent=2,
         allow_nan=False,
     )
 
 
-def _row_as_json(row: ArmDifference) -> dict[str, Any]:
+def _place_as_json(arm: ArmComparison) -> dict[str, str]:
     """`model` and `architecture` are the second run's; the first one's stand beside them where runs are compared across."""
     return {
-        "scenario": row.first.scenario,
-        "model": row.second.model,
-        "first_model": row.first.model,
-        "plan": row.first.plan,
-        "architecture": row.architectures[1],
-        "first_architecture": row.architectures[0],
+        "scenario": arm.first.scenario,
+        "model": arm.second.model,
+        "first_model": arm.first.model,
+        "plan": arm.first.plan,
+        "architecture": arm.architectures[1],
+        "first_architecture": arm.architectures[0],
+    }
+
+
+def _row_as_json(row: ArmDifference) -> dict[str, Any]:
+    return {
         "measure": row.criterion,
         "before": row.before,
         "after": row.after,

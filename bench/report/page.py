@@ -10,7 +10,6 @@ from bench.analysis.arms import arms_of, instances_of, missing_trials
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import can_judge
 from bench.analysis.frames import Run
-from bench.analysis.merge import name_of
 from bench.render.drawing import Picture
 from bench.render.labels import model_label, taken_over_from
 from bench.render.table import Table, markdown
@@ -52,7 +51,7 @@ def page_of(
 ) -> Page:
     """`verdicts`: the sentence on the published claims, where some were judged."""
     return Page(
-        title=f"Report of {'runs' if run.parts else 'run'} {name_of(run)}",
+        title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
         warnings=tuple(_warnings(run)),
         summary=summary_of(run, arms_of(run), verdicts),
         first=next(iter(pictures), None),
@@ -98,7 +97,7 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
 
 def _warnings(run: Run) -> list[str]:
     found = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
-    found += _different_code(_parts(run))
+    found += [*run.notes, *_different_code(_parts(run))]
     missing = sum(missing_trials(part) for part in _parts(run))
     if missing:
         found.append(
@@ -118,7 +117,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     least, most = int(numbers.min()), int(numbers.max())
     each = str(most) if least == most else f"{least} to {most}"
     return [
-        ("Runs" if run.parts else "Run", name_of(run)),
+        ("Runs" if run.parts else "Run", run.name),
         ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
         ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
         *_reused(run),
@@ -165,14 +164,14 @@ def _of_each(run: Run, said: Callable[[Run], str]) -> str:
     texts = [said(part) for part in _parts(run)]
     if len(set(texts)) == 1:
         return texts[0]
-    return "; ".join(f"{name_of(part)}: {text}" for part, text in zip(_parts(run), texts, strict=True))
+    return "; ".join(f"{part.name}: {text}" for part, text in zip(_parts(run), texts, strict=True))
 
 
 def _different_code(parts: Sequence[Run]) -> list[str]:
     digests = [part.manifest.get("code", {}).get("digest", "–") for part in parts]
     if len(set(digests)) == 1:
         return []
-    named = ", ".join(f"{name_of(part)} by {digest}" for part, digest in zip(parts, digests, strict=True))
+    named = ", ".join(f"{part.name} by {digest}" for part, digest in zip(parts, digests, strict=True))
     return [f"These runs were made by different code, so that a difference may be the code's alone: {named}."]
 
 

@@ -17,7 +17,8 @@ from typing import Any
 from bench.analysis import ledger
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
-from bench.experiment.reading import read_texts, read_trials
+from bench.analysis.merge import records_of
+from bench.experiment.reading import read_texts
 from bench.experiment.record import TrialRecord
 from bench.render.labels import model_label
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
@@ -77,13 +78,12 @@ def trace_of(run: Run) -> Trace | None:
 
     In memory at one time: the texts of one run, and of each trial what the page shows of it.
     """
-    parts = run.parts or (run,)
-    folders = [part.folder for part in parts if part.folder is not None]
-    if len(folders) < len(parts):
+    records = records_of(run)
+    if records is None:
         return None
-    texts, numbers, left_out = _packed_texts(folders)
+    texts, numbers, left_out = _packed_texts([part.folder for part in run.parts or (run,) if part.folder is not None])
     # A trial that was run again after an error stands twice; its last record is the one that the frame has.
-    shown = {record.id: _json(_trial(record, numbers)) for folder in folders for record in read_trials(folder)}
+    shown = {record.id: _json(_trial(record, numbers)) for record in records}
     trials = Packer()
     for trial in run.trials["trial"]:
         trials.add(shown[trial])

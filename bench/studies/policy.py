@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
+from bench.analysis.merge import records_of
 from bench.analysis.statistics import Mean, Pair, Ratio, by_unit, mean_of, ratio_of_means
 from bench.errors import ResultsError
-from bench.experiment.reading import latest, read_trials
+from bench.experiment.reading import latest
 from bench.experiment.record import TrialRecord
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
@@ -68,10 +69,10 @@ def policies(run: Run) -> list[Failures]:
 
 
 def _records(run: Run) -> Iterable[TrialRecord]:
-    for part in run.parts or (run,):
-        if part.folder is None:
-            raise ResultsError("needs the events of its trials, which are read from the run's folder")
-        yield from latest(read_trials(part.folder))
+    records = records_of(run)
+    if records is None:
+        raise ResultsError("needs the events of its trials, which are read from the run's folder")
+    return latest(records)
 
 
 def _trials_in(run: Run, scenario: str, model: str, architecture: str) -> int:

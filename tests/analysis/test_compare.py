@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import called, edit_manifest, experiment, fault, run_of, smooth, trial, write_run
+from commands import bench as command
+from commands import workplace
+from records import called, edit_manifest, experiment, fault, recovered, run_of, smooth, trial, write_run
 
 import bench
-from bench.analysis.compare import CRITERIA, Comparison, compare
+from bench.analysis.arms import Condition
+from bench.analysis.compare import CRITERIA, ArmComparison, ArmDifference, Comparison, compare
+from bench.analysis.statistics import Mean, RateDifference
 from bench.cli import main as cli
 from bench.errors import ResultsError
 from bench.experiment.record import Outcome, TrialRecord
@@ -48,8 +52,12 @@ def compared(folder: Path, one: list[TrialRecord], two: list[TrialRecord], *meas
     return compare(first, second, options.pop("margin", 0.05), measures or CRITERIA, **options)
 
 
-def verdicts(found: Comparison) -> dict[str, str]:
-    return {row.criterion: row.finding for row in found.rows}
+def rows_of(found: Comparison) -> list[ArmDifference]:
+    return [row for arm in found.arms for row in arm.rows]
+
+
+def findings(found: Comparison) -> dict[str, str]:
+    return {row.criterion: row.finding for row in rows_of(found)}
 
 
 # Verdicts
@@ -62,7 +70,7 @@ def verdicts(found: Comparison) -> dict[str, str]:
         (DEARER, "worse"),
         (WILD, "inconclusive"),
         (A_LITTLE_DEARER, "inconclusive"),
-        ([one - 200 for one in BEFORE], "no worse"),
+        ([one - 200 for one in BEFORE], "better"),
     ],
 )
 def test_tokens_are_judged_by_the_interval_of_their_paired_difference(tmp_path: Path, after: list[int], verdict: str) -> None:
@@ -70,14 +78,14 @@ def test_tokens_are_judged_by_the_interval_of_their_paired_difference(tmp_path: 
 
 
 def test_the_two_runs_swapped_swap_the_verdict(tmp_path: Path) -> None:
-    assert compared(tmp_path / "a", runs(DEARER), runs(BEFORE), "tokens").verdict == "no worse"
+    assert compared(tmp_path / "a", runs(DEARER), runs(BEFORE), "tokens").verdict == "better"
     assert compared(tmp_path / "b", runs(BEFORE), runs(DEARER), "tokens").verdict == "worse"
 
 
 def test_the_margin_is_a_share_of_the_first_runs_mean(tmp_path: Path) -> None:
     found = compared(tmp_path / "a", runs(BEFORE), runs(DEARER), "tokens", margin=0.25)
     assert found.verdict == "no worse"
-    assert found.rows[0].margin == pytest.approx(250)
+    assert rows_of(found)[0].margin == pytest.approx(250)
     assert compared(tmp_path / "b", runs(BEFORE), runs(DEARER), "tokens", margin=0.0).verdict == "worse"
 
 
@@ -106,7 +114,7 @@ def test_one_arm_that_is_worse_makes_the_run_worse(tmp_path: Path) -> None:
     mono = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(BEFORE)]
     found = compared(tmp_path, [*runs(BEFORE), *mono], [*runs(DEARER), *mono], "tokens")
     assert found.verdict == "worse"
-    assert {row.architectures[1]: row.finding for row in found.rows} == {"static": "worse", "monolithic": "no worse"}
+    assert {arm.architectures[1]: arm.verdict for arm in found.arms} == {"static": "worse", "monolithic": "no worse"}
 
 
 def test_a_run_against_itself_is_no_worse_whatever_it_holds(tmp_path: Path) -> None:
@@ -115,20 +123,20 @@ def test_a_run_against_itself_is_no_worse_whatever_it_holds(tmp_path: Path) -> N
 
 
 def test_one_pair_that_differs_and_errors_alone_decide_nothing(tmp_path: Path) -> None:
-    assert set(verdicts(compared(tmp_path / "a", runs([300]), runs([900]), "tokens")).values()) == {"inconclusive"}
+    assert set(findings(compared(tmp_path / "a", runs([300]), runs([900]), "tokens")).values()) == {"inconclusive"}
     failed = runs([300, 300], "ee")
-    assert set(verdicts(compared(tmp_path / "b", failed, failed)).values()) == {"inconclusive"}
+    assert set(findings(compared(tmp_path / "b", failed, failed)).values()) == {"inconclusive"}
     counted = runs([300, 310], "uu")
-    assert verdicts(compared(tmp_path / "c", counted, counted))["solved"] == "inconclusive"
+    assert findings(compared(tmp_path / "c", counted, counted))["solved"] == "inconclusive"
 
 
 def test_who_solves_more_for_more_tokens_is_a_trade_off_and_who_solves_fewer_is_worse(tmp_path: Path) -> None:
     wrong = runs(BEFORE, "w" * 8)
     more = compared(tmp_path / "a", wrong, runs(DEARER), "tokens", "solved")
-    assert verdicts(more) == {"tokens": "worse", "solved": "better"}
+    assert findings(more) == {"tokens": "worse", "solved": "better"}
     assert (more.verdict, more.summary) == ("trade-off", "trade-off: better in solved; worse in tokens")
     cheaper = compared(tmp_path / "b", runs(DEARER), wrong, "tokens", "solved")
-    assert verdicts(cheaper) == {"tokens": "better", "solved": "worse"}
+    assert findings(cheaper) == {"tokens": "better", "solved": "worse"}
     assert cheaper.verdict == "worse"
     assert compared(tmp_path / "c", wrong, runs(DEARER), "tokens").verdict == "worse", "only tokens were asked for"
 
@@ -145,7 +153,7 @@ def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(
     """A model or an architecture exchanged for another, in CI: the names differ, and that is what is compared."""
     other = [replace(one, id=f"o{one.id}", **{column: "other"}) for one in runs(DEARER)]  # type: ignore[arg-type]
     found = compared(tmp_path, runs(BEFORE), other, "tokens")
-    assert (found.verdict, found.rows[0].pairs, found.rows[0].unpaired) == ("worse", 8, 0)
+    assert (found.verdict, rows_of(found)[0].pairs, rows_of(found)[0].unpaired) == ("worse", 8, 0)
     name = {"model": "m", "architecture": "static"}[column]
     assert f"two {column}s are compared: A {name}, B other" in found.notes
     assert any(f"{name}" in cell and "→ other" in cell for cell in compare_table(found).texts()[0])
@@ -153,7 +161,7 @@ def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(
 
 def test_of_two_models_against_one_none_is_guessed(tmp_path: Path) -> None:
     second = [replace(one, model="n", id=f"n{one.id}") for one in runs(BEFORE)]
-    with pytest.raises(ResultsError, match=r"models \(m, n \| x\)"):
+    with pytest.raises(ResultsError, match=r"the model m \(only in by-hand\).*--models A B"):
         compared(tmp_path, [*runs(BEFORE), *second], runs(BEFORE, model="x"))
 
 
@@ -161,52 +169,123 @@ def test_trials_of_different_instances_are_no_pairs(tmp_path: Path) -> None:
     first, second = run_of(tmp_path / "one", runs(BEFORE)), run_of(tmp_path / "two", runs(SAME))
     one, two = (replace(run, trials=run.trials.assign(instance=name)) for run, name in ((first, "a"), (second, "b")))
     with pytest.raises(ResultsError, match="share no trial"):
-        compare(one, two, 0.05, narrow=True)
+        compare(one, two, 0.05)
     assert compare(one, one, 0.05).verdict == "no worse"
 
 
 def test_what_would_decide_is_said(tmp_path: Path) -> None:
-    [row] = compared(tmp_path, runs(BEFORE), runs(WILD), "tokens").rows
+    [row] = rows_of(compared(tmp_path, runs(BEFORE), runs(WILD), "tokens"))
     assert row.needed is not None and row.needed > row.pairs == 8
+
+
+# What decides
+
+SOLVED, PRICE, TOKENS = "solved", "price", "tokens"
+
+
+def arm(**findings: str) -> ArmComparison:
+    """An arm with these findings; one in capitals was found to lean to the good side, be it by chance."""
+    condition = Condition("demo", "m", "paper")
+    rows = []
+    for criterion, finding in findings.items():
+        good = finding.isupper()
+        rate = RateDifference(8, 0, 0, 0.1 if good else 0.0, None, None, 0)
+        mean = Mean(8, -1.0 if good else 1.0, None, None, None)
+        difference = rate if criterion == "solved" else mean
+        rows.append(ArmDifference(criterion, None, None, difference, 0.0, 8, 0, finding.lower(), ""))  # type: ignore[arg-type]
+    return ArmComparison(condition, condition, ("static", "static"), tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("findings", "verdict"),
+    [
+        ({"solved": "worse", "price": "better", "tokens": "better"}, "worse"),
+        ({"solved": "better", "price": "worse", "tokens": "worse"}, "trade-off"),
+        ({"solved": "better", "tokens": "worse", "seconds": "inconclusive"}, "trade-off"),
+        ({"solved": "better", "tokens": "inconclusive"}, "better"),
+        ({"solved": "no worse", "tokens": "worse"}, "worse"),
+        ({"solved": "no worse", "tokens": "better", "seconds": "worse"}, "worse"),
+        ({"solved": "no worse", "tokens": "better", "seconds": "no worse"}, "better"),
+        ({"solved": "no worse", "price": "better", "tokens": "worse"}, "trade-off"),
+        ({"solved": "no worse", "price": "worse", "tokens": "better"}, "worse"),
+        ({"solved": "no worse", "price": "inconclusive", "tokens": "better"}, "inconclusive"),
+        ({"solved": "no worse", "price": "no worse", "tokens": "no worse", "seconds": "no worse"}, "no worse"),
+        ({"solved": "no worse", "tokens": "inconclusive"}, "inconclusive"),
+        ({"solved": "inconclusive", "tokens": "worse"}, "worse"),
+        ({"solved": "INCONCLUSIVE", "tokens": "worse"}, "inconclusive"),
+        ({"solved": "inconclusive", "price": "better", "tokens": "worse"}, "inconclusive"),
+        ({"solved": "inconclusive", "price": "better", "tokens": "better"}, "inconclusive"),
+        ({"solved": "no worse", "price": "not measured", "first_round": "worse", "tokens": "better"}, "worse"),
+        ({"solved": "no worse", "price": "better", "first_round": "worse", "tokens": "no worse"}, "better"),
+        ({"price": "not measured", "first_round": "not measured"}, "inconclusive"),
+    ],
+)
+def test_quality_decides_before_cost(findings: dict[str, str], verdict: str) -> None:
+    assert arm(**findings).verdict == verdict
+
+
+def repairing(tokens: Sequence[int]) -> list[TrialRecord]:
+    """One arm's trials under a fault, each with one repair of so many tokens; the trials themselves cost the same."""
+    return [trial("static", "paper", n, events=recovered(spent)) for n, spent in enumerate(tokens, 1)]
+
+
+def test_what_a_failure_costs_is_judged_by_its_price_or_where_that_is_not_measured_by_its_first_round(tmp_path: Path) -> None:
+    few = compared(tmp_path / "few", repairing([100, 110, 120]), repairing([300, 310, 325]), "price", "first_round")
+    assert findings(few) == {"price": "not measured", "first_round": "worse"} and few.verdict == "worse"
+    assert (rows_of(few)[0].before, rows_of(few)[0].difference.low, rows_of(few)[0].needed) == (None, None, None)
+    one, two = repairing([100, 110, 120, 105, 115]), repairing([300, 310, 325, 305, 315])
+    many = compared(tmp_path / "many", one, two, "price", "first_round")
+    assert findings(many) == {"price": "worse", "first_round": "worse"} and rows_of(many)[0].pairs == 5
+    none = compared(tmp_path / "none", runs(BEFORE), runs(SAME))
+    assert "price" not in findings(none) and "first_round" not in findings(none), "without a fault none is to be repaired"
+
+
+def test_the_same_difference_in_each_pair_is_proof_from_six_pairs_on(tmp_path: Path) -> None:
+    """The interval has no width, and that alone proves nothing."""
+    for pairs, finding in ((2, "inconclusive"), (5, "inconclusive"), (6, "worse"), (8, "worse")):
+        found = compared(tmp_path / str(pairs), runs(BEFORE[:pairs]), runs([one + 200 for one in BEFORE[:pairs]]), "tokens")
+        assert findings(found) == {"tokens": finding}, pairs
+    assert findings(compared(tmp_path / "same", runs([300] * 2), runs([300] * 2, "sw"), "tokens")) == {"tokens": "no worse"}
 
 
 # What is no pair
 
 
 def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match=r"differ in repetitions \(8 \| 6\): --shared"):
-        compared(tmp_path / "a", runs(BEFORE), runs(SAME[:6]))
-    found = compared(tmp_path / "b", runs(BEFORE), runs(SAME[:6]), "tokens", narrow=True)
-    assert (found.rows[0].pairs, found.rows[0].unpaired) == (6, 0)
-    assert found.rows[0].before == pytest.approx(sum(BEFORE[:6]) / 6)
-    assert any("repetitions" in note for note in found.notes)
+    with pytest.raises(ResultsError, match=r"repetitions \(8 \| 6\): without --whole"):
+        compared(tmp_path / "a", runs(BEFORE), runs(SAME[:6]), whole=True)
+    found = compared(tmp_path / "b", runs(BEFORE), runs(SAME[:6]), "tokens")
+    assert (rows_of(found)[0].pairs, rows_of(found)[0].unpaired) == (6, 0)
+    assert rows_of(found)[0].before == pytest.approx(sum(BEFORE[:6]) / 6)
+    assert found.left_out == ("repetitions (8 | 6)",)
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"scenario": "other"}, r"packs \(demo \| other\)"),
-        ({"plan": "paper"}, r"fault plans \(none \| paper\)"),
+        ({"scenario": "other"}, r"the pack demo \(only in by-hand\); the pack other \(only in by-hand 2\)"),
+        ({"plan": "paper"}, r"the fault plan none \(only in by-hand\); the fault plan paper \(only in by-hand 2\)"),
     ],
 )
-def test_runs_that_share_nothing_are_refused_even_then(tmp_path: Path, values: dict[str, str], said: str) -> None:
-    for narrow in (False, True):
+def test_runs_that_share_nothing_are_refused_in_any_case(tmp_path: Path, values: dict[str, str], said: str) -> None:
+    other = [replace(one, **values) for one in runs(BEFORE)]  # type: ignore[arg-type]
+    for whole in (False, True):
         with pytest.raises(ResultsError, match=said):
-            other = [replace(one, **values) for one in runs(BEFORE)]  # type: ignore[arg-type]
-            compared(tmp_path / str(narrow), runs(BEFORE), other, narrow=narrow)
+            compared(tmp_path / str(whole), runs(BEFORE), other, whole=whole)
 
 
 def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path) -> None:
     one, two = (write_run(tmp_path / name, experiment(plans=("none", "paper"))) for name in ("one", "two"))
     config = bench.load_run(two).manifest["config"]
     edit_manifest(two, config={**config, "plan": {**config["plan"], "paper": {"faults": ["another"]}}})
-    with pytest.raises(ResultsError, match="what the fault plan paper does"):
-        compare(bench.load_run(one), bench.load_run(two), 0.05)
-    found = compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
-    assert {row.first.plan for row in found.rows} == {"none"}
+    with pytest.raises(ResultsError, match=r"the fault plan paper \(its versions differ\): without --whole"):
+        compare(bench.load_run(one), bench.load_run(two), 0.05, whole=True)
+    found = compare(bench.load_run(one), bench.load_run(two), 0.05)
+    assert {arm.first.plan for arm in found.arms} == {"none"}
+    assert found.left_out == ("the fault plan paper (its versions differ)",)
     edit_manifest(two, config=config, scenarios={"demo": {"asked": "another"}})
-    with pytest.raises(ResultsError, match="share no trial: they differ in the version of the pack demo"):
-        compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
+    with pytest.raises(ResultsError, match=r"share no trial: the pack demo \(its versions differ\)"):
+        compare(bench.load_run(one), bench.load_run(two), 0.05)
 
 
 @pytest.mark.parametrize(("changes", "said"), [({"seed": 8}, "the seed"), ({}, "the tokenizer")])
@@ -215,7 +294,7 @@ def test_another_seed_or_tokenizer_makes_no_pairs(tmp_path: Path, changes: dict[
     config = bench.load_run(two).manifest["config"]
     edit_manifest(two, config={**config, **changes}, **({} if changes else {"tokenizer": "another"}))
     with pytest.raises(ResultsError, match=said):
-        compare(bench.load_run(one), bench.load_run(two), 0.05, narrow=True)
+        compare(bench.load_run(one), bench.load_run(two), 0.05)
 
 
 def test_settings_and_code_may_be_what_is_compared_and_are_said(tmp_path: Path) -> None:
@@ -255,15 +334,43 @@ def test_each_verdict_has_its_exit_code(
     assert run_command(monkeypatch, *said, "dearer") == 1
     assert run_command(monkeypatch, *said, "wild") == 3
     capsys.readouterr()
-    assert run_command(monkeypatch, *said, "few") == 2
+    assert run_command(monkeypatch, *said, "few", "--whole") == 2
     assert run_command(monkeypatch, *said, "nowhere") == 2
+    assert run_command(monkeypatch, *said) == 2
     assert run_command(monkeypatch, "compare", "--measure", "tokns", "before", "same") == 2
     out, err = capsys.readouterr()
-    assert out == "" and len(err.splitlines()) == 3 and "did you mean 'tokens'" in err
-    assert run_command(monkeypatch, *said, "few", "--shared") in (0, 3)
-    write_run(tmp_path / "results" / "wrong", runs(BEFORE, "w" * 8))
-    assert run_command(monkeypatch, "compare", "wrong", "dearer") == 3
-    assert capsys.readouterr().out.endswith("dearer against wrong: trade-off: better in solved; worse in tokens\n")
+    assert out == "" and len(err.splitlines()) == 4 and "give a second run" in err.lower() and "did you mean 'tokens'" in err
+    assert run_command(monkeypatch, *said, "few") in (0, 3)
+
+
+def test_who_solves_five_of_five_in_the_place_of_none_for_more_tokens_is_not_worse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a newcomer was told was worse: 29% more tokens, and every task solved."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "results" / "before", runs(BEFORE[:5], "w" * 5))
+    write_run(tmp_path / "results" / "after", runs([round(1.29 * one) for one in BEFORE[:5]]))
+    assert run_command(monkeypatch, "compare", "before", "after") == 0
+    assert capsys.readouterr().out.endswith("after against before: trade-off: better in solved; worse in tokens\n")
+    assert run_command(monkeypatch, "compare", "after", "before") == 1
+    assert run_command(monkeypatch, "compare", "before", "after", "--measure", "tokens") == 1, "only tokens were asked for"
+
+
+def test_two_models_are_compared_in_one_command_by_the_exit_code(tmp_path: Path) -> None:
+    """Of one run, of two runs, and of a run with several and one with another; by real runs of simulated models."""
+    config = str(workplace(tmp_path, repetitions=12, tables='[model.weak]\nkind = "simulated"\nfailure_rate = 0.7\n'))
+    command(tmp_path, "run", config, "--model", "simulated", "--model", "weak", "--name", "both")
+    command(tmp_path, "run", config, "--model", "simulated", "--name", "before")
+    command(tmp_path, "run", config, "--model", "weak", "--name", "after")
+    assert command(tmp_path, "compare", "both", "--models", "simulated", "weak")[0] == 1
+    code, out, _ = command(tmp_path, "compare", "both", "--models", "weak", "simulated")
+    assert code == 0 and "weak (SIMULATED) → simulated (SIMULATED)" in out and "both, simulated against both, weak: " in out
+    assert command(tmp_path, "compare", "before", "after")[0] == 1
+    assert command(tmp_path, "compare", "both", "before", "--models", "simulated", "simulated")[0] == 0
+    code, out, err = command(tmp_path, "compare", "both", "--models", "simulated", "week")
+    assert (code, out, err) == (2, "", "bench: both holds no trial of the model 'week'; did you mean 'weak'?\n")
+    code, out, _ = command(tmp_path, "compare", "before", "both", "--architectures", "static", "runtime_structured")
+    assert "static → runtime_structured" in out and "left out: the model weak (only in both, runtime_structured)" in out
 
 
 def test_the_json_says_what_the_table_says(
@@ -272,12 +379,16 @@ def test_the_json_says_what_the_table_says(
     one, two = (str(write_run(tmp_path / name, runs(tokens))) for name, tokens in (("a", BEFORE), ("b", DEARER)))
     assert run_command(monkeypatch, "compare", one, two, "--json", "--margin", "0.1") == 1
     found = json.loads(capsys.readouterr().out)
-    assert (found["verdict"], found["margin"]) == ("worse", 0.1)
+    assert (found["verdict"], found["margin"], found["arms"][0]["verdict"]) == ("worse", 0.1, "worse")
     [tokens] = [row for row in found["rows"] if row["measure"] == "tokens"]
     assert tokens["difference"] == pytest.approx(200) and tokens["low"] > 100 and tokens["verdict"] == "worse"
     assert run_command(monkeypatch, "compare", one, two) == 1
     shown = capsys.readouterr().out
-    assert "| tokens | 1000 | 1200 | 200 [" in shown and "m (SIMULATED)" in shown and shown.endswith("b against a: worse\n")
+    assert (
+        "| tokens | 1000 | 1200 | 200 [" in shown
+        and "m (SIMULATED)" in shown
+        and shown.endswith("b against a: worse: worse in tokens\n")
+    )
 
 
 def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(

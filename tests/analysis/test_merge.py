@@ -1,8 +1,9 @@
-"""Runs of one experiment on different models make one report; runs of different experiments make none."""
+"""Runs that met the same faults make one report, of what they share; runs that share nothing make none."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from commands import workplace
 from records import edit_manifest, experiment, run_of, trial, write_run
 
 import bench
-from bench.analysis.arms import Condition, arms_of
+from bench.analysis.arms import Condition, arms_of, base_of
 from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
-from bench.analysis.merge import merge
+from bench.analysis.merge import merge, records_of
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
+from bench.render.labels import model_label
 from bench.report.page import as_markdown, page_of
 from bench.report.tables import all_tables
 
@@ -58,21 +60,87 @@ def test_one_run_is_itself(tmp_path: Path) -> None:
     assert merge([alone]) is alone
 
 
+OTHER = {"asked": "another"}
+
+
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"config": {"seed": 2}}, "the config's seed"),
-        ({"config": {"max_attempts": 5}}, "the config's max_attempts"),
-        ({"config": {"plan": {"none": {"faults": []}, "paper": {"faults": []}}}}, "what the fault plan paper does"),
-        ({"scenarios": {"demo": {"asked": "another"}, "apart": {"asked": "5cede5cede5c"}}}, "the version of the pack demo"),
-        ({"scenarios": {"other": {"asked": "d"}}}, "their packs (demo, apart | other)"),
-        ({"models": {"small": {"kind": "simulated", "failure_rate": 0.5}}}, "the settings of model small"),
-        ({"tokenizer": "words"}, "the tokenizer for tokens"),
+        ({"config": {"seed": 2}}, "they differ in the seed (None | 2)"),
+        ({"tokenizer": "words"}, "they differ in the tokenizer (None | words)"),
+        (
+            {"scenarios": {"demo": OTHER, "apart": OTHER}},
+            "the pack demo (its versions differ); the pack apart (its versions differ)",
+        ),
     ],
 )
-def test_runs_of_different_experiments_are_refused_by_what_differs(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
-    said = refusal(run(tmp_path, "small"), run(tmp_path, "big", **changes))
-    assert said == f"small and big are no runs of one experiment: they differ in {what}"
+def test_runs_that_share_nothing_are_refused_by_what_differs(tmp_path: Path, changes: dict[str, Any], what: str) -> None:
+    assert refusal(run(tmp_path, "small"), run(tmp_path, "big", **changes)) == f"small and big share no trial: {what}"
+
+
+def test_runs_of_other_packs_or_plans_are_refused_by_their_names(tmp_path: Path) -> None:
+    one = run_of(tmp_path / "one", [trial(plan="paper")])
+    packs = run_of(tmp_path / "two", [trial(plan="paper", scenario="other")])
+    said = "by-hand and by-hand 2 share no trial: the "
+    assert refusal(one, packs) == f"{said}pack demo (only in by-hand); the pack other (only in by-hand 2)"
+    plans = run_of(tmp_path / "three", [trial(plan="storm")])
+    assert refusal(one, plans) == f"{said}fault plan paper (only in by-hand); the fault plan storm (only in by-hand 2)"
+
+
+def test_what_not_all_runs_have_is_named_and_left_out(tmp_path: Path) -> None:
+    ours = run_of(tmp_path / "ours", [*of_model("m"), trial(plan="storm")])
+    records = [trial("mine", "paper", n, scenario=pack) for n in (1, 2, 3) for pack in ("demo", "apart", "own")]
+    mine = write_run(tmp_path / "mine", records)
+    packs = bench.load_run(mine).manifest["scenarios"]
+    edit_manifest(mine, name="mine", scenarios={**packs, "apart": {"asked": "another"}})
+    both = merge([ours, bench.load_run(mine)])
+    assert both.notes == (
+        "Only what all runs share is shown. Left out: the pack apart (its versions differ); the pack own (only in mine); "
+        "the fault plan none (only in by-hand); the fault plan storm (only in by-hand).",
+    )
+    assert (both.names("scenario"), both.names("fault"), both.manifest["config"]["plans"]) == (["demo"], ["paper"], ["paper"])
+    for frame in (both.trials, both.calls, both.faults, both.replies, both.recoveries):
+        assert set(frame["scenario"]) == {"demo"} and set(frame["fault"]) == {"paper"}
+    assert f"**{both.notes[0]}**" in as_markdown(page_of(both, [], [], load_published()))
+
+
+def test_a_plan_that_does_another_thing_and_instances_of_which_only_one_run_has_some_are_left_out(tmp_path: Path) -> None:
+    one, two = run(tmp_path, "small"), run(tmp_path, "big", config={"plan": {"paper": {"faults": ["another"]}}})
+    assert (
+        merge([one, two]).names("fault") == ["none"]
+        and "the fault plan paper (its versions differ)" in merge([one, two]).notes[0]
+    )
+    digests = {"a": "1", "b": "2", "c": "3"}
+    runs = []
+    for name, architecture, instances in (("many", "static", "abc"), ("few", "mine", "ab")):
+        folder = write_run(tmp_path / name, [trial(architecture, instance=one, id=f"{name}{one}") for one in instances])
+        pack = {"asked": name, "asked_by_instance": {one: digests[one] for one in instances}, "instances": list(instances)}
+        edit_manifest(folder, scenarios={"demo": {**pack, "variant": "small"}})
+        runs.append(bench.load_run(folder))
+    both = merge(runs)
+    assert both.notes == ("Only what all runs share is shown. Left out: 1 instances of the pack demo (not all have them).",)
+    assert set(both.trials["instance"]) == {"a", "b"} and both.manifest["scenarios"]["demo"]["instances"] == ["a", "b"]
+
+
+def test_settings_that_differ_are_said_and_models_of_other_settings_have_names_of_their_own(tmp_path: Path) -> None:
+    both = merge([run(tmp_path, "small"), run(tmp_path, "big", config={"max_attempts": 5})])
+    assert both.notes == ("These runs differ in the config's max_attempts, so that a difference may be that one's alone.",)
+    other = run_of(tmp_path / "other", of_model("small"))
+    settings = {"small": {"kind": "simulated", "failure_rate": 0.5}}
+    other = replace(other, manifest={**other.manifest, "models": settings})
+    both = merge([run(tmp_path / "again", "small"), other])
+    assert both.names("model") == ["small", "small (by-hand)"]
+    assert both.manifest["models"]["small (by-hand)"] == settings["small"]
+    assert model_label(both, "small (by-hand)") == "small (by-hand) (SIMULATED)"
+
+
+def test_a_model_whose_replies_were_taken_over_from_an_earlier_run_is_the_same_model(tmp_path: Path) -> None:
+    taken = [{"name": "earlier", "digest": "d"}]
+    first = run(tmp_path, "small", models={"small": {"kind": "openai", "cache": True}})
+    settings = {"small": {"kind": "openai", "cache": True, "cache_from": taken}}
+    second = run_of(tmp_path / "two", [replace(one, architecture=f"my_{one.architecture}") for one in of_model("small")])
+    both = merge([first, replace(second, manifest={**second.manifest, "models": settings})])
+    assert both.names("model") == ["small"] and both.manifest["models"] == settings
 
 
 def test_the_order_of_names_in_a_config_makes_no_other_experiment(tmp_path: Path) -> None:
@@ -84,13 +152,33 @@ def test_a_key_that_the_format_did_not_have_yet_stood_at_its_default(tmp_path: P
     older = run(tmp_path, "small")
     assert "repair" not in older.manifest["config"]
     merge([older, run(tmp_path, "big", config={"repair": "reason"})])
-    assert "config's repair" in refusal(older, run(tmp_path, "large", config={"repair": "none"}))
+    assert "config's repair" in merge([older, run(tmp_path, "large", config={"repair": "none"})]).notes[0]
 
 
-def test_an_architecture_that_met_a_model_in_two_runs_is_refused_also_behind_a_third(tmp_path: Path) -> None:
+def test_what_one_run_holds_twice_over_counts_once(tmp_path: Path) -> None:
     shared = run(tmp_path, "small", config={"repetitions": 9})
-    assert "both hold trials of monolithic with the model 'small'" in refusal(shared, shared)
-    assert "both hold trials of monolithic with the model 'small'" in refusal(run(tmp_path, "big"), shared, shared)
+    twice = merge([shared, replace(shared, manifest={**shared.manifest, "name": "copy"})])
+    assert twice.trials.equals(shared.trials) and twice.calls.equals(shared.calls)
+    assert twice.notes == ("24 trials of copy stand in an earlier run as well, the same records: they count once.",)
+
+
+def test_an_architecture_that_went_otherwise_in_a_second_run_stands_there_under_a_name_of_its_own(tmp_path: Path) -> None:
+    """Also where the trials' ids are the same: those of a system of somebody's own say nothing of its code."""
+    before = run_of(tmp_path / "before", experiment())
+    changed = [replace(one, framework_seconds=9.0) if one.architecture == "static" else one for one in experiment()]
+    edit_manifest(write_run(tmp_path / "after", changed), name="after")
+    both = merge([before, bench.load_run(tmp_path / "after")])
+    assert both.names("architecture") == ["monolithic", "static", "static (after)"]
+    assert len(both.trials) == 18 == both.trials["trial"].nunique()
+    arms = arms_of(both)[Condition("demo", "m", "paper")]
+    assert arms["static (after)"].mean("framework_seconds").mean == 9.0
+    assert (base_of(both, "static (after)"), arms["static (after)"].less(arms["static"], "tokens").pairs) == ("static", 3)
+    calls = both.calls.groupby("trial").size()
+    assert set(calls.index) == set(both.trials["trial"]) and set(calls) == {2, 3}
+    records = {record.id: record for record in records_of(both) or ()}
+    assert list(records) != [] and records.keys() == set(both.trials["trial"])
+    assert {record.architecture for id_, record in records.items() if id_.endswith(" (after)")} == {"static (after)"}
+    assert {record.framework_seconds for record in records.values() if record.architecture == "static (after)"} == {9.0}
 
 
 def test_my_system_stands_beside_theirs_paired_trial_by_trial(tmp_path: Path) -> None:
@@ -105,7 +193,6 @@ def test_my_system_stands_beside_theirs_paired_trial_by_trial(tmp_path: Path) ->
     assert (less.pairs, less.unpaired) == (3, 0)
     [table] = [table for table in all_tables(both, arms_of(both), load_published(), ()) if table.name == "differences"]
     assert "mine − static" in [row[3] for row in table.rows]
-    assert both.manifest["config"]["plans"] == ["none", "paper"]
 
 
 def test_merged_rows_stand_in_the_order_of_one_run(tmp_path: Path) -> None:
@@ -117,10 +204,18 @@ def test_merged_rows_stand_in_the_order_of_one_run(tmp_path: Path) -> None:
     assert merge(parted).trials.equals(whole.trials) and merge(parted).calls.equals(whole.calls)
 
 
-def test_a_variant_that_means_another_thing_in_each_run_is_refused(tmp_path: Path) -> None:
+def test_a_variant_that_means_another_thing_in_each_run_has_two_names(tmp_path: Path) -> None:
     variants = [{"architecture": {"static": {"base": base}}} for base in ("static", "monolithic")]
-    runs = [run(tmp_path, name, config=config) for name, config in zip(("small", "big"), variants, strict=True)]
-    assert refusal(*runs) == "small and big are no runs of one experiment: they differ in what the architecture static is"
+    both = merge([run(tmp_path, name, config=config) for name, config in zip(("small", "big"), variants, strict=True)])
+    assert both.names("architecture") == ["monolithic", "static", "static (big)"]
+    assert (base_of(both, "static"), base_of(both, "static (big)")) == ("static", "monolithic")
+    digests = [{"architecture": {"mine": {"base": "my:mine"}}} for _ in range(2)]
+    runs = [run_of(tmp_path / name, [trial("mine", model=name)]) for name in ("one", "two")]
+    apart = [
+        replace(one, manifest={**one.manifest, "config": {**one.config, **more}, "architectures": {"mine": digest}})
+        for one, more, digest in zip(runs, digests, ("1", "2"), strict=True)
+    ]
+    assert merge(apart).names("architecture") == ["mine", "mine (by-hand 2)"], "code of somebody's own was edited"
 
 
 def test_the_report_names_each_run_its_dates_and_its_code(tmp_path: Path) -> None:
@@ -150,7 +245,7 @@ def test_the_command_reports_several_runs_into_a_folder_named_after_all(tmp_path
     code, _, err = command(tmp_path, "report", "small-simulated", "later")
     assert (code, err) == (
         2,
-        "bench: small-simulated and later are no runs of one experiment: they differ in the config's seed\n",
+        "bench: small-simulated and later share no trial: they differ in the seed (1 | 2)\n",
     )
 
 

@@ -34,6 +34,13 @@ def test_two_runs_of_one_config_have_equal_manifests_but_for_when_they_began(arc
     assert {**first, "started": ""} == {**second, "started": ""}
 
 
+def test_a_run_of_fewer_instances_says_of_each_that_it_asks_the_same() -> None:
+    every, some = (of(config(ENTRIES["simulated"], scenarios=["orchard"], plans=["none"], instances=n)) for n in (None, 2))
+    [asked], [fewer] = (manifest["scenarios"].values() for manifest in (every, some))
+    assert asked["asked"] != fewer["asked"] and len(fewer["asked_by_instance"]) == 2
+    assert fewer["asked_by_instance"].items() <= asked["asked_by_instance"].items()
+
+
 async def mine(_: object, __: object) -> None:
     pass
 

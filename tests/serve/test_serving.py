@@ -20,8 +20,9 @@ from commands import bench, start, workplace
 from outside_system import OutsideSystem
 from scripted_server import ScriptedServer, Step, completion
 
-from bench.analysis.arms import arms_of
+from bench.analysis.arms import Condition, arms_of
 from bench.analysis.frames import load_run
+from bench.analysis.merge import merge
 from bench.errors import ConfigError
 from bench.experiment.reading import read_trials
 from bench.experiment.recording import recorded_entries
@@ -107,6 +108,58 @@ def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others
     run = load_run(tmp_path / "results" / "outside")
     assert run.calls["failure"].tolist().count("rate_limited") == run.faults["delivered"].sum() > 0
     assert bench(tmp_path, "report", "outside")[0] == 0
+
+
+def whole(value: Any, schema: Any, definitions: Any) -> bool:
+    """Whether no required field is missing, at any depth."""
+    schema = definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if "items" in schema:
+        return all(whole(one, schema["items"], definitions) for one in value)
+    own = schema.get("properties", {})
+    return set(own) <= set(value) and all(whole(value[name], own[name], definitions) for name in own) if own else True
+
+
+def repaired(outside: OutsideSystem) -> dict[str, Any]:
+    """An agent's outputs: it asks again for what lacks a field."""
+    outputs = {}
+    for subtask in outside.get("/trial")["subtasks"]:
+        output: dict[str, Any] = {}
+        messages = subtask["messages"]
+        while not whole(output, subtask["schema"], subtask["schema"].get("$defs", {})):
+            reply = outside.reply_to({**subtask, "messages": messages})
+            output = json.JSONDecoder().raw_decode(reply, reply.index("{"))[0]
+            messages = [*messages, {"role": "user", "content": "A field is missing. Give it again, whole."}]
+        outputs[subtask["name"]] = output
+    return outputs
+
+
+def test_a_served_agent_stands_in_one_table_with_ours_and_a_framework_under_the_same_faults(
+    serve: Serve, tmp_path: Path
+) -> None:
+    config = tmp_path / "configs" / "small.toml"
+    outside, process = serve("--scenario", "demo", "--architecture", "my_agent", "--repetitions", "2")
+    while outside.status_of("/trial") != 410:
+        assert outside.hand_in(repaired(outside))["outcome"] == "solved"
+    assert ended(process)[0] == 0
+    config.write_text(config.read_text().replace('["static",', '["monolithic", "reflexion", "static",'))
+    assert bench(tmp_path, "run", str(config), "--name", "ours")[0] == 0
+    code, out, err = bench(tmp_path, "report", "outside", "ours")
+    assert (code, err) == (0, "") and "Left out" not in out
+    table = (tmp_path / "reports" / "outside+ours" / "tables" / "differences.md").read_text()
+    assert "static − my_agent" in table and "monolithic − my_agent" in table and "reflexion − my_agent" in table
+    both = merge([load_run(tmp_path / "results" / name) for name in ("outside", "ours")])
+    assert both.notes == ()
+    under = both.faults[both.faults["delivered"]]
+    struck = {
+        name: set(own[["fault", "repetition", "subtask", "attempt", "effect"]].itertuples(index=False, name=None))
+        for name, own in under.groupby("architecture")
+    }
+    assert set(struck) == {"my_agent", "monolithic", "reflexion", "static", "runtime_structured"}
+    assert struck["my_agent"] == struck["static"] == struck["runtime_structured"] and len(struck["my_agent"]) > 2
+    pairs = arms_of(both)[Condition("demo", "simulated", "first_reply")]
+    assert pairs["my_agent"].less(pairs["static"], "first_round_tokens").pairs == 2
+    said = ("compare", "ours", "outside", "--architectures", "static", "my_agent")
+    assert bench(tmp_path, *said, "--whole")[0] in (0, 1, 3)
 
 
 def test_time_before_a_systems_first_request_is_not_its_own(serve: Serve, tmp_path: Path) -> None:

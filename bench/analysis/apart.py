@@ -1,0 +1,116 @@
+"""Runs put beside each other: what has one name in two of them and is not one thing gets a name of its own, `NAME (run)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from bench.analysis.arms import instances_of
+from bench.analysis.frames import Run
+
+TAKEN_OVER = ("cache", "cache_from")
+"""Settings of a model that say where its replies came from; the same model would have given them."""
+ROOM = ("scenario", "architecture", "model", "fault", "repetition")
+"""With the instance, where a trial stands."""
+Room = tuple[object, ...]
+_KINDS = {"model": "a model", "architecture": "an architecture"}
+
+
+def apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
+    """The run as it may stand beside earlier ones.
+
+    A model of other settings than theirs gets a name of its own, and so does an architecture that is another one there, or of
+    which one and the same trial went otherwise there. A record that one of them holds as well, equal in everything, counts
+    once. The notes say so.
+    """
+    run = _renamed(run, "model", [name for name in run.names("model") if _another_model(run, earlier, name)], label)
+    known = {room: row for other in earlier for room, row in _trials(other).items()}
+    twice = {room: row == known[room] for room, row in _trials(run).items() if room in known}
+    otherwise = {str(room[ROOM.index("architecture")]) for room, equal in twice.items() if not equal}
+    others = [name for name in run.names("architecture") if name in otherwise or _another_architecture(run, earlier, name)]
+    run = _without(run, [room for room in twice if room[ROOM.index("architecture")] not in others], label)
+    return _renamed(run, "architecture", others, label)
+
+
+def recorded_id(trial: str) -> str:
+    """The id under which a trial is recorded, by the one it has here."""
+    return trial.partition(" ")[0]
+
+
+def _trials(run: Run) -> Mapping[Room, tuple[object, ...]]:
+    """Each trial by where it stands: its id and all that was measured."""
+    rows = run.trials.astype(object).where(run.trials.notna(), None)
+    return dict(zip(_rooms(run.trials), rows.itertuples(index=False, name=None), strict=True))
+
+
+def _rooms(trials: pd.DataFrame) -> Iterator[Room]:
+    yield from zip(*(trials[column].tolist() for column in ROOM), instances_of(trials), strict=True)
+
+
+def _another_model(run: Run, earlier: Sequence[Run], name: str) -> bool:
+    found = [_settings(one, name) for one in (run, *earlier) if name in one.names("model")]
+    return any(one != found[0] for one in found)
+
+
+def _settings(run: Run, model: str) -> Mapping[str, Any]:
+    settings: Mapping[str, Any] = run.manifest.get("models", {}).get(model, {})
+    return {key: value for key, value in settings.items() if key not in TAKEN_OVER}
+
+
+def _another_architecture(run: Run, earlier: Sequence[Run], name: str) -> bool:
+    found = [_definition(one, name) for one in (run, *earlier) if name in one.names("architecture")]
+    return any(one != found[0] for one in found)
+
+
+def _definition(run: Run, name: str) -> tuple[Mapping[str, Any], str | None]:
+    """A variant's settings, and the digest of code that is none of ours: for ours the run's code is said."""
+    variant: Mapping[str, Any] = run.config.get("architecture", {}).get(name, {"base": name})
+    return variant, run.manifest.get("architectures", {}).get(name) if ":" in variant["base"] else None
+
+
+def _without(run: Run, rooms: Sequence[Room], label: str) -> Run:
+    if not rooms:
+        return run
+    trials = set(run.trials.loc[[room in set(rooms) for room in _rooms(run.trials)], "trial"])
+    note = f"{len(trials)} trials of {label} stand in an earlier run as well, the same records: they count once."
+    kept = run.with_frames(lambda rows: rows.loc[~rows["trial"].isin(trials)])
+    return replace(kept, notes=(*run.notes, note))
+
+
+def _renamed(run: Run, column: str, names: Sequence[str], label: str) -> Run:
+    """Under a name of their own also the trials have ids of their own, so that none is taken for another's."""
+    if not names:
+        return run
+    new = {name: f"{name} ({label})" for name in names}
+    moved = dict.fromkeys(run.trials.loc[run.trials[column].isin(names), "trial"])
+    ids = {trial: f"{recorded_id(trial)} ({label})" for trial in moved}
+
+    def change(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(trial=_mapped(rows["trial"], ids), **{column: _mapped(rows[column], new)})
+
+    listed = ", ".join(new.values())
+    note = f"What {label} measured under the name of {_KINDS[column]} of an earlier run stands as {listed}."
+    rerun = frozenset(ids.get(trial, trial) for trial in run.rerun)
+    manifest = {**run.manifest, **_names_in_manifest(run, column, new)}
+    return replace(run.with_frames(change), manifest=manifest, rerun=rerun, notes=(*run.notes, note))
+
+
+def _mapped(names: pd.Series[str], new: Mapping[str, str]) -> pd.Series[str]:
+    return pd.Series([new.get(name, name) for name in names], index=names.index, dtype=names.dtype)
+
+
+def _names_in_manifest(run: Run, column: str, new: Mapping[str, str]) -> dict[str, Any]:
+    config = {**run.config, f"{column}s": [new.get(name, name) for name in run.config[f"{column}s"]]}
+    if column == "architecture":
+        variants = config.get("architecture", {})
+        kept = {name: variant for name, variant in variants.items() if name not in new}
+        config["architecture"] = kept | {own: variants.get(name, {"base": name}) for name, own in new.items()}
+    tables = {
+        key: {new.get(name, name): value for name, value in run.manifest[key].items()}
+        for key in (f"{column}s", "concurrency")
+        if key in run.manifest and (key != "concurrency" or column == "model")
+    }
+    return {**tables, "config": config}
