@@ -7,14 +7,13 @@ import dataclasses
 import json
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import bench, start, workplace
+from commands import Started, bench, start, workplace
 from scripted_server import ScriptedServer, Step, completion, hang_up
 
 from bench.experiment.files import TRIALS
@@ -47,10 +46,10 @@ def test_killed_at_twenty_random_moments_a_run_ends_up_as_an_uninterrupted_one(t
     for _ in range(KILLS):
         size = _size(results / "killed" / TRIALS)
         with start(tmp_path, "run", "configs/small.toml", "--name", "killed") as process:
-            while process.poll() is None and _size(results / "killed" / TRIALS) <= size + 200:
+            while process.exit_code is None and _size(results / "killed" / TRIALS) <= size + 200:
                 time.sleep(0.005)
             time.sleep(moments.uniform(0.0, 0.15))
-            kills_in_mid_run += process.poll() is None
+            kills_in_mid_run += process.exit_code is None
             process.kill()
     assert kills_in_mid_run == KILLS
     assert bench(tmp_path, "run", "configs/small.toml", "--name", "killed")[0] == 0
@@ -77,7 +76,7 @@ class Killer:
         self._reference = load_pack("demo", [folder / "scenarios"]).reference
         self.answered: Counter[str] = Counter()
         self.left: int | None = None
-        self.victim: subprocess.Popen[str]
+        self.victim: Started
 
     def __call__(self, body: Any) -> Step:
         if len(body["messages"]) == 1:
@@ -116,10 +115,10 @@ def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, c
         while True:
             killer.left = draw.randint(1, 5)
             with start(tmp_path, *run, "killed") as killer.victim:
-                _, err = killer.victim.communicate(timeout=60)
-            if killer.victim.returncode == 0:
+                code, _, err = killer.victim.ended()
+            if code == 0:
                 break
-            assert killer.victim.returncode == -signal.SIGKILL, err
+            assert code == -signal.SIGKILL, err
             kills += 1
             assert kills <= whole.total(), "each session answers something new"
     assert kills > 3
