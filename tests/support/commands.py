@@ -1,8 +1,8 @@
 """Runs the command as a user does: in a process of its own, in a folder of its own.
 
-Starting Python and loading the package takes most of a short command's time. So a process that has loaded it forks itself for each
-command, and is no different after that: it has its own folder, environment, modules and signals. `anew` is what a user
-does to the letter: an interpreter of its own.
+Starting Python and loading the package takes most of a short command. So a process that has loaded it (`preloaded`) forks
+itself for each command, which from there on has its own folder, environment, modules and signals. `start_anew` and `bench_anew`
+do what a user does to the letter: the command has an interpreter of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from bench.cli.scaffold import new_scenario
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["bench.cli.main", "bench.report.report", "matplotlib.backends.backend_svg"])
+FORKS.set_forkserver_preload(["tests.support.preloaded"])
 Ended = tuple[int, str, str]
 """Exit code, standard output, standard error."""
 
@@ -136,7 +136,7 @@ def bench(folder: Path, *words: str, **variables: str) -> Ended:
 
 
 def start_anew(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
-    """Begin `bench` in an interpreter of its own, listening to Ctrl-C even where these tests run in the background and do not."""
+    """Begin `bench` in a new interpreter, listening to Ctrl-C even where these tests run in the background and do not."""
     return subprocess.Popen(
         [sys.executable, "-m", "bench", *words],
         cwd=folder,
