@@ -3,6 +3,8 @@ thing takes is measured by `nox -s perf` and asserted nowhere."""
 
 from __future__ import annotations
 
+import gc
+
 import hypothesis
 import pytest
 
@@ -14,3 +16,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: minutes, not seconds; left out unless -m asks for it")
     if not config.option.markexpr:
         config.option.markexpr = "not slow"
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded now stays: the collector need not look at it again during every test."""
+    gc.freeze()
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made, and their files left empty: for tests of a report's words, of whose time rendering would be most."""
+    from bench.render import drawing  # noqa: PLC0415  # matplotlib, which few tests need
+
+    monkeypatch.setattr(drawing, "_settle", lambda _: None)
+    monkeypatch.setattr(drawing.FigureCanvasAgg, "print_png", lambda *_, **__: None)
+    monkeypatch.setattr(drawing.FigureCanvasSVG, "print_svg", lambda *_, **__: None)
