@@ -42,6 +42,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def endurance(session: nox.Session) -> None:
+    """The long forms of tests whose short forms `tests` runs: more kills, more runs of one trial, every study and recording."""
+    install(session, "tests")
+    session.run("pytest", "-m", "endurance", *session.posargs)
+
+
+@nox.session
 def systems(session: nox.Session) -> None:
     """The tests of the systems under test, with all their packages: minutes."""
     install(session, "tests", extra="systems")

@@ -1,5 +1,5 @@
-"""What all tests share: the slow ones run only where they are asked for (`pytest -m slow`), and none has a deadline: how long a
-thing takes is measured by `nox -s perf` and asserted nowhere."""
+"""What all tests share: the slow ones, and those that repeat a short one many times, run only where they are asked for (`pytest
+-m slow`, `-m endurance`), and none has a deadline: how long a thing takes is measured by `nox -s perf` and asserted nowhere."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ hypothesis.settings.load_profile("bench")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: minutes, not seconds; left out unless -m asks for it")
+    config.addinivalue_line("markers", "endurance: the long form of a test whose short form always runs; `nox -s endurance`")
     if not config.option.markexpr:
-        config.option.markexpr = "not slow"
+        config.option.markexpr = "not slow and not endurance"
 
 
 def pytest_collection_finish() -> None:

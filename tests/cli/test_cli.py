@@ -144,7 +144,7 @@ def test_a_config_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_report_of_no_run_is_one_line(tmp_path: Path) -> None:
-    assert "holds no run" in refused(bench_anew(tmp_path, "report", "nothing"))
+    assert "holds no run" in refused(bench(tmp_path, "report", "nothing"))
 
 
 def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> None:

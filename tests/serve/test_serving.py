@@ -16,7 +16,7 @@ import httpx2
 import openai
 import pytest
 import scripted_server
-from commands import Started, bench, start, workplace
+from commands import Ended, Started, bench, start, workplace
 from outside_system import OutsideSystem
 from scripted_server import ScriptedServer, Step, completion
 
@@ -64,6 +64,12 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+def ended_when_done(outside: OutsideSystem, process: Started) -> Ended:
+    """The system asks for one more trial, and is told that there is none: the server waits for nobody else."""
+    assert outside.status_of("/trial") == 410
+    return process.ended()
+
+
 def records(tmp_path: Path, name: str = "outside") -> list[Any]:
     return list(read_trials(tmp_path / "results" / name))
 
@@ -103,10 +109,10 @@ def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others
 
 def test_time_before_a_systems_first_request_is_not_its_own(serve: Serve, tmp_path: Path) -> None:
     outside, process = serve("--scenario", "demo", "--repetitions", "1", "--plan", "none")
-    time.sleep(1.5)
+    time.sleep(0.8)
     outside.post("/trial/give-up")
-    process.ended()
-    assert records(tmp_path)[0].framework_seconds < 1.0
+    ended_when_done(outside, process)
+    assert records(tmp_path)[0].framework_seconds < 0.6
 
 
 @pytest.mark.parametrize(("asked", "exits"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -123,7 +129,7 @@ def test_stopped_in_mid_trial_it_keeps_what_was_counted_and_the_trial_is_run_aga
     assert record.tokens > 0
     outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "1")
     assert outside.post("/trial/answer", outside.solve()).json()["outcome"] == "solved"
-    assert process.ended()[0] == 0
+    assert ended_when_done(outside, process)[0] == 0
     assert [record.outcome for record in records(tmp_path)] == ["error", "solved"]
 
 
@@ -179,14 +185,14 @@ def test_a_recorded_run_is_served_again_and_what_it_lacks_is_refused_for_good(
     outside, process = serve(*words, "--model", "live")
     for _ in range(2):
         outside.post("/trial/answer", outside.solve())
-    assert process.ended()[0] == 0
+    assert ended_when_done(outside, process)[0] == 0
     asked = len(live.requests)
     outside, process = serve(*words, "--model", "recorded:outside", "--name", "again")
     first = outside.post("/trial/answer", outside.solve()).json()
     outputs, trial = outside.solve(), outside.get("/trial")
     missed = refused(trial["subtasks"][0]["base_url"])
     second = outside.post("/trial/answer", outputs).json()
-    code, out, err = process.ended()
+    code, out, err = ended_when_done(outside, process)
     assert len(live.requests) == asked, "the model itself is left alone"
     one, other = records(tmp_path)
     again, broken = records(tmp_path, "again")
