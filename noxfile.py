@@ -36,7 +36,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests, in parallel, without network or key."""
+    """The tests, in parallel, without network or key."""
     install(session, "tests")
     session.run("pytest", *session.posargs)
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import hypothesis
 import pytest
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each core has a worker of its own, which loads numpy later than this
 hypothesis.settings.register_profile("bench", deadline=None)
 hypothesis.settings.load_profile("bench")
 
