@@ -29,8 +29,9 @@ def pytest_collection_finish() -> None:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are made, and their files left empty: for tests of a report's words, of whose time rendering would be most."""
-    from bench.render import drawing  # noqa: PLC0415  # matplotlib, which few tests need
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  # here, as few tests need it
+    from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
 
-    monkeypatch.setattr(drawing, "_settle", lambda _: None)
-    monkeypatch.setattr(drawing.FigureCanvasAgg, "print_png", lambda *_, **__: None)
-    monkeypatch.setattr(drawing.FigureCanvasSVG, "print_svg", lambda *_, **__: None)
+    monkeypatch.setattr("bench.render.drawing._settle", lambda _: None)
+    monkeypatch.setattr(FigureCanvasAgg, "print_png", lambda *_, **__: None)
+    monkeypatch.setattr(FigureCanvasSVG, "print_svg", lambda *_, **__: None)

@@ -106,8 +106,8 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     _settle(figure)
     png, svg = io.BytesIO(), io.BytesIO()
     # By the canvas itself: `savefig` would draw each form twice, in case a layout were still to be found.
-    FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
-    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
+    FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})  # type: ignore[no-untyped-call]  # of matplotlib
+    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]  # of matplotlib
     return Picture(name, caption, png.getvalue(), svg.getvalue())
 
 
