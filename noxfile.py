@@ -36,9 +36,16 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests, in parallel, without network or key."""
+    """The tests, in parallel, without network or key."""
     install(session, "tests")
     session.run("pytest", *session.posargs)
+
+
+@nox.session
+def endurance(session: nox.Session) -> None:
+    """The long forms of tests whose short forms `tests` runs: more kills, more runs of one trial, every study and recording."""
+    install(session, "tests")
+    session.run("pytest", "-m", "endurance", *session.posargs)
 
 
 @nox.session

@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -26,6 +26,12 @@ class Output(BaseModel):
     """The base of every subtask's output type. Unknown fields are ignored, strict types are not asked of a model."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+@lru_cache(maxsize=1024)
+def schema_of(output: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON schema of an output, made once: nobody changes it."""
+    return output.model_json_schema()
 
 
 class NotRead(KeyError):

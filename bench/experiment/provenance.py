@@ -10,11 +10,14 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from bench.packs.imports import statements_of
 
 DISTRIBUTION = "recovery-bench"
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -77,17 +80,18 @@ def _reached(start: Path, root: Path) -> set[Path]:
 def _imported(path: Path, root: Path) -> Iterator[Path]:
     """The files that a module's imports may mean, if they lie in this folder."""
     try:
-        tree = ast.parse(path.read_bytes())
+        statements = statements_of(path.read_bytes())
     except (SyntaxError, ValueError):
         return  # it was never imported
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _absolute(alias.name.split("."), root)
-        elif isinstance(node, ast.ImportFrom):
-            module = (node.module or "").split(".") if node.module else []
-            for parts in ([*module, alias.name] for alias in node.names):
-                yield from _on_the_way(path.parents[node.level - 1], parts) if node.level else _absolute(parts, root)
+    for statement in statements:
+        names = [alias.name for alias in statement.names]
+        if isinstance(statement, ast.Import):
+            for name in names:
+                yield from _absolute(name.split("."), root)
+        else:
+            module = statement.module.split(".") if statement.module else []
+            for parts in ([*module, name] for name in names):
+                yield from _on_the_way(path.parents[statement.level - 1], parts) if statement.level else _absolute(parts, root)
 
 
 def _absolute(parts: Sequence[str], root: Path) -> Iterator[Path]:
@@ -113,8 +117,9 @@ def _digest_of(files: Iterable[Path], root: Path, more: str = "") -> str:
     return digest.hexdigest()[:20]
 
 
-def package_versions() -> dict[str, str]:
-    """The installed versions of the packages that we require, and of Python."""
+@cache
+def package_versions() -> Mapping[str, str]:
+    """The installed versions of the packages that we require, and of Python. Read once."""
     required = metadata.requires(DISTRIBUTION) or []
     names = sorted({_package(line) for line in required if "extra ==" not in line})
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}

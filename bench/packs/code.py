@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.packs.imports import statements_of
 from bench.scenario import Scenario
 
 ENTRY = "scenario.py"
@@ -84,20 +85,19 @@ def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]]) 
 def _imports(path: Path, root: Path) -> Iterator[Import]:
     """What a file imports from the pack's folder, wherever in it the import stands."""
     try:
-        tree = ast.parse(path.read_bytes())
+        statements = statements_of(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return  # it is never imported, or the pack would not load
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _absolute(alias.name, (), root)
-        elif isinstance(node, ast.ImportFrom):
-            names = [alias.name for alias in node.names]
-            if node.level == 0:
-                yield from _absolute(node.module or "", names, root)
-            else:
-                base = path.parents[node.level - 1]
-                yield from _modules(base, (node.module or "").split("."), names, root)
+    for statement in statements:
+        names = [alias.name for alias in statement.names]
+        if isinstance(statement, ast.Import):
+            for name in names:
+                yield from _absolute(name, (), root)
+        elif statement.level == 0:
+            yield from _absolute(statement.module or "", names, root)
+        else:
+            base = path.parents[statement.level - 1]
+            yield from _modules(base, (statement.module or "").split("."), names, root)
 
 
 def _absolute(module: str, names: Iterable[str], root: Path) -> Iterator[Import]:

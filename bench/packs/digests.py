@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from bench.errors import PackError
 from bench.packs.code import Code, plain
-from bench.scenario import Json, Scenario, Subtask
+from bench.scenario import Json, Scenario, Subtask, schema_of
 
 
 def asked(scenario: Scenario, folder: Path, code: Code) -> str:
@@ -55,7 +55,7 @@ def _subtask(subtask: Subtask) -> Json:
         "name": subtask.name,
         "instructions": subtask.instructions,
         "reads": subtask.reads,
-        "output": subtask.output.model_json_schema(),
+        "output": schema_of(subtask.output),
         "checks": [_function(check) for check in subtask.checks],
         "signals": [signal and _function(signal) for signal in signals],
         "checkpoint": subtask.checkpoint,

@@ -13,7 +13,7 @@ from bench.errors import PackError, nearest
 from bench.packs.names import refuse_names
 from bench.packs.place import one_line
 from bench.packs.reads import refuse_prompt, refuse_reads
-from bench.scenario import Json, Output, Scenario, Subtask, Task
+from bench.scenario import Json, Output, Scenario, Subtask, Task, schema_of
 from bench.wording import first_violation
 
 
@@ -89,7 +89,7 @@ def _refuse_functions(subtask: Subtask, at: str) -> None:
 def _refuse_schema(subtask: Subtask, at: str) -> None:
     """Every architecture shows the form of the output, and an endpoint may hold a model to it."""
     try:
-        json.dumps(subtask.output.model_json_schema())
+        json.dumps(schema_of(subtask.output))
     except Exception as error:
         raise PackError(f"{at}: its output has no JSON schema: {one_line(error)}") from error
 

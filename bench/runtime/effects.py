@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from bench.errors import CutOff, RateLimited, ServerFailed, TimedOut
 from bench.models.base import Reply, Sleep
-from bench.scenario import Json, Output
+from bench.scenario import Json, Output, schema_of
 
 Point = Literal["output", "input", "call", "state"]
 Path = tuple[str | int, ...]
@@ -199,7 +199,7 @@ def _required(target: Target) -> Iterator[Path]:
     """Paths of the fields that the value has and its schema requires."""
     if target.schema is None or not isinstance(target.value, dict):
         return
-    schema = target.schema.model_json_schema()
+    schema = schema_of(target.schema)
     yield from _required_in(target.value, schema, schema.get("$defs", {}))
 
 
@@ -259,7 +259,7 @@ def _alternatives(target: Target, path: Path) -> list[Json]:
 def _enum_members(schema: type[Output] | None) -> list[str]:
     """Every text that stands in an enumeration of the schema; whether one fits at a place is for the schema to say."""
     found: list[str] = []
-    stack: list[Any] = [schema.model_json_schema()] if schema else []
+    stack: list[Any] = [schema_of(schema)] if schema else []
     while stack:
         node = stack.pop()
         if isinstance(node, dict):

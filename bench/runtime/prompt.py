@@ -13,7 +13,7 @@ from typing import Literal
 
 from bench.models.base import Message
 from bench.runtime.verification import Rejected
-from bench.scenario import Json, Output, Subtask, Task
+from bench.scenario import Json, Output, Subtask, Task, schema_of
 
 Repair = Literal["none", "reason", "reason+reply"]
 ANSWER_RULE = "Answer with one JSON object of the given form and nothing else."
@@ -55,7 +55,7 @@ def form_of(output: type[Output]) -> str:
 
     Choices do not stand in the value's place: small models copy "a" | "b" into their answer, where it is no JSON.
     """
-    schema = output.model_json_schema()
+    schema = schema_of(output)
     return _form(schema, schema.get("$defs", {}))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from bench.scenario import Output, Subtask
+from bench.scenario import Output, Subtask, schema_of
 
 
 def answer_schema(subtasks: Sequence[Subtask]) -> Mapping[str, Any]:
@@ -20,4 +20,4 @@ def answer_schema(subtasks: Sequence[Subtask]) -> Mapping[str, Any]:
 def _schema(outputs: tuple[tuple[str, type[Output]], ...]) -> Mapping[str, Any]:
     fields: dict[str, Any] = {name: (output, ...) for name, output in outputs}
     answer: type[BaseModel] = outputs[0][1] if len(outputs) == 1 else create_model("Answer", **fields)
-    return answer.model_json_schema()
+    return schema_of(answer)

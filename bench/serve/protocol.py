@@ -10,7 +10,7 @@ from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.key import TrialKey
 from bench.runtime.prompt import render
-from bench.scenario import Json, Subtask, Task
+from bench.scenario import Json, Subtask, Task, schema_of
 
 GAVE_UP = "the system gave up"
 
@@ -31,7 +31,7 @@ def shown_task(task: Task, key: TrialKey, session: EndpointSession) -> dict[str,
                 "reads": list(subtask.reads),
                 "base_url": session.base_url(subtask),
                 "messages": [{"role": message.role, "content": message.content} for message in _prompt(task, subtask)],
-                "schema": subtask.output.model_json_schema(),
+                "schema": schema_of(subtask.output),
             }
             for subtask in task.subtasks
         ],

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import bench, start, workplace
+from commands import bench, bench_anew, start_anew, workplace
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
 
@@ -29,7 +29,7 @@ def refused(result: tuple[int, str, str]) -> str:
 
 def test_a_run_and_its_report_begin_with_nothing_but_a_pack_and_a_config(tmp_path: Path) -> None:
     workplace(tmp_path)
-    code, out, err = bench(tmp_path, "run", "configs/small.toml", "--report")
+    code, out, err = bench_anew(tmp_path, "run", "configs/small.toml", "--report")
     assert (code, err) == (0, "")
     assert "SIMULATED" in out.splitlines()[0]
     assert len(list(read_trials(tmp_path / "results" / "small-simulated"))) == 8
@@ -104,7 +104,7 @@ def test_a_run_that_is_asked_to_stop_keeps_what_is_recorded_and_says_how_to_go_o
 ) -> None:
     workplace(tmp_path, repetitions=2000)
     folder = tmp_path / "results" / "small-simulated"
-    with start(tmp_path, "run", "configs/small.toml") as process:
+    with start_anew(tmp_path, "run", "configs/small.toml") as process:
         while not (folder / TRIALS).exists() or (folder / TRIALS).stat().st_size < 100_000:
             time.sleep(0.02)
         process.send_signal(asked)
@@ -141,7 +141,7 @@ def test_a_config_that_cannot_be_run_is_one_line_that_says_why(tmp_path: Path, o
 
 
 def test_a_config_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    assert "configs/none.toml: cannot be read" in refused(bench(tmp_path, "run", "configs/none.toml"))
+    assert "configs/none.toml: cannot be read" in refused(bench_anew(tmp_path, "run", "configs/none.toml"))
 
 
 def test_a_report_of_no_run_is_one_line(tmp_path: Path) -> None:
@@ -207,5 +207,5 @@ def test_new_check_and_list_work_on_a_pack_that_nobody_edited(tmp_path: Path) ->
 def test_a_pack_that_is_not_sound_makes_check_exit_with_one(tmp_path: Path) -> None:
     workplace(tmp_path)
     (tmp_path / "scenarios" / "demo" / "reference" / "truth" / "truth.json").write_text('{"volume": "root", "days_left": 1}')
-    code, out, _ = bench(tmp_path, "check", "demo")
+    code, out, _ = bench_anew(tmp_path, "check", "demo")
     assert code == 1 and "FAILED" in out

@@ -31,7 +31,7 @@ from bench.runtime.loop import run
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
-RUNS = 100
+RUNS = pytest.mark.parametrize("runs", [12, pytest.param(100, marks=pytest.mark.endurance)])
 SUBTASKS = TINY.task.subtasks
 Client = Callable[[EndpointSession], Awaitable[None]]
 ROUNDS = ((1.5, 0.5, 4.0, 2.0), (0.25, 3.0, 1.0, 1.0))
@@ -99,20 +99,22 @@ def client_at(endpoint: EndpointSession) -> openai.AsyncOpenAI:
 # -- one result in every run ----------------------------------------------------------------------------------------------
 
 
-def test_a_hundred_runs_of_calls_one_after_another_have_one_result() -> None:
+@RUNS
+def test_all_runs_of_calls_one_after_another_have_one_result(runs: int) -> None:
     async def client(endpoint: EndpointSession) -> None:
         async with client_at(endpoint) as one:
             for seconds in (1.0, 0.5, 2.0):
                 await say(one, seconds)
 
-    stories = [story(trial(client)) for _ in range(RUNS)]
-    assert stories == stories[:1] * RUNS
+    stories = [story(trial(client)) for _ in range(runs)]
+    assert stories == stories[:1] * runs
     assert stories[0][0] == 3.5
 
 
+@RUNS
 @pytest.mark.parametrize("threads", [2, 4])
 @pytest.mark.parametrize("by_header", [True, False])
-def test_a_hundred_runs_of_declared_calls_from_threads_have_one_result(threads: int, by_header: bool) -> None:
+def test_all_runs_of_declared_calls_from_threads_have_one_result(threads: int, by_header: bool, runs: int) -> None:
     def call(endpoint: EndpointSession, random: Random, seconds: float) -> int:
         time.sleep(random.random() * 0.003)
         return post(endpoint.root, seconds, threads if by_header else None)()
@@ -129,13 +131,14 @@ def test_a_hundred_runs_of_declared_calls_from_threads_have_one_result(threads: 
 
     random = Random(7)
     with ThreadPoolExecutor(threads) as pool:
-        stories = [story(trial(client)) for _ in range(RUNS)]
-    assert stories == stories[:1] * RUNS
+        stories = [story(trial(client)) for _ in range(runs)]
+    assert stories == stories[:1] * runs
     assert stories[0][0] == sum(max(lengths[:threads]) for lengths in ROUNDS) + 10
 
 
+@RUNS
 @pytest.mark.parametrize("by_header", [True, False])
-def test_a_hundred_runs_of_declared_calls_from_tasks_have_one_result(by_header: bool) -> None:
+def test_all_runs_of_declared_calls_from_tasks_have_one_result(by_header: bool, runs: int) -> None:
     async def client(endpoint: EndpointSession) -> None:
         async def late(one: openai.AsyncOpenAI, seconds: float) -> None:
             await asyncio.sleep(random.random() * 0.003)
@@ -149,8 +152,8 @@ def test_a_hundred_runs_of_declared_calls_from_tasks_have_one_result(by_header: 
             await say(one, 10)
 
     random = Random(7)
-    stories = [story(trial(client)) for _ in range(RUNS)]
-    assert stories == stories[:1] * RUNS
+    stories = [story(trial(client)) for _ in range(runs)]
+    assert stories == stories[:1] * runs
     assert stories[0][0] == 17.0
 
 

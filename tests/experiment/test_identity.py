@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import bench, workplace
+from commands import bench, bench_anew, workplace
 from experiment_runs import config, run
 from pack_edits import copy_of
 
@@ -52,23 +52,23 @@ def edit(path: Path, old: str = "", new: str = "\n# edited\n") -> None:
 
 def refusal(folder: Path) -> str:
     """The one line with which going on is refused."""
-    code, _, err = bench(folder, *RUN, **SAFE)
+    code, _, err = bench(folder, *RUN)
     assert code == 2 and err.startswith("bench: ") and err.count("\n") == 1, err
     return err
 
 
 def test_an_own_architecture_in_the_working_folder_runs_and_is_known_by_its_code(tmp_path: Path) -> None:
     folder = with_own(tmp_path)
-    code, out, err = bench(folder, *RUN, **SAFE)
+    code, out, err = bench_anew(folder, *RUN, **SAFE)
     assert (code, err) == (0, "") and "4 trials, 0 of them recorded already" in out
     for name in ("agents.py", "helpers/order.py", "helpers/__init__.py"):
         whole = (folder / name).read_text()
         edit(folder / name)
         assert "small-simulated: was recorded with another version of the architecture 'agents:mine'; give" in refusal(folder)
         (folder / name).write_text(whole)
-    assert "4 trials, 4 of them recorded already" in bench(folder, *RUN, **SAFE)[1]
+    assert "4 trials, 4 of them recorded already" in bench(folder, *RUN)[1]
     edit(folder / "helpers" / "order.py")
-    code, out, _ = bench(folder, *RUN, "--set-aside", **SAFE)
+    code, out, _ = bench(folder, *RUN, "--set-aside")
     assert code == 0 and "it is now results/small-simulated.1" in out and "4 trials, 0 of them recorded already" in out
 
 

@@ -12,7 +12,6 @@ from commands import bench, workplace
 from bench.experiment.places import place_of
 from bench.experiment.reading import read_texts, read_trials
 
-SAFE = {"PYTHONSAFEPATH": "1"}
 OWN = """async def mine(task, workbench):
     for subtask in task.subtasks:
         workbench.commit_unverified(await workbench.propose(subtask))
@@ -49,7 +48,7 @@ def insert(path: Path, before: str, line: str) -> int:
 
 def assert_shown(folder: Path, place: str) -> None:
     """Each trial ended in an error that names this place; its traceback is kept, and the terminal shows the first."""
-    code, out, err = bench(folder, "run", "configs/small.toml", **SAFE)
+    code, out, err = bench(folder, "run", "configs/small.toml")
     run = folder / "results" / "small-simulated"
     trials, texts = list(read_trials(run)), read_texts(run)
     assert code == 1 and trials, out

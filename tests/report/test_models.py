@@ -91,6 +91,7 @@ def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Pa
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_where_there_is_one_model_there_is_neither_table_nor_figure_of_models(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
     assert "models" not in names_of(run)
@@ -99,6 +100,7 @@ def test_where_there_is_one_model_there_is_neither_table_nor_figure_of_models(tm
     assert b"Models compared" not in files["report.html"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_there_is_a_figure_for_each_plan_in_which_two_models_have_a_trial_without_an_error(tmp_path: Path) -> None:
     records = [trial("static", plan, 1, model=model) for plan in ("none", "paper") for model in ("a", "b")]
     assert figures_of(run_of(tmp_path / "both", records)) == ["models-none", "models-paper"]

@@ -94,6 +94,7 @@ def test_no_path_of_the_results_is_in_the_report(plain: Mapping[str, bytes], tmp
         assert str(tmp_path.parent) not in text, name
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +115,7 @@ def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_par
     assert not {"report.md", "report.html"} & set(visible)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file is in the way")
     with pytest.raises(ResultsError, match="cannot be written"):
@@ -142,6 +144,7 @@ def test_the_report_begins_with_a_summary_and_ends_with_what_it_is_of(plain: Map
         assert said in closing
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_dirty_checkout_and_missing_trials_are_said(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", experiment())
     run = bench.load_run(folder)
@@ -159,6 +162,7 @@ def test_simulated_is_said_in_every_table_with_numbers_of_it_and_in_every_figure
     assert captions and all("SIMULATED" in caption for caption in captions)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_real_models_numbers_are_not_marked_but_named(tmp_path: Path) -> None:
     texts = texts_of(run_of(tmp_path / "run", real(experiment())))
     assert not any("SIMULATED" in text for text in texts.values())
@@ -263,6 +267,7 @@ def test_a_single_repetition_has_means_but_no_intervals(tmp_path: Path) -> None:
     assert pictures_of(run)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_variant_says_what_it_is_one_of_and_its_own_settings(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", experiment(("static", "mute")))
     config = bench.load_run(folder).manifest["config"]
@@ -271,6 +276,7 @@ def test_a_variant_says_what_it_is_one_of_and_its_own_settings(tmp_path: Path) -
     assert "- Architectures: static, mute (static, repair none)\n" in texts_of(bench.load_run(folder))["report.md"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_replies_taken_over_from_an_earlier_run_are_said_to_be_its(tmp_path: Path) -> None:
     record = trial(events=[replace(event, reused=True) if isinstance(event, Called) else event for event in smooth()])
     folder = write_run(tmp_path / "run", [record])
@@ -279,6 +285,7 @@ def test_replies_taken_over_from_an_earlier_run_are_said_to_be_its(tmp_path: Pat
     assert "were given its reply and seconds; some of these trials are those of before\n" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_without_a_fault_free_plan_there_is_no_paired_excess(tmp_path: Path) -> None:
     texts = texts_of(run_of(tmp_path / "run", experiment(plans=("paper",))))
     assert "excess" not in texts["report.md"]
@@ -294,13 +301,15 @@ def test_names_nobody_foresaw_pass_through_every_form(tmp_path: Path) -> None:
     odd, model = "their.module:agent_&_100%", "org/model:7b <script>$x$"
     records = [trial(odd, plan, 1, scenario="scen:large", model=model) for plan in ("none", "paper")]
     run = run_of(tmp_path / "run", records)
-    texts = texts_of(run)
+    report = report_of(run, load_published())
+    texts = checked_texts(report.files)
     assert "their.module:agent_&amp;_100%" in texts["report.html"] and "<script>$x$" not in texts["report.html"]
     assert r"their.module:agent\_\allowbreak{}\&\_\allowbreak{}100\%" in texts["tables/ledger.tex"]
-    for path in write_report(report_of(run, load_published()), tmp_path / "out"):
+    for path in write_report(report, tmp_path / "out"):
         assert re.fullmatch(r"[A-Za-z0-9._-]+", path.name), path.name
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_names_that_are_the_same_as_file_names_keep_their_files_apart(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(scenario="s:1"), trial(scenario="s/1")])
     names = [name for name in texts_of(run) if name.startswith("tables/comparison") and name.endswith(".csv")]
@@ -372,6 +381,7 @@ def test_every_figure_the_pages_name_is_written(plain: Mapping[str, bytes]) -> N
     assert named and set(named) == {name for name in plain if name.endswith(".png")}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_of_ones_own_pack_has_no_claims_but_one_line_that_says_so(tmp_path: Path) -> None:
     published = load_published()
     found = report_of(run_of(tmp_path / "own", experiment(repetitions=1)), published)

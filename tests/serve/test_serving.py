@@ -6,7 +6,7 @@ import json
 import re
 import signal
 import socket
-import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +16,7 @@ import httpx2
 import openai
 import pytest
 import scripted_server
-from commands import bench, start, workplace
+from commands import Ended, Started, bench, start, workplace
 from outside_system import OutsideSystem
 from scripted_server import ScriptedServer, Step, completion
 
@@ -37,29 +37,26 @@ faults = [{ point = "call", effect = "rate_limit", attempts = [1], seconds = 0.0
 faults = [{ point = "input", effect = "empty", attempts = [1] }]
 """
 
-Serve = Callable[..., tuple[OutsideSystem, subprocess.Popen[str]]]
+Serve = Callable[..., tuple[OutsideSystem, Started]]
 
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
     """Starts `bench serve` in a folder of its own and waits until it says that it serves."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[Started] = []
     config = workplace(tmp_path, tables=TABLES)
 
-    def begin(*words: str) -> tuple[OutsideSystem, subprocess.Popen[str]]:
+    def begin(*words: str) -> tuple[OutsideSystem, Started]:
         port = free_port()
         running.append(start(tmp_path, "serve", str(config), "--port", str(port), "--name", "outside", *words))
-        said = ""
-        while "Ctrl-C stops" not in said:
-            said = (running[-1].stdout or pytest.fail()).readline()
-            assert said, running[-1].communicate()[1]
+        running[-1].wait_until_said("Ctrl-C stops")
         return OutsideSystem(f"http://127.0.0.1:{port}", client), running[-1]
 
     with httpx2.Client(trust_env=False, timeout=60) as client:
         yield begin
     for process in running:
         process.kill()
-        process.communicate()
+        process.ended()
 
 
 def free_port() -> int:
@@ -68,9 +65,10 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err
+def ended_when_done(outside: OutsideSystem, process: Started) -> Ended:
+    """The system asks for one more trial, and is told that there is none: the server waits for nobody else."""
+    assert outside.status_of("/trial") == 410
+    return process.ended()
 
 
 def records(tmp_path: Path, name: str = "outside") -> list[Any]:
@@ -101,7 +99,7 @@ def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others
     assert (second["outcome"], second["calls"], second["trials_left"]) == ("gave_up", 0, 0)
     assert "too hard" in second["reason"]
     assert outside.status_of("/trial") == 410
-    code, out, err = ended(process)
+    code, out, err = process.ended()
     assert (code, err) == (0, "")
     assert f"{first['calls']} requests taken, {first['calls']} calls recorded" in out
     assert [record.outcome for record in records(tmp_path)] == ["solved", "gave_up"]
@@ -164,12 +162,10 @@ def test_a_served_agent_stands_in_one_table_with_ours_and_a_framework_under_the_
 
 def test_time_before_a_systems_first_request_is_not_its_own(serve: Serve, tmp_path: Path) -> None:
     outside, process = serve("--scenario", "demo", "--repetitions", "1", "--plan", "none")
-    try:
-        process.wait(timeout=1.5)
-    except subprocess.TimeoutExpired:
-        outside.post("/trial/give-up")
-    ended(process)
-    assert records(tmp_path)[0].framework_seconds < 1.0
+    time.sleep(0.8)
+    outside.post("/trial/give-up")
+    ended_when_done(outside, process)
+    assert records(tmp_path)[0].framework_seconds < 0.6
 
 
 @pytest.mark.parametrize(("asked", "exits"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -179,21 +175,21 @@ def test_stopped_in_mid_trial_it_keeps_what_was_counted_and_the_trial_is_run_aga
     outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "1")
     outside.solve()
     process.send_signal(asked)
-    code, out, err = ended(process)
+    code, out, err = process.ended()
     assert (code, err) == (exits, "")
     assert "stopped: 1 error" in out
     [record] = records(tmp_path)
     assert record.tokens > 0
     outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "1")
     assert outside.post("/trial/answer", outside.solve()).json()["outcome"] == "solved"
-    assert ended(process)[0] == 0
+    assert ended_when_done(outside, process)[0] == 0
     assert [record.outcome for record in records(tmp_path)] == ["error", "solved"]
 
 
 def test_an_interrupt_before_the_first_request_records_nothing(serve: Serve, tmp_path: Path) -> None:
     _, process = serve("--scenario", "demo", "--plan", "none")
     process.send_signal(signal.SIGINT)
-    code, out, err = ended(process)
+    code, out, err = process.ended()
     assert (code, err) == (130, "")
     assert "no trial was begun" in out
     assert records(tmp_path) == []
@@ -204,7 +200,7 @@ def test_without_a_scenario_calls_are_counted_and_enter_no_rate(serve: Serve, tm
         outside, process = serve("--plan", "storm")
         assert [outside.hello() for _ in range(3)] == [429, 200, 200]
         process.send_signal(signal.SIGINT)
-        code, out, err = ended(process)
+        code, out, err = process.ended()
         assert (code, err) == (0, "")
         assert "3 requests taken, 3 calls recorded" in out
         assert [record.repetition for record in records(tmp_path)] == list(range(1, session + 1))
@@ -242,14 +238,14 @@ def test_a_recorded_run_is_served_again_and_what_it_lacks_is_refused_for_good(
     outside, process = serve(*words, "--model", "live")
     for _ in range(2):
         outside.post("/trial/answer", outside.solve())
-    assert ended(process)[0] == 0
+    assert ended_when_done(outside, process)[0] == 0
     asked = len(live.requests)
     outside, process = serve(*words, "--model", "recorded:outside", "--name", "again")
     first = outside.post("/trial/answer", outside.solve()).json()
     outputs, trial = outside.solve(), outside.get("/trial")
     missed = refused(trial["subtasks"][0]["base_url"])
     second = outside.post("/trial/answer", outputs).json()
-    code, out, err = ended(process)
+    code, out, err = ended_when_done(outside, process)
     assert len(live.requests) == asked, "the model itself is left alone"
     one, other = records(tmp_path)
     again, broken = records(tmp_path, "again")
@@ -277,7 +273,7 @@ def test_calls_without_a_task_are_replayed_trial_by_trial_until_there_are_no_mor
         outside, process = serve("--model", model, "--plan", "none", "--name", name)
         assert [outside.hello() for _ in range(2)] == [200, 200]
         process.send_signal(signal.SIGINT)
-        code, out, err = ended(process)
+        code, out, err = process.ended()
         assert (code, err) == (0, "") and "1 ungraded" in out
     assert [happened(one) for one in records(tmp_path, "again")] == [happened(one) for one in records(tmp_path)]
     results = tmp_path / "results"
@@ -329,7 +325,7 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
 def test_a_deserted_server_says_so_and_what_was_refused_and_ends(serve: Serve, tmp_path: Path) -> None:
     outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "2", "--patience", "0.7")
     assert outside.ask(f"{outside.root}/v1", [{"role": "user", "content": "hello"}], stop=["Observation:"]).status_code == 400
-    code, out, err = ended(process)
+    code, out, err = process.ended()
     assert code == 1
     assert "1 requests refused, the last: 400: stop: replies are not cut" in out
     assert err == "nobody asked for the next trial for 0.7 s; the same command goes on\n"

@@ -88,8 +88,13 @@ def test_only_the_study_of_validators_puts_mutants_into_its_runs_manifest() -> N
     assert prepared(depth) == {}
 
 
+@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.endurance)])
 @pytest.mark.parametrize("name", STUDIES)
-def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(name: str, tmp_path: Path) -> None:
+def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
+    name: str, drawn: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if not drawn:
+        request.getfixturevalue("undrawn")
     matrix = build_matrix(load_config(CONFIGS / f"{name}.toml", {"repetitions": 2}), ROOTS[:1], "code")
     assert matrix.config.study == name
     run = run_of_matrix(tmp_path, matrix)

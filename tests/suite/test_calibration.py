@@ -163,7 +163,7 @@ def test_a_trial_is_no_unit_of_what_is_said_of_packs_at_large(rng: np.random.Gen
 
 
 def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(tmp_path: Path) -> None:
-    simulations = Simulations(40, 8)
+    simulations = Simulations(8, 4)
     results = [*everything(RECORDED, simulations), *exactly()]
     for name in ("one", "other"):
         write(tmp_path / name, results, RECORDED, simulations)

@@ -73,6 +73,7 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return bench.load_run(folder)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("recording", REPLAYED, indirect=True, scope="module")
 def test_a_replay_of_a_committed_run_gives_the_committed_tables_byte_for_byte(recording: str, replay: Run) -> None:
     made = {name: content for name, content in report_of(replay, load_published()).files.items() if name.startswith("tables/")}

@@ -124,7 +124,7 @@ def assert_texts_are_kept(result: TrialResult) -> None:
 
 def assert_lineage_is_closed(result: TrialResult) -> None:
     """The answer has one version of every subtask; each version was written before it was read, by calls that were answered."""
-    task = scenario_of(result).task
+    task = scenario_of(result.record.scenario, result.record.instance).task
     answered = {call.call for call in events(result, Called) if call.failure is None}
     written: set[tuple[str, int]] = set()
     for event in result.record.events:
@@ -162,5 +162,6 @@ def is_failure(event: Event) -> bool:
     return isinstance(event, Called) and event.failure is not None and event.tokens_in > 0
 
 
-def scenario_of(result: TrialResult) -> Scenario:
-    return load_pack(result.record.scenario, ROOTS, result.record.instance)
+@cache
+def scenario_of(name: str, instance: str) -> Scenario:
+    return load_pack(name, ROOTS, instance)

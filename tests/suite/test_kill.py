@@ -7,14 +7,13 @@ import dataclasses
 import json
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import bench, start, workplace
+from commands import Started, bench, bench_anew, start, workplace
 from scripted_server import ScriptedServer, Step, completion, hang_up
 
 from bench.experiment.files import TRIALS
@@ -23,7 +22,6 @@ from bench.experiment.record import TrialRecord
 from bench.packs import load_pack
 from bench.runtime.events import Called, Event
 
-KILLS = 20
 LIVE = """
 [model.local]
 kind = "openai"
@@ -39,22 +37,23 @@ def timeless(folder: Path) -> dict[str, TrialRecord]:
     return {trial.id: dataclasses.replace(trial, framework_seconds=0.0) for trial in trials}
 
 
-def test_killed_at_twenty_random_moments_a_run_ends_up_as_an_uninterrupted_one(tmp_path: Path) -> None:
-    workplace(tmp_path, repetitions=700)
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.endurance)])
+def test_killed_at_random_moments_a_run_ends_up_as_an_uninterrupted_one(tmp_path: Path, kills: int) -> None:
+    workplace(tmp_path, repetitions=35 * kills)
     results = tmp_path / "results"
     moments = random.Random(20)
     kills_in_mid_run = 0
-    for _ in range(KILLS):
+    for _ in range(kills):
         size = _size(results / "killed" / TRIALS)
         with start(tmp_path, "run", "configs/small.toml", "--name", "killed") as process:
-            while process.poll() is None and _size(results / "killed" / TRIALS) <= size + 200:
+            while process.exit_code is None and _size(results / "killed" / TRIALS) <= size + 200:
                 time.sleep(0.005)
             time.sleep(moments.uniform(0.0, 0.15))
-            kills_in_mid_run += process.poll() is None
+            kills_in_mid_run += process.exit_code is None
             process.kill()
-    assert kills_in_mid_run == KILLS
+    assert kills_in_mid_run == kills
     assert bench(tmp_path, "run", "configs/small.toml", "--name", "killed")[0] == 0
-    assert bench(tmp_path, "run", "configs/small.toml", "--name", "whole")[0] == 0
+    assert bench_anew(tmp_path, "run", "configs/small.toml", "--name", "whole")[0] == 0
     assert timeless(results / "killed") == timeless(results / "whole")
     assert read_texts(results / "killed") == read_texts(results / "whole")
 
@@ -77,7 +76,7 @@ class Killer:
         self._reference = load_pack("demo", [folder / "scenarios"]).reference
         self.answered: Counter[str] = Counter()
         self.left: int | None = None
-        self.victim: subprocess.Popen[str]
+        self.victim: Started
 
     def __call__(self, body: Any) -> Step:
         if len(body["messages"]) == 1:
@@ -104,9 +103,10 @@ def _events(trial: TrialRecord) -> tuple[Event, ...]:
     )
 
 
+@pytest.mark.parametrize("repetitions", [1, pytest.param(2, marks=pytest.mark.endurance)])
 @pytest.mark.parametrize("cache", ["true", "false"])
-def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, cache: str) -> None:
-    killer = Killer(workplace(tmp_path, model="local").parent.parent)
+def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, cache: str, repetitions: int) -> None:
+    killer = Killer(workplace(tmp_path, model="local", repetitions=repetitions).parent.parent)
     config, run = tmp_path / "configs" / "small.toml", ("run", "configs/small.toml", "--name")
     with ScriptedServer(killer) as endpoint:
         config.write_text(config.read_text() + LIVE.format(url=endpoint.base_url, cache=cache))
@@ -114,12 +114,12 @@ def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, c
         whole, killer.answered = killer.answered, Counter()
         kills, draw = 0, random.Random(7)
         while True:
-            killer.left = draw.randint(1, 5)
+            killer.left = draw.randint(1, 1 + 2 * repetitions)
             with start(tmp_path, *run, "killed") as killer.victim:
-                _, err = killer.victim.communicate(timeout=60)
-            if killer.victim.returncode == 0:
+                code, _, err = killer.victim.ended()
+            if code == 0:
                 break
-            assert killer.victim.returncode == -signal.SIGKILL, err
+            assert code == -signal.SIGKILL, err
             kills += 1
             assert kills <= whole.total(), "each session answers something new"
     assert kills > 3

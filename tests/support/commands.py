@@ -1,14 +1,30 @@
-"""Runs the command as a user does: in a process of its own, in a folder of its own."""
+"""Runs the command as a user does: in a process of its own, in a folder of its own.
+
+Starting Python and loading the package takes most of a short command. So a process that has loaded it (`preloaded`) forks
+itself for each command, which from there on has its own folder, environment, modules and signals. `start_anew` and `bench_anew`
+do what a user does to the letter: the command has an interpreter of its own.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bench.cli.scaffold import new_scenario
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.support.preloaded"])
+Ended = tuple[int, str, str]
+"""Exit code, standard output, standard error."""
 
 CONFIG = """
 name = "{name}"
@@ -48,8 +64,79 @@ def environment(**variables: str) -> dict[str, str]:
     return {**kept, "PYTHONWARNINGS": "error", **variables}
 
 
-def start(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
-    """Begin `bench` in this folder, listening to Ctrl-C even where these tests run in the background and do not."""
+class Started(AbstractContextManager["Started"]):
+    """A command at work; it is killed where it is left behind."""
+
+    def __init__(self, folder: Path, words: tuple[str, ...], variables: Mapping[str, str]):
+        files = Path(f"{folder}.said")  # beside the folder, where no command sees them
+        files.mkdir(exist_ok=True)
+        self._said = Path(tempfile.mkdtemp(dir=files))
+        given = (folder, words, environment(**variables), self._said)
+        self._process = FORKS.Process(target=_work, args=given, daemon=True)
+        self._process.start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """None as long as it runs; of a signal that ended it, the negative number."""
+        return self._process.exitcode
+
+    def wait_until_said(self, text: str) -> None:
+        """Wait until this stands in what it has written to standard output."""
+        while text not in (said := self._written("out")):
+            assert self.exit_code is None, (said, self._written("err"))
+            time.sleep(0.005)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.exit_code is None:
+            os.kill(self._process.pid or 0, number)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def ended(self, timeout: float = 100) -> Ended:
+        """Wait for its end."""
+        self._process.join(timeout)
+        assert self.exit_code is not None, f"it still runs after {timeout} s"
+        return self.exit_code, self._written("out"), self._written("err")
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        self.ended()
+
+    def _written(self, name: str) -> str:
+        path = self._said / name
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], said: Path) -> None:
+    """What the forked process does."""
+    from bench.cli.main import main  # noqa: PLC0415  # loaded already, by the process that forks
+
+    for descriptor, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(said / name, os.O_WRONLY | os.O_CREAT), descriptor)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    warnings.simplefilter("error")
+    sys.argv = ["bench", *words]
+    sys.path[:] = [entry for entry in sys.path if entry]
+    main()
+
+
+def start(folder: Path, *words: str, **variables: str) -> Started:
+    """Begin `bench` in this folder."""
+    return Started(folder, words, variables)
+
+
+def bench(folder: Path, *words: str, **variables: str) -> Ended:
+    """Run `bench` to its end."""
+    with start(folder, *words, **variables) as command:
+        return command.ended()
+
+
+def start_anew(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
+    """Begin `bench` in a new interpreter, listening to Ctrl-C even where these tests run in the background and do not."""
     return subprocess.Popen(
         [sys.executable, "-m", "bench", *words],
         cwd=folder,
@@ -61,8 +148,7 @@ def start(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
     )
 
 
-def bench(folder: Path, *words: str, **variables: str) -> tuple[int, str, str]:
-    """Run `bench` to its end: exit code, standard output, standard error."""
-    with start(folder, *words, **variables) as process:
+def bench_anew(folder: Path, *words: str, **variables: str) -> Ended:
+    with start_anew(folder, *words, **variables) as process:
         out, err = process.communicate(timeout=100)
     return process.returncode, out, err

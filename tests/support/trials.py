@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,13 +15,13 @@ from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
-from bench.packs import load_pack
+from bench.packs import instances_of, load_pack
 from bench.runtime.call import unbounded
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, Waited
 from bench.runtime.loop import run
 from bench.runtime.workbench import Workbench
-from bench.scenario import Task
+from bench.scenario import Scenario, Task
 
 ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")
 TINY = load_pack("tiny", ROOTS)
@@ -50,7 +51,15 @@ def matrix_of(
         "plan": given,
         **settings,
     }
-    return build_matrix(Config.model_validate(values), ROOTS, "code")
+    return build_matrix(Config.model_validate(values), ROOTS, "code", scenarios=loaded(pack))
+
+
+@cache
+def loaded(pack: str) -> Mapping[str, Scenario]:
+    """The pack by its name, loaded once for all tests; none where it has several tasks."""
+    if "/" in pack or len(instances_of(pack, ROOTS)) > 1:
+        return {}
+    return {pack: load_pack(pack, ROOTS)}
 
 
 def with_model(matrix: Matrix, model: Model) -> Matrix:

@@ -79,9 +79,8 @@ def _rates(gained: int, lost: int, n: int) -> tuple[float, float, float]:
 
 def unpaired(n: int) -> Iterator[Result]:
     """Fisher's test of two groups of n with the same rate."""
-    refused = np.array(
-        [[(rates_differ(share_of(k, n), share_of(m, n)) or 0.0) <= 0.05 for m in range(n + 1)] for k in range(n + 1)]
-    )
+    shares = [share_of(k, n) for k in range(n + 1)]
+    refused = np.array([[(rates_differ(one, other) or 0.0) <= 0.05 for other in shares] for one in shares])
     for rate in (0.1, 0.5):
         chances = stats.binom.pmf(np.arange(n + 1), n, rate)
         share = float(chances @ refused @ chances)
