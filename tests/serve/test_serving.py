@@ -138,7 +138,7 @@ def test_a_served_agent_stands_in_one_table_with_ours_and_a_framework_under_the_
     outside, process = serve("--scenario", "demo", "--architecture", "my_agent", "--repetitions", "2")
     while outside.status_of("/trial") != 410:
         assert outside.hand_in(repaired(outside))["outcome"] == "solved"
-    assert ended_when_done(outside, process)[0] == 0
+    assert process.ended()[0] == 0
     config.write_text(config.read_text().replace('["static",', '["monolithic", "reflexion", "static",'))
     assert bench(tmp_path, "run", str(config), "--name", "ours")[0] == 0
     code, out, err = bench(tmp_path, "report", "outside", "ours")
