@@ -28,7 +28,7 @@ VERDICT_NOTES = (
     "differs",
     "a share that is said to be none or all falls by one counterexample; it holds where there is none and our interval ends "
     "within the tolerance",
-    "of an interval without width, as equal values have, nothing is concluded; a simulated model is judged by nothing",
+    "nothing is concluded from an interval without width, as equal values have, nor from a simulated model",
     "a retry is one round of recovery after a delivered and detected fault, effective or masked; what a structure costs "
     "without a failure is its first pass",
     "wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; those known to be "
@@ -188,13 +188,13 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement]) -> Finding | None
         found = counts(structural(_of_model(judgements, model)))
         told = [f"{found[verdict]} {words}" for verdict, words in _IN_WORDS.items() if found[verdict]]
         if told:
-            said.append(f"{model_label(run, model)}: {', '.join(told)}")
-    return Finding(f"The paper's claims of directions and ratios, by {'; '.join(said)}.", "claims") if said else None
+            said.append(f"{model_label(run, model)}: {'; '.join(told)}")
+    return Finding(f"The paper's claims of directions and ratios, by {', by '.join(said)}.", "claims") if said else None
 
 
 _IN_WORDS: dict[ClaimVerdict, str] = {
     "holds": "hold",
-    "holds, size differs": "hold in another size",
+    "holds, size differs": "hold, size differs",
     "contradicted": "contradicted",
     "counterexample found": "refuted by a counterexample",
     "inconclusive": "inconclusive",

@@ -63,8 +63,7 @@ class _Columns:
             paper = self._published.paper
             where = f"{paper.source}, Table {self._table.number}: {self._table.failure}"
             notes.append(
-                f"paper: {where}; {paper.model} at temperature {paper.temperature:g}, {paper.runs} runs, mean ± sd; our "
-                "prompts and inputs are not the paper's"
+                f"paper: {where}; {paper.asked}, {paper.runs} runs, mean ± sd; our prompts and inputs are not the paper's"
             )
             notes += [f"paper: {self._table.note}"] if self._table.note else []
         return tuple(notes)

@@ -57,7 +57,7 @@ def first_round(run: Run, struck: Sequence[Arm], published: Published) -> Table:
 
 def _of_paper(published: Published) -> str:
     paper = published.paper
-    said = f"{paper.source}, {paper.model}, {paper.runs} runs, mean ± sd"
+    said = f"{paper.source}, {paper.asked}, {paper.runs} runs, mean ± sd"
     return f"paper: its retry tokens ({said}); our prompts and inputs are not the paper's"
 
 

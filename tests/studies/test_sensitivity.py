@@ -24,7 +24,7 @@ PUBLISHED = load_published()
 ABOVE = "retry.rca.static-above-monolithic"
 
 
-def tried_thrice(struck_attempt: int = 1) -> list[Event]:
+def tried_thrice(struck_attempt: int = 1, then_c: bool = True) -> list[Event]:
     """b is struck, and asked for three times; c is first asked for after that."""
     late = struck_attempt == 3
     return [
@@ -34,8 +34,9 @@ def tried_thrice(struck_attempt: int = 1) -> list[Event]:
         *(called(3, "b", cause="retry", tokens=(200, 20), attempt=2, caused_by=4 if late else 7), rejected(3, "b")),
         *(fault("planned", "delivered", call=4) if late else []),
         *(called(4, "b", cause="retry", tokens=(300, 20), attempt=3, caused_by=6 if late else 10), accepted(4, "b")),
-        *(committed(4, "b", made_from=[("a", 1)]), called(5, "c"), accepted(5, "c"), committed(5, "c", made_from=[("b", 1)])),
-        Answered((("a", 1), ("b", 1), ("c", 1))),
+        committed(4, "b", made_from=[("a", 1)]),
+        *((called(5, "c"), accepted(5, "c"), committed(5, "c", made_from=[("b", 1)])) if then_c else ()),
+        Answered((("a", 1), ("b", 1), *([("c", 1)] if then_c else []))),
     ]
 
 
@@ -80,6 +81,11 @@ def test_a_trial_that_went_beyond_the_bound_gave_up_and_its_later_calls_never_we
     assert one["first_round_tokens"] == 220, "the fault and its first round lie within the bound"
     assert pd.isna(one["first_pass_tokens"]) and pd.isna(one["first_pass_seconds"]), "c was never asked for"
     assert cut.replies["call"].tolist() == [1, 2, 3]
+
+
+def test_a_first_pass_that_was_complete_before_the_bound_stays(tmp_path: Path) -> None:
+    one = only_trial(bounded(run_of_one(tmp_path, tried_thrice(then_c=False)), 2))
+    assert (one["outcome"], one["first_pass_tokens"]) == ("gave_up", 240)
 
 
 def test_a_fault_beyond_the_bound_has_no_round_nor_has_one_at_the_last_attempt(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def _unlike(run: Run, model: str, scenario: str, paper: Paper) -> str:
     differs = []
     settings: Mapping[str, Any] = run.manifest.get("models", {}).get(model, {})
     if (settings.get("model"), settings.get("temperature")) != (paper.model, paper.temperature):
-        differs.append(f"another model than {paper.model} at temperature {paper.temperature:g}")
+        differs.append(f"another model than {paper.asked}")
     asked = run.manifest.get("scenarios", {}).get(scenario, {}).get("asked")
     if asked is None or asked != paper.prompts.get(scenario):
         differs.append("other prompts than the paper's")

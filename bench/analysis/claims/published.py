@@ -71,6 +71,11 @@ class Paper(_Strict):
     runs: int = Field(ge=1)
     prompts: dict[str, str] = {}
 
+    @property
+    def asked(self) -> str:
+        """Which model, and how."""
+        return f"{self.model} at temperature {self.temperature:g}"
+
 
 class ComparedRow(_Strict):
     """What of ours a row of the published tables is compared with: a `measure` under a fault `plan`. Its cells are levels;
