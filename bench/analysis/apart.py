@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,9 @@ from bench.analysis.frames import Run
 
 TAKEN_OVER = ("cache", "cache_from")
 """Settings of a model that say where its replies came from; the same model would have given them."""
-ROOM = ("scenario", "architecture", "model", "fault", "repetition")
+KEY = ("scenario", "architecture", "model", "fault", "repetition")
 """With the instance, where a trial stands."""
-Room = tuple[object, ...]
+Key = tuple[object, ...]
 _KINDS = {"model": "a model", "architecture": "an architecture"}
 
 
@@ -27,11 +27,11 @@ def apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
     once. The notes say so.
     """
     run = _renamed(run, "model", [name for name in run.names("model") if _another_model(run, earlier, name)], label)
-    known = {room: row for other in earlier for room, row in _trials(other).items()}
-    twice = {room: row == known[room] for room, row in _trials(run).items() if room in known}
-    otherwise = {str(room[ROOM.index("architecture")]) for room, equal in twice.items() if not equal}
+    known = {key: row for other in earlier for key, row in _trials(other).items()}
+    twice = {key: row == known[key] for key, row in _trials(run).items() if key in known}
+    otherwise = {_architecture(key) for key, equal in twice.items() if not equal}
     others = [name for name in run.names("architecture") if name in otherwise or _another_architecture(run, earlier, name)]
-    run = _without(run, [room for room in twice if room[ROOM.index("architecture")] not in others], label)
+    run = _without(run, {key for key in twice if _architecture(key) not in others}, label)
     return _renamed(run, "architecture", others, label)
 
 
@@ -40,14 +40,14 @@ def recorded_id(trial: str) -> str:
     return trial.partition(" ")[0]
 
 
-def _trials(run: Run) -> Mapping[Room, tuple[object, ...]]:
+def _trials(run: Run) -> Mapping[Key, tuple[object, ...]]:
     """Each trial by where it stands: its id and all that was measured."""
     rows = run.trials.astype(object).where(run.trials.notna(), None)
-    return dict(zip(_rooms(run.trials), rows.itertuples(index=False, name=None), strict=True))
+    return dict(zip(_keys(run.trials), rows.itertuples(index=False, name=None), strict=True))
 
 
-def _rooms(trials: pd.DataFrame) -> Iterator[Room]:
-    yield from zip(*(trials[column].tolist() for column in ROOM), instances_of(trials), strict=True)
+def _keys(trials: pd.DataFrame) -> Iterator[Key]:
+    yield from zip(*(trials[column].tolist() for column in KEY), instances_of(trials), strict=True)
 
 
 def _another_model(run: Run, earlier: Sequence[Run], name: str) -> bool:
@@ -71,10 +71,14 @@ def _definition(run: Run, name: str) -> tuple[Mapping[str, Any], str | None]:
     return variant, run.manifest.get("architectures", {}).get(name) if ":" in variant["base"] else None
 
 
-def _without(run: Run, rooms: Sequence[Room], label: str) -> Run:
-    if not rooms:
+def _architecture(key: Key) -> str:
+    return str(key[KEY.index("architecture")])
+
+
+def _without(run: Run, keys: Set[Key], label: str) -> Run:
+    if not keys:
         return run
-    trials = set(run.trials.loc[[room in set(rooms) for room in _rooms(run.trials)], "trial"])
+    trials = set(run.trials.loc[[key in keys for key in _keys(run.trials)], "trial"])
     note = f"{len(trials)} trials of {label} stand in an earlier run as well, the same records: they count once."
     kept = run.with_frames(lambda rows: rows.loc[~rows["trial"].isin(trials)])
     return replace(kept, notes=(*run.notes, note))
