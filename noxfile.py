@@ -43,7 +43,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def endurance(session: nox.Session) -> None:
-    """The long forms of tests whose short forms `tests` runs: more kills, more runs of one trial, every study and recording."""
+    """The long forms of tests whose short forms `tests` runs: more kills, more runs of one trial, every study's figures."""
     install(session, "tests")
     session.run("pytest", "-m", "endurance", *session.posargs)
 

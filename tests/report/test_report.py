@@ -40,7 +40,7 @@ def checked_texts(files: Mapping[str, bytes]) -> dict[str, str]:
     return texts
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a worker that is handed tests of this module twice would draw it twice
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
     """The files of the report on a plain experiment; drawing takes seconds, so it is done once."""
     return report_of(run_of(tmp_path_factory.mktemp("plain") / "run", experiment()), load_published()).files
