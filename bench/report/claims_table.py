@@ -189,7 +189,7 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement]) -> Finding | None
         told = [f"{found[verdict]} {words}" for verdict, words in _IN_WORDS.items() if found[verdict]]
         if told:
             said.append(f"{model_label(run, model)}: {'; '.join(told)}")
-    return Finding(f"The paper's claims of directions and ratios, by {', by '.join(said)}.", "claims") if said else None
+    return Finding(f"The paper's claims of directions and ratios, by {'. By '.join(said)}.", "claims") if said else None
 
 
 _IN_WORDS: dict[ClaimVerdict, str] = {

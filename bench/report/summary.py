@@ -81,8 +81,11 @@ def _by_condition(run: Run, arms: Arms, measure: Measure, wanted: Callable[[Cond
         known = sorted((mean.mean, name, mean) for name, mean in means.items() if mean.mean is not None)
         if wanted(condition) and known:
             shown, numbers = _ranked([f"{name} {_told(mean)}" for _, name, mean in known]), [str(mean.n) for *_, mean in known]
-            with_model = f" with {model_label(run, condition.model)}" if len(run.names("model")) > 1 else ""
-            yield f"on {condition.scenario}{with_model}, {shown} (N = {_ranked(numbers)})"
+            yield f"on {condition.scenario}{_with_model(run, condition.model)}, {shown} (N = {_ranked(numbers)})"
+
+
+def _with_model(run: Run, model: str) -> str:
+    return f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
 
 
 def _ranked(texts: Sequence[str]) -> str:
@@ -139,7 +142,7 @@ def _floors(run: Run) -> Iterator[str]:
 def _limits(run: Run, arms: Arms) -> Iterator[str]:
     if not run.trials["outcome"].eq("solved").any():
         yield "Whether a failure is recovered to a right answer: no trial was solved."
-    if unpriced := list(_unpriced(arms)):
+    if unpriced := list(dict.fromkeys(_unpriced(run, arms))):
         yield (
             f"What a failure that mattered costs in all, for {_listed(unpriced)}: fewer than {LEAST_PRICED} trials had an "
             "effective fault that was noticed."
@@ -151,10 +154,10 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
     yield "Other models, prompts and settings: what was run stands at the end."
 
 
-def _unpriced(arms: Arms) -> Iterator[str]:
+def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
     for arm in each_arm(arms):
         if arm.usable["faults_delivered"].any() and arm.mean(PRICE[0].column).n < LEAST_PRICED:
-            yield f"{arm.architecture} on {arm.condition.scenario}"
+            yield f"{arm.architecture} on {arm.condition.scenario}{_with_model(run, arm.condition.model)}"
 
 
 def _plural(count: int, noun: str) -> str:
