@@ -9,9 +9,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from scipy import stats
-
-from bench.analysis.statistics.intervals import CONFIDENCE
+from bench.analysis.statistics.intervals import t_quantile
 
 Pair = tuple[str, int]
 """(instance, repetition): what two trials of different arms have in common that may be paired."""
@@ -48,7 +46,7 @@ def effective_number(instances: Sequence[str], values: Sequence[float]) -> float
     number = independent_number(instances, values)
     if clusters in (0, 1, n) or len(set(values)) == 1:
         return number
-    few = [float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) for count in (n, clusters)]
+    few = [t_quantile(count - 1) for count in (n, clusters)]
     return number * (few[0] / few[1]) ** 2
 
 
