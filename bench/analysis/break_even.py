@@ -18,7 +18,17 @@ import pandas as pd
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.claims.published import Published
 from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
-from bench.analysis.statistics import Mean, Measure, Pair, amount_of, by_unit, in_common, paired_difference, percentiles, resampled
+from bench.analysis.statistics import (
+    Mean,
+    Measure,
+    Pair,
+    amount_of,
+    by_unit,
+    in_common,
+    paired_difference,
+    percentiles,
+    resampled,
+)
 from bench.analysis.statistics.bootstrap import Numbers
 from bench.experiment.config import FAULT_FREE
 

@@ -16,10 +16,11 @@ from calibration.clustered import clustered, drawn, rates
 from calibration.exact import RATES, covered, exactly, wilson
 from calibration.exchange import ANY, RUNS, Verdicts, exchanged, resampled
 from calibration.experiments import Result, Simulations, clusters, everything, false_positives, means
+from calibration.further import further
 from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds
 from calibration.report import read_back, write
 from calibration.worlds import RECORDED, PairedWorld, World, null_worlds, paired_worlds, worlds
-from calibration.worst import worst
+from calibration.worst import to_csv, worst
 from scipy import stats
 
 import bench
@@ -279,12 +280,12 @@ def test_and_most_verdicts_that_the_reference_run_gives_are_reached_again() -> N
 
 
 def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(tmp_path: Path) -> None:
-    results = [*everything(RECORDED, FEW, (3, 5)), *exactly((3, 5)), *clustered(FEW, ((5, 2),))]
+    results = [*everything(RECORDED, FEW, (5,)), *exactly((5,)), *clustered(FEW, ((5, 2),)), *further(FEW, (5,))]
     verdicts = list(exchange.verdicts(RUNS[0], reference_run(), FEW, np.random.default_rng(1)))
     for name in ("one", "other"):
         write(tmp_path / name, results, verdicts, RECORDED, FEW)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == ["README.md", "calibration.csv", "coverage.png", "coverage.svg", "verdicts.csv"]
+    assert files == ["README.md", "calibration.csv", "coverage.png", "coverage.svg", "verdicts.csv", "worst.md"]
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
     text = (tmp_path / "one" / "README.md").read_text(encoding="utf-8")
@@ -292,7 +293,7 @@ def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(tmp
 
 
 def test_the_limits_that_are_shown_are_those_that_were_measured() -> None:
-    assert worst(committed()) == CALIBRATED.read_text(encoding="utf-8")
+    assert to_csv(worst(committed())) == CALIBRATED.read_text(encoding="utf-8")
 
 
 def shares(about: str) -> dict[tuple[str, str, int, str], float]:

@@ -14,9 +14,10 @@ from calibration.clustered import clustered
 from calibration.exact import exactly
 from calibration.exchange import verdicts_of_runs
 from calibration.experiments import Simulations, everything
-from calibration.report import comma_separated, read_back, write
+from calibration.further import further
+from calibration.report import write
 from calibration.worlds import RECORDED
-from calibration.worst import worst
+from calibration.worst import to_csv, worst
 
 from bench.analysis.statistics.limits import CALIBRATED
 
@@ -24,11 +25,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def main(folder: Path | None, simulations: Simulations) -> None:
-    results = [*everything(RECORDED, simulations), *exactly(), *clustered(simulations)]
+    results = [*everything(RECORDED, simulations), *exactly(), *clustered(simulations), *further(simulations)]
     verdicts = list(verdicts_of_runs(ROOT / "results", simulations))
     write(folder or ROOT / "reports" / "calibration", results, verdicts, RECORDED, simulations)
     if folder is None:
-        CALIBRATED.write_text(worst(read_back(comma_separated(results))), encoding="utf-8")
+        CALIBRATED.write_text(to_csv(worst(results)), encoding="utf-8")
     print(f"{len(results)} results, {len(verdicts)} claims")
 
 

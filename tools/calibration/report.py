@@ -12,6 +12,8 @@ from pathlib import Path
 from calibration.exchange import Verdicts
 from calibration.experiments import Result, Simulations
 from calibration.worlds import Recorded
+from calibration.worst import table as worst_table
+from calibration.worst import worst
 from matplotlib.axes import Axes
 
 from bench.analysis.statistics import METHODS, share_of
@@ -55,6 +57,8 @@ TITLES = {
     ("coverage", "rate by instance"): "Coverage of 95% intervals of a rate of outputs, by number of instances",
     ("coverage", "difference of paired rates"): "Coverage of the 95% interval of the difference of two paired rates (exact)",
     ("coverage", "difference of rates by instance"): "Coverage of the 95% interval of that difference, by number of instances",
+    ("coverage", "break-even"): "Coverage of the 95% interval of where two architectures break even",
+    ("coverage", "part"): "Coverage of the 95% interval of what a token takes of the seconds, by number of clusters",
     ("false positives", "test of paired rates"): "False positives of the test of paired rates at 5% (exact)",
     ("false positives", "test of unpaired rates"): "False positives of the test of two unpaired rates at 5% (exact)",
     ("false positives", "test of two groups"): "False positives of the test of two unpaired groups at 5%",
@@ -67,11 +71,12 @@ TITLES = {
 def write(
     folder: Path, results: Sequence[Result], verdicts: Sequence[Verdicts], found: Recorded, simulations: Simulations
 ) -> None:
-    """Writes README.md, calibration.csv, verdicts.csv and coverage.{png,svg}: the same bytes for the same results."""
+    """Writes README.md, worst.md, two CSVs and coverage.{png,svg}: the same bytes for the same results."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = figure(results)
     (folder / "calibration.csv").write_text(comma_separated(results), encoding="utf-8")
     (folder / "verdicts.csv").write_text(table_csv(verdicts_table(verdicts)), encoding="utf-8")
+    (folder / "worst.md").write_text(markdown(worst_table(worst(results))), encoding="utf-8")
     (folder / "README.md").write_text(page(results, verdicts, found, simulations, picture), encoding="utf-8")
     (folder / f"{picture.name}.png").write_bytes(picture.png)
     (folder / f"{picture.name}.svg").write_bytes(picture.svg)
@@ -122,8 +127,9 @@ def page(
         for measure in dict.fromkeys(one.measure for one in results if (one.kind, one.about) == (kind, about))
     ]
     parts = [
-        _preface(found, simulations),
+        _preface(results, verdicts, found, simulations),
         markdown(_chosen()),
+        markdown(worst_table(worst(results))),
         f"![{picture.caption}]({picture.name}.png)\n",
         markdown(verdicts_table(verdicts)),
         *map(markdown, tables),
@@ -132,9 +138,26 @@ def page(
     return "\n".join(parts)
 
 
-def _preface(found: Recorded, simulations: Simulations) -> str:
-    text = PREFACE.read_text(encoding="utf-8")
-    return text.format(found=found, simulations=simulations, mark=MARK.strip(), bearable=BEARABLE, false=FALSE)
+def _preface(results: Sequence[Result], verdicts: Sequence[Verdicts], found: Recorded, simulations: Simulations) -> str:
+    return PREFACE.read_text(encoding="utf-8").format(
+        found=found,
+        simulations=simulations,
+        mark=MARK.strip(),
+        bearable=BEARABLE,
+        false=FALSE,
+        held=_Held(results),
+        upper=max((one.upper for one in verdicts), default=0.0),
+    )
+
+
+class _Held:
+    """What the preface cites: `about|world|N|method`."""
+
+    def __init__(self, results: Sequence[Result]):
+        self._shares = {f"{one.about}|{one.world}|{one.n}|{one.method}": one.share for one in results}
+
+    def __getitem__(self, key: str) -> str:
+        return f"{self._shares[key]:.0%}" if key in self._shares else "–"
 
 
 def _chosen() -> Table:

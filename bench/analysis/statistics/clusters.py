@@ -26,7 +26,7 @@ def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
     """Unit -> its value: of one instance each repetition as it is, of several the mean of each instance's repetitions.
 
     Student's t on the means of clusters, each of which weighs the same, is a cluster interval without any resampling: Donald
-    and Lang, Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a pack a value").
+    and Lang, Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a task a value").
     """
     by_instance: dict[str, list[float]] = {}
     for (instance, _), value in values.items():

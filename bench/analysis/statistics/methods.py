@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-Kind = Literal["difference", "amount", "score", "ratio", "rate", "rate by instance", "difference of rates"]
+Kind = Literal[
+    "difference", "amount", "score", "ratio", "rate", "rate by instance", "difference of rates", "break-even", "part"
+]
 """amount: what cannot be negative (tokens, seconds, calls, dollars). score: what lies within 0 and 1."""
 
 
@@ -42,6 +44,14 @@ METHODS: Mapping[Kind, Method] = MappingProxyType(
             "outputs of one trial are alike: each taken by itself, they give intervals that are far too narrow",
         ),
         "difference of rates": Method("Bonett and Price's", "keeps its level at every N, also where pairs mostly agree"),
+        "break-even": Method(
+            "expanded percentiles of resampled pairs",
+            "a ratio of two differences, either of which may be none: its ends may lie at 0 or nowhere, as no formula's can",
+        ),
+        "part": Method(
+            "the jackknife's by cluster, with Student's t, and not below 0",
+            "what one token takes of the seconds of calls that are alike within a trial",
+        ),
     }
 )
 

@@ -29,7 +29,8 @@ def parts_of(
 
     Non-negative least squares (Lawson and Hanson, Solving Least Squares Problems, 1974). The interval's width is the
     jackknife's that leaves out one cluster at a time, with Student's t (Efron and Stein, Annals of Statistics 9, 1981), of
-    least squares without that bound: a part that is held at 0 would show no scatter. It is in no calibration.
+    least squares without that bound: a part that is held at 0 would show no scatter. `reports/calibration` has
+    its coverage.
     """
     rows, sums = np.asarray(amounts, dtype=float), np.asarray(totals, dtype=float)
     if not len(rows) or len(rows) <= rows.shape[1]:
