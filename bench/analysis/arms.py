@@ -86,7 +86,7 @@ def measure_of(column: str) -> Measure:
     """What kind of measure a column of a run's trials is, for its interval."""
     if column in ("score", "correct"):
         return "score"
-    if column == "retry_tokens":
+    if column in ("retry_tokens", "rejections"):
         return "retry"
     return "first_round" if column.startswith("first_round_") else "price" if column.startswith("price_") else "spent"
 
