@@ -13,6 +13,8 @@ from bench.analysis.statistics.limits import NAMES
 from bench.render.table import Table
 
 TEST = "sign-flip test"
+FEWEST = 6
+"""Pairs with which that test can find anything at 5%."""
 
 SHOWN = {
     ("mean", "t of the logarithm"): "mean of {measure}",
@@ -92,5 +94,6 @@ def _shown(results: Iterable[Result]) -> Iterator[Result]:
     for one in results:
         of_another_kind = one.about == "mean" and (one.measure == "score") != (one.method == "t of the logit")
         of_all_rates = one.about == "rate" and one.world.startswith("mean")
-        if (one.about, one.method) in SHOWN and not of_another_kind and not of_all_rates:
+        finds_nothing = one.about == "paired test" and one.n < FEWEST
+        if (one.about, one.method) in SHOWN and not (of_another_kind or of_all_rates or finds_nothing):
             yield one
