@@ -13,7 +13,7 @@ import pandas as pd
 
 from bench.analysis import statistics
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Share
+from bench.analysis.statistics import Mean, Measure, Pair, PairedMean, RateDifference, Share
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 
@@ -47,7 +47,7 @@ class Arm:
         return self.trials[self.trials["outcome"] != "ungraded"]
 
     def mean(self, column: str) -> Mean:
-        return statistics.mean_of(self.units(column))
+        return statistics.amount_of(self.units(column), measure_of(column))
 
     def units(self, column: str) -> list[float]:
         """The values that count once each: those of the trials, or of several instances the mean of each."""
@@ -72,7 +72,7 @@ class Arm:
 
     def less(self, other: Arm, column: str) -> PairedMean:
         """The paired difference: this arm's values less the other's."""
-        return statistics.paired_difference(self.by_pair(column), other.by_pair(column))
+        return statistics.paired_difference(self.by_pair(column), other.by_pair(column), measure_of(column))
 
     def solved_less(self, other: Arm) -> RateDifference:
         """The paired difference of the rates of solved trials."""
@@ -80,6 +80,15 @@ class Arm:
 
     def _solved_by_pair(self) -> Mapping[Pair, bool]:
         return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
+
+
+def measure_of(column: str) -> Measure:
+    """What kind of measure a column of a run's trials is, for its interval."""
+    if column in ("score", "correct"):
+        return "score"
+    if column in ("retry_tokens", "rejections"):
+        return "retry"
+    return "first_round" if column.startswith("first_round_") else "price" if column.startswith("price_") else "spent"
 
 
 Arms = Mapping[Condition, Mapping[str, Arm]]

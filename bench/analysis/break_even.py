@@ -18,7 +18,17 @@ import pandas as pd
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.claims.published import Published
 from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
-from bench.analysis.statistics import Mean, Pair, by_unit, in_common, mean_of, paired_difference, percentiles, resampled
+from bench.analysis.statistics import (
+    Mean,
+    Measure,
+    Pair,
+    amount_of,
+    by_unit,
+    in_common,
+    paired_difference,
+    percentiles,
+    resampled,
+)
 from bench.analysis.statistics.bootstrap import Numbers
 from bench.experiment.config import FAULT_FREE
 
@@ -101,16 +111,16 @@ def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[st
         condition=condition,
         name=name,
         other=other,
-        passes=_sides(*passes),
-        rounds=_sides(*rounds),
+        passes=_sides(*passes, "spent"),
+        rounds=_sides(*rounds, "first_round"),
         break_even=break_even(passes, rounds),
         rejections=(free[name].mean("rejections"), free[other].mean("rejections")),
         published=_published(published, condition, name, other),
     )
 
 
-def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> Sides:
-    return Sides(*(mean_of(by_unit(values).values()) for values in (ours, theirs)))
+def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float], measure: Measure) -> Sides:
+    return Sides(*(amount_of(by_unit(values).values(), measure) for values in (ours, theirs)))
 
 
 def _published(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:
@@ -152,7 +162,7 @@ def break_even(passes: Both, rounds: Both) -> BreakEven | None:
         return BreakEven(rate)
     again = np.concatenate([_rates_again(units, counts) for counts in resampled(len(units))])
     low, high = percentiles(again, known)
-    least = paired_difference(their_rounds, our_rounds).difference.low or 0.0
+    least = paired_difference(their_rounds, our_rounds, "first_round").difference.low or 0.0
     return BreakEven(rate, low, high if least >= 0 else math.inf)
 
 

@@ -73,9 +73,8 @@ class PerSolved:
 
     spent       None where it is unknown, and then all others of it are
     value       spent by solved; None where nothing was solved
-    low, high   95% interval of that ratio (Fieller's, over the trials, or over several instances); None where there is none:
-                below two trials, and where so few were solved that their share cannot be told from 0, so that there is no
-                upper bound
+    low, high   95% interval of that ratio, over the trials, or over several instances; None below two of them
+    units       those that the interval is of: trials, or instances
     """
 
     spent: float | None
@@ -84,6 +83,7 @@ class PerSolved:
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    units: int = 0
 
 
 def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
@@ -93,7 +93,7 @@ def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
     if trials[column].isna().any():
         return PerSolved(None, int(solved.sum()), len(trials))
     ratio = ratio_of_means(_by_unit(trials, trials[column]), _by_unit(trials, solved))
-    return PerSolved(math.fsum(trials[column]), int(solved.sum()), len(trials), ratio.ratio, ratio.low, ratio.high)
+    return PerSolved(math.fsum(trials[column]), int(solved.sum()), len(trials), ratio.ratio, ratio.low, ratio.high, ratio.pairs)
 
 
 def _by_unit(trials: pd.DataFrame, values: pd.Series[float] | pd.Series[bool]) -> dict[Hashable, float]:

@@ -94,7 +94,7 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
             f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
             "recovered: it all stood accepted again; else the trial gave up, and what it took prices failing",
             *([EXCESS] if any(controls) else []),
-            "retry share: retry tokens by all tokens, of all trials that did not end in an error, with Fieller's 95% interval",
+            "retry share: retry tokens by all tokens, of all trials that did not end in an error, with its 95% interval",
         ),
     )
 

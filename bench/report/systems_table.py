@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.analysis.arms import Arm, Arms, base_of, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
-from bench.analysis.statistics import Mean, by_unit, mean_of
+from bench.analysis.statistics import Mean, amount_of, by_unit
 from bench.architectures.registry import SYSTEMS
 from bench.render.labels import arm_cells, each_arm
 from bench.render.table import Cell, Estimate, Rate, Table
@@ -51,4 +51,4 @@ def _framework_a_call(arm: Arm) -> Mean:
     """Milliseconds, trial by trial; a trial without a call has none."""
     called = arm.usable[arm.usable["calls"] > 0]
     values = (1000 * called["framework_seconds"] / called["calls"]).tolist()
-    return mean_of(by_unit(dict(zip(pairs_of(called), values, strict=True))).values())
+    return amount_of(by_unit(dict(zip(pairs_of(called), values, strict=True))).values())

@@ -66,9 +66,8 @@ def spent_by_solved(run: Run, arms: Arms) -> Table:
         ),
         rows=tuple(rows),
         notes=(
-            "all that the arm's trials spent, errors and failures among them, by those solved, with Fieller's 95% interval of "
-            "that ratio over the trials; n/a where too few were solved for an upper bound, and too narrow where "
-            "all were, since then it knows of no other share",
+            "all that the arm's trials spent, errors and failures among them, by those solved, with the 95% interval of "
+            "that ratio over the trials, which is too narrow where all were solved, since then it knows of no other share",
             "cost: the provider's token counts, ours where it told none, at the config's prices; unknown where it has none; "
             "a reply that several arms were given is charged to each of them",
         ),

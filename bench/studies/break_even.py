@@ -116,8 +116,7 @@ def _expected(first: Form, second: Form, highest: float) -> float:
 # What a report shows of it
 
 NOTES = (
-    "spent per solved task: all that the trials spent by those solved, with Fieller's 95% interval over the trials; it has no "
-    "upper end where too few were solved",
+    "spent per solved task: all that the trials spent by those solved, with its 95% interval over the trials",
     "closed form: for a model that is right whenever no fault strikes, priced with the calls of the trials without faults "
     "(derivation: bench/studies/closed_forms.py); what lies above it is what the model's own failures add",
     "a reply that is struck at one rate is struck at every higher one, for every architecture: where chance puts one point "

@@ -78,7 +78,7 @@ def slope_of(sizes: Sequence[tuple[int, Arm]]) -> Mean:
     middle = sum(xs) / len(xs)
     weights = [(x - middle) / sum((other - middle) ** 2 for other in xs) for x in xs]
     slopes = {pair: sum(weight * column[pair] for weight, column in zip(weights, columns, strict=True)) for pair in whole}
-    return mean_of(by_unit(slopes).values())
+    return mean_of(by_unit(slopes).values(), "retry")
 
 
 # What a report shows of it

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
 from bench.analysis.merge import records_of
-from bench.analysis.statistics import Mean, Pair, Ratio, by_unit, mean_of, ratio_of_means
+from bench.analysis.statistics import Mean, Pair, Ratio, amount_of, by_unit, ratio_of_means
 from bench.errors import ResultsError
 from bench.experiment.reading import latest
 from bench.experiment.record import TrialRecord
@@ -86,14 +86,16 @@ def _failures(scenario: str, model: str, architecture: str, trials: int, forks: 
     prices = {policy: {place: float(fork.prices[policy]) for place, fork in forks.items()} for policy in POLICIES}
     units = {policy: by_unit(each) for policy, each in prices.items()}
     priced = [
-        PolicyPrice(policy, mean_of(own.values()), ratio_of_means(own, units["least"]), tuple(prices[policy].values()))
+        PolicyPrice(
+            policy, amount_of(own.values(), "price"), ratio_of_means(own, units["least"]), tuple(prices[policy].values())
+        )
         for policy, own in units.items()
     ]
     return Failures(
         *(scenario, model, architecture, trials, len(forks)),
-        standing=mean_of(by_unit({place: float(fork.standing) for place, fork in forks.items()}).values()),
+        standing=amount_of(by_unit({place: float(fork.standing) for place, fork in forks.items()}).values()),
         priced=tuple(priced),
-        paid=mean_of(by_unit({place: float(fork.paid) for place, fork in forks.items()}).values()),
+        paid=amount_of(by_unit({place: float(fork.paid) for place, fork in forks.items()}).values()),
     )
 
 
@@ -102,7 +104,7 @@ def _failures(scenario: str, model: str, architecture: str, trials: int, forks: 
 NOTES = (
     "each trial is forked where its verifier first rejected something; all policies are priced on that very failure, in tokens "
     "of the calls that they would make again: the recorded calls' prompts, and replies of the recorded size that are accepted",
-    "mean ± sd [95% interval]; by the least: ratio of the means [Fieller's 95% interval], paired by failure",
+    "mean ± sd [95% interval]; by the least: ratio of the means [95% interval], paired by failure",
     "least: the rejected outputs, and of what was made from them only what the answer holds in another text: hindsight, which "
     "no policy has; a simulated model gives the same output again whatever it reads",
     "outputs standing on it: made from the rejected ones before these were noticed; retry alone leaves them as they are",

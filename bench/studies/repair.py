@@ -16,8 +16,8 @@ from bench.analysis.statistics import (
     PairedMean,
     RateDifference,
     Share,
+    amount_of,
     by_unit,
-    mean_of,
     paired_rates,
     share_by_instance,
 )
@@ -120,7 +120,7 @@ def _variants(
             *(condition.scenario, condition.model, condition.plan, base, name, settings[name], arm),
             accepted=share_by_instance([instance for instance, _ in accepted], list(accepted.values())),
             accepted_less=paired_rates(accepted, _accepted(_of_first_repairs(other, first))) if other else None,
-            prompt_tokens=mean_of(by_unit({pair: float(tokens) for pair, (_, tokens) in repairs.items()}).values()),
+            prompt_tokens=amount_of(by_unit({pair: float(tokens) for pair, (_, tokens) in repairs.items()}).values()),
             retry_tokens=arm.mean("retry_tokens"),
             retry_less=arm.less(other, "retry_tokens") if other else None,
         )

@@ -13,7 +13,7 @@ from bench.analysis.arms import Arm, Condition, arms_of, missing_trials, several
 from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.measures import per_solved
-from bench.analysis.statistics import mean_of
+from bench.analysis.statistics import amount_of, mean_of
 from bench.report.page import page_of
 from bench.report.tables import all_tables
 
@@ -41,7 +41,7 @@ def arms(run: Run) -> Mapping[str, Arm]:
 
 def test_a_mean_over_several_instances_is_of_their_means(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"a": [1000, 1100, 1050], "b": [3000], "c": [2000, 2200]}})
-    assert arms(run)["static"].mean("tokens") == mean_of([1050.0, 3000.0, 2100.0])
+    assert arms(run)["static"].mean("tokens") == amount_of([1050.0, 3000.0, 2100.0])
     assert several_instances(run)
 
 
@@ -50,7 +50,7 @@ def test_a_sole_instance_is_as_if_there_were_no_instances(tmp_path: Path) -> Non
     without = replace(run, trials=run.trials.drop(columns="instance"))
     tables = [all_tables(one, arms_of(one), load_published(), ()) for one in (run, without)]
     assert tables[0] == tables[1] and not several_instances(run)
-    assert arms(run)["static"].mean("tokens") == mean_of([1000.0, 1100.0, 1050.0])
+    assert arms(run)["static"].mean("tokens") == amount_of([1000.0, 1100.0, 1050.0])
 
 
 def test_the_same_repetition_of_another_instance_is_no_pair(tmp_path: Path) -> None:

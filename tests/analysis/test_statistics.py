@@ -12,18 +12,21 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from bench.analysis.statistics import (
     Denominators,
     Mean,
+    Measure,
     Pair,
     PairedTest,
     Ratio,
     RequiredPairs,
+    Share,
+    amount_of,
     by_unit,
     generator,
     groups_differ,
+    has_width,
     holm,
     known,
     limits_of,
@@ -105,6 +108,54 @@ def test_a_mean_lies_in_its_interval_and_among_its_values(values: list[float]) -
     assert min(values) - slack <= found.mean <= max(values) + slack
 
 
+def test_an_amounts_interval_is_students_on_the_logarithm() -> None:
+    found, plain = amount_of([4.0, 5.0, 6.0, 7.0]), mean_of([4.0, 5.0, 6.0, 7.0])
+    assert (found.n, found.mean, found.sd) == (plain.n, plain.mean, plain.sd)
+    factor = math.exp(3.182446 * 1.290994 / 2 / 5.5)  # by t(3) sd / sqrt(n) / mean
+    assert [found.low, found.high] == pytest.approx([5.5 / factor, 5.5 * factor], abs=1e-4)
+
+
+def test_a_scores_interval_is_students_on_the_logit() -> None:
+    found = amount_of([0.0, 0.5, 1.0, 0.5], "score")  # the mean's odds are 1, sd = 0.408248
+    factor = math.exp(3.182446 * 0.408248 / 2 / 0.25)
+    assert [found.low, found.high] == pytest.approx([1 / (1 + factor), factor / (1 + factor)], abs=1e-5)
+
+
+@given(st.lists(WHOLE, min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1))
+def test_no_amount_may_lie_below_nothing_nor_a_score_above_one(values: list[float]) -> None:
+    found, score = amount_of(values), amount_of([value / 10_000 for value in values], "score")
+    for one, least, most in ((found, 0.0, math.inf), (score, 0.0, 1.0)):
+        assert one.low is not None and one.mean is not None and one.high is not None
+        assert least <= one.low < one.mean < one.high <= most
+
+
+@given(st.lists(st.floats(1.0, 1.02), min_size=3, max_size=30))
+def test_where_values_lie_close_together_an_amounts_interval_is_that_of_a_difference(values: list[float]) -> None:
+    found, plain = amount_of(values), mean_of(values)
+    assert [found.low, found.high] == pytest.approx([plain.low, plain.high], abs=2e-3)
+
+
+@pytest.mark.parametrize(("values", "measure"), [([1.0, -0.1], "retry"), ([1.0, 1.1], "score")])
+def test_an_amount_out_of_its_bounds_is_refused(values: list[float], measure: Measure) -> None:
+    with pytest.raises(ValueError, match=f"a value of {measure} is out of its bounds"):
+        amount_of(values, measure)
+
+
+@pytest.mark.parametrize(
+    ("found", "width"),
+    [
+        (mean_of([1.0, 2.0]), True),
+        (mean_of([1.0]), False),
+        (amount_of([0.0, 0.0, 0.0]), False),
+        (ratio_of_means({1: 0.3, 2: 0.9, 3: 2.1}, {1: 0.1, 2: 0.3, 3: 0.7}), False),
+        (share_of(0, 5), True),
+        (share_of(0, 0), False),
+    ],
+)
+def test_equal_values_have_an_interval_without_width_but_for_rounding(found: Mean | Ratio | Share, width: bool) -> None:
+    assert has_width(found) is width
+
+
 @pytest.mark.parametrize(("values", "middle"), [([3.0, 1.0, 2.0], 2.0), ([4.0, 1.0, 2.0, 3.0], 2.5)])
 def test_the_median_is_the_middle(values: list[float], middle: float) -> None:
     assert median(values) == middle
@@ -172,18 +223,20 @@ def test_many_pairs_are_flipped_at_random_and_the_same_again() -> None:
     assert found.p == found.least == 2 / 1000
 
 
-def test_fiellers_interval_holds_the_ratios_that_a_paired_t_test_does_not_refuse() -> None:
+def test_a_ratios_interval_is_students_on_the_logarithm() -> None:
     one = by_number([933.0, 1100.0, 870.0, 990.0, 1020.0])
     other = by_number([703.0, 760.0, 640.0, 720.0, 650.0])
     found = ratio_of_means(one, other)
-    assert found.ratio == pytest.approx(4913 / 3473)
-    for end in (found.low, found.high):
-        assert end is not None
-        assert stats.ttest_rel([*one.values()], [end * value for value in other.values()]).pvalue == pytest.approx(0.05)
+    ratio = 4913 / 3473
+    rest = np.array([*one.values()]) - ratio * np.array([*other.values()])
+    factor = math.exp(2.776445 * float(rest.std(ddof=1)) / math.sqrt(5) / (4913 / 5))
+    assert [found.ratio, found.low, found.high] == pytest.approx([ratio, ratio / factor, ratio * factor], rel=1e-6)
 
 
 def test_a_ratio_that_the_data_do_not_bear_has_no_bounds() -> None:
-    assert ratio_of_means({1: 2.0, 2: 3.0}, {1: 1.0, 2: -0.5}) == Ratio(2, 10.0, None, None)
+    assert ratio_of_means({1: 0.0, 2: 0.0}, {1: 1.0, 2: 2.0}) == Ratio(2, 0.0, None, None)
+    with pytest.raises(ValueError, match="out of its bounds"):
+        ratio_of_means({1: 2.0, 2: 3.0}, {1: 1.0, 2: -0.5})
     assert ratio_of_means({1: 2.0}, {1: 4.0}) == Ratio(1, 0.5, None, None)
     assert ratio_of_means({1: 2.0}, {1: 0.0}) == Ratio(1, None, None, None)
     assert ratio_of_means({1: 2.0}, {2: 1.0}) == Ratio(0, None, None, None)
@@ -193,8 +246,16 @@ def test_a_ratio_that_the_data_do_not_bear_has_no_bounds() -> None:
 def test_a_ratio_lies_in_its_interval(pairs: list[tuple[float, float]]) -> None:
     found = ratio_of_means(by_number([one for one, _ in pairs]), by_number([other for _, other in pairs]))
     assert found.ratio is not None
-    if found.low is not None and found.high is not None:
-        assert found.low <= found.ratio * (1 + 1e-6) and found.ratio <= found.high * (1 + 1e-6)
+    assert found.low is not None and found.high is not None
+    assert 0 < found.low <= found.ratio * (1 + 1e-6) and found.ratio <= found.high * (1 + 1e-6)
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1, 1e4)), min_size=2, max_size=12))
+def test_a_ratio_upside_down_has_its_interval_upside_down(pairs: list[tuple[float, float]]) -> None:
+    sides = by_number([one for one, _ in pairs]), by_number([other for _, other in pairs])
+    found, turned = ratio_of_means(*sides), ratio_of_means(*reversed(sides))
+    assert turned.low is not None and turned.high is not None
+    assert [found.low, found.high] == pytest.approx([1 / turned.high, 1 / turned.low], rel=1e-6)
 
 
 # Rates
@@ -368,7 +429,6 @@ def test_more_repetitions_of_the_same_tasks_do_not_narrow_a_rates_interval() -> 
         assert found.low < plain.low and plain.high < found.high
     three = share_of(2, 3)
     assert many.low is not None and three.low is not None and many.low <= three.low
-    assert limits_of(many) == limits_of(three), "the calibration for three values is what applies"
 
 
 def test_where_each_trial_is_an_instance_of_its_own_the_rates_interval_is_wilsons() -> None:
@@ -401,11 +461,25 @@ def test_a_rate_lies_in_its_interval_whatever_the_instances(trials: list[tuple[s
 
 def test_a_number_is_shown_with_what_its_interval_does_not_hold() -> None:
     assert [one.code for one in limits_of(mean_of([1.0]))] == ["single"]
-    assert [one.code for one in limits_of(mean_of([1.0, 2.0, 4.0]))] == ["coverage"]
+    assert [one.code for one in limits_of(amount_of([1.0, 2.0, 4.0]))] == ["coverage"]
     assert [one.code for one in limits_of(share_of(1, 5))] == ["coverage"]
     assert limits_of(mean_of([])) == limits_of(share_of(0, 0)) == ()
-    (ten, _, five) = (limits_of(mean_of([1.0, *[2.0] * n]))[0] for n in (11, 9, 4))
+    (ten, _, five) = (limits_of(amount_of([1.0, *[2.0] * n], "retry"))[0] for n in (11, 9, 4))
     assert ten.measured is not None and five.measured is not None and ten.measured > five.measured
+
+
+def test_a_limit_is_that_of_the_measure_and_of_means_or_differences() -> None:
+    values = [1.0, 2.0, 2.0, 4.0, 8.0]
+    found = [amount_of(values, "retry"), amount_of(values, "first_round"), mean_of(values, "retry")]
+    limits = [limit for one in found for limit in limits_of(one)]
+    assert [one.about for one in limits] == ["mean of retry", "mean of first_round", "difference of retry"]
+    assert "a mean of retry tokens" in limits[0].text and "a mean difference of retry tokens" in limits[2].text
+    assert len({one.measured for one in limits}) == 3
+
+
+def test_a_difference_of_rates_is_as_sure_as_it_says() -> None:
+    for pairs in (3, 10, 164):
+        assert limits_of(paired_rates(of({n: n % 2 == 0 for n in range(pairs)}), of(dict.fromkeys(range(pairs), True)))) == ()
 
 
 def test_a_test_is_shown_with_what_it_cannot_find_and_what_it_finds_too_often() -> None:

@@ -143,7 +143,8 @@ def test_the_cost_of_a_solved_task_is_all_that_was_spent_by_what_was_solved(tmp_
     outcomes: tuple[Outcome, ...] = ("solved", "wrong", "gave_up", "error", "solved")
     records = [trial(repetition=n, outcome=one, events=smooth()) for n, one in enumerate(outcomes, 1)]
     cost, tokens, seconds = spent(tmp_path / "run", records, PRICED)
-    assert cost == "3.00000/2 = 1.50000 (interval n/a)"
+    # exp(t(4) sd / sqrt(5) / mean): 0.6 in each trial less 1.5 in the two that were solved has an sd of 0.82158.
+    assert cost == "3.00000/2 = 1.50000 [0.27397, 8.21271]"
     assert tokens.startswith("1200/2 = 600 ")
     assert seconds.startswith("14.00/2 = 7.00 ")
 
@@ -151,9 +152,9 @@ def test_the_cost_of_a_solved_task_is_all_that_was_spent_by_what_was_solved(tmp_
 def test_a_cost_has_an_interval_where_enough_was_solved(tmp_path: Path) -> None:
     records = [trial(repetition=n, outcome="wrong" if n == 1 else "solved", events=smooth()) for n in range(1, 11)]
     cost, tokens, _ = spent(tmp_path / "run", records, PRICED)
-    # 0.6 a trial by a share of 9/10 with Student's interval from 0.6738 to 1.1262.
-    assert cost.startswith("6.00000/9 = 0.66667 [0.532") and cost.split(", ")[1].startswith("0.890")
-    assert tokens == "2400/9 = 267 [213, 356]"
+    # by and times exp(t(9) sd / sqrt(10) / mean) = 1.28575: what is left of 0.6 in each trial has an sd of 0.21082.
+    assert cost == "6.00000/9 = 0.66667 [0.51850, 0.85717]"
+    assert tokens == "2400/9 = 267 [207, 343]"
 
 
 def test_a_model_without_a_price_has_an_unknown_cost_and_never_none(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_model_without_a_price_has_an_unknown_cost_and_never_none(tmp_path: Pa
 
 def test_a_price_of_zero_is_a_price(tmp_path: Path) -> None:
     free = {"m": {"price_in": 0.0, "price_out": 0.0}}
-    assert spent(tmp_path / "run", [trial(repetition=n) for n in (1, 2)], free)[0] == "0.00000/2 = 0.00000 [0.00000, 0.00000]"
+    assert spent(tmp_path / "run", [trial(repetition=n) for n in (1, 2)], free)[0] == "0.00000/2 = 0.00000 (interval n/a)"
 
 
 def test_where_nothing_was_solved_the_cost_so_far_is_told(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_each_kind_of_limit_is_said_once_with_the_smallest_n() -> None:
         [mean_of([1.0, 2.0, 3.0]), mean_of([1.0, 2.0, 4.0, 5.0, 9.0]), share_of(1, 3), mean_of([4.0]), mean_of([2.0] * 4)]
     )
     assert [note.partition(":")[0] for note in notes] == ["N=3", "N=3", "N=1", "N=4"]
-    assert notes[0].endswith("; at larger N less so") and "Wilson" in notes[1]
+    assert notes[0].endswith("; at larger N less so") and "a rate" in notes[1]
     assert noted([share_of(500, 1000)]) in ((), noted([share_of(100, 1000)])), "a limit depends on n alone"
 
 

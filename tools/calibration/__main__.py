@@ -1,6 +1,8 @@
 """How well the intervals and tests hold, into `reports/calibration`: minutes on one core.
 
-PYTHONPATH=tests python -m calibration [FOLDER] [SIMULATIONS]
+PYTHONPATH=tools python -m calibration [FOLDER] [SIMULATIONS]
+
+What tables say of it is written beside the statistics, unless a folder is named.
 """
 
 from __future__ import annotations
@@ -8,21 +10,29 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from calibration.clustered import clustered
 from calibration.exact import exactly
+from calibration.exchange import verdicts_of_runs
 from calibration.experiments import Simulations, everything
+from calibration.further import further
 from calibration.report import write
 from calibration.worlds import RECORDED
+from calibration.worst import to_csv, worst
 
-FOLDER = Path(__file__).parents[2] / "reports" / "calibration"
+from bench.analysis.statistics.limits import CALIBRATED
+
+ROOT = Path(__file__).parents[2]
 
 
-def main(folder: Path, simulations: Simulations) -> None:
-    results = [*everything(RECORDED, simulations), *exactly()]
-    write(folder, results, RECORDED, simulations)
-    print(f"{len(results)} results in {folder}")
+def main(folder: Path | None, simulations: Simulations) -> None:
+    results = [*everything(RECORDED, simulations), *exactly(), *clustered(simulations), *further(simulations)]
+    verdicts = list(verdicts_of_runs(ROOT / "results", simulations))
+    write(folder or ROOT / "reports" / "calibration", results, verdicts, RECORDED, simulations)
+    if folder is None:
+        CALIBRATED.write_text(to_csv(worst(results)), encoding="utf-8")
+    print(f"{len(results)} results, {len(verdicts)} claims")
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    asked = Simulations(int(sys.argv[2]), max(1, int(sys.argv[2]) // 5)) if len(sys.argv) > 2 else Simulations()
-    main(folder, asked)
+    asked = Simulations.of_about(int(sys.argv[2])) if len(sys.argv) > 2 else Simulations()
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None, asked)

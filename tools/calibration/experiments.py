@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from calibration import methods
 from calibration.methods import INTERVALS, RATIOS, RESAMPLING, TESTS, Ends, Values
+from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds
 from calibration.worlds import TOKENS, PairedWorld, Recorded, World, null_worlds, paired_worlds, worlds
-from scipy import stats
 
 from bench.analysis.statistics import Mean, holm, required_pairs
 from bench.analysis.statistics.power import POWER, power_of
 
-VARIANTS = (3, 5, 10, 30, 100)
-"""3 is what the committed run has, 5, 10 and 30 what is planned, 100 where the trouble should have ended."""
-CLUSTERS = (2, 3, 5, 10, 30)
+VARIANTS = (2, 3, 5, 10, 20, 40, 164)
+"""5 and 10 repetitions of one task, or one each of 20, 40 and 164 tasks; 2 and 3 where few faults were effective."""
+TASKS = (3, 5, 10, 20, 40)
 FAMILY = 6
 CHUNK = 500
 """Experiments resampled at a time: 500 x 9999 means are 40 MB."""
@@ -25,11 +25,19 @@ CHUNK = 500
 
 @dataclass(frozen=True)
 class Simulations:
-    """How many experiments for a method that is cheap, and for one that resamples; `seed` is that of the worlds."""
+    """How many experiments for a method that is cheap, and for one that resamples; how often labels are exchanged, and pairs
+    drawn anew, of a recorded run; `seed` is that of the worlds."""
 
     plain: int = 10_000
     resampling: int = 2_000
+    exchanges: int = 2_000
+    redrawn: int = 500
     seed: int = 4
+
+    @classmethod
+    def of_about(cls, experiments: int) -> Simulations:
+        few = max(1, experiments // 5)
+        return cls(experiments, few, few, few)
 
     def of(self, method: str) -> int:
         return self.resampling if method in RESAMPLING else self.plain
@@ -40,9 +48,12 @@ class Result:
     """One method in one world at one size.
 
     kind    what the share is of: coverage, or false positives
+    measure what the values are of, where there are worlds of several
     hits    of so many simulations; 0 simulations: summed over all outcomes, exact
     width   of the interval by that of Student's t, in the median; None where nothing is compared
     wide    the same, exceeded by one interval in twenty
+    flat    the share of intervals without width: misses, unless the truth is just there
+    absent  the share of experiments without an interval, of which the share above is not
     """
 
     kind: str
@@ -55,6 +66,9 @@ class Result:
     simulations: int
     width: float | None = None
     wide: float | None = None
+    flat: float | None = None
+    absent: float | None = None
+    measure: str = ""
 
     @property
     def error(self) -> float:
@@ -62,31 +76,33 @@ class Result:
         return math.sqrt(self.share * (1 - self.share) / self.simulations) if self.simulations else 0.0
 
 
-def everything(found: Recorded, simulations: Simulations) -> Iterator[Result]:
-    for n in VARIANTS:
-        for number, world in enumerate(worlds(found)):
+def everything(found: Recorded, simulations: Simulations, sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
+    for n in sizes:
+        for number, world in enumerate((*worlds(found), *recovery_worlds())):
             yield from means(world, n, simulations, _rng(simulations, 1, n, number))
-        for number, pair in enumerate(paired_worlds(found)):
+        for number, pair in enumerate((*paired_worlds(found), *recovery_pairs())):
             yield from differences(pair, n, simulations, _rng(simulations, 2, n, number))
+        for number, pair in enumerate((*paired_worlds(found), *recovery_pairs(), *solved_worlds())):
             yield from ratios(pair, n, simulations, _rng(simulations, 3, n, number))
-        for number, pair in enumerate(null_worlds(found)):
+        for number, pair in enumerate((*null_worlds(found), *recovery_nulls())):
             yield from false_positives(pair, n, simulations, _rng(simulations, 4, n, number))
         for number, world in enumerate(worlds(found)[:4]):
             yield from groups(world, n, simulations, _rng(simulations, 8, n, number))
     yield from family(found, simulations, _rng(simulations, 5))
-    for packs in CLUSTERS:
+    for tasks in TASKS:
         for spread in (0.3, 1.0):
-            yield from clusters(packs, spread, found, simulations, _rng(simulations, 6, packs))
-    for n in VARIANTS[1:-1]:
+            yield from clusters(tasks, spread, found, simulations, _rng(simulations, 6, tasks))
+    for n in (5, 10, 20):
         yield from pilots(n, simulations, _rng(simulations, 7, n))
 
 
 def means(world: World, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
     values = world.draw(rng, simulations.plain, n)
     usual = _widths(methods.student(values))
-    for name, interval in INTERVALS.items():
+    rivals = INTERVALS if world.measure != "score" else INTERVALS | {"t of the logit": methods.of_logit}
+    for name, interval in rivals.items():
         ends = chunked(interval, values[: simulations.of(name)], name)
-        yield _covered("mean", world.name, world.recorded, n, name, ends, world.mean, usual)
+        yield _covered("mean", world, n, name, ends, world.mean, usual)
 
 
 def differences(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
@@ -95,14 +111,14 @@ def differences(world: PairedWorld, n: int, simulations: Simulations, rng: np.ra
     usual = _widths(methods.student(one - other))
     for name in ("Student t", "percentile", "BCa"):
         ends = chunked(INTERVALS[name], (one - other)[: simulations.of(name)], name)
-        yield _covered("paired difference", world.name, world.recorded, n, name, ends, truth, usual)
+        yield _covered("paired difference", world, n, name, ends, truth, usual)
 
 
 def ratios(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
     one, other = world.draw(rng, simulations.plain, n)
-    truth = world.means[0] / world.means[1]
     for name, interval in RATIOS.items():
-        yield _covered("ratio of paired means", world.name, world.recorded, n, name, interval(one, other), truth)
+        ends = interval(one, other)
+        yield _covered("ratio of paired means", world, n, name, ends, world.means[0] / world.means[1])
 
 
 def false_positives(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
@@ -110,7 +126,6 @@ def false_positives(world: PairedWorld, n: int, simulations: Simulations, rng: n
     for name, test in TESTS.items():
         p = chunked(test, (one - other)[: simulations.of(name)], name)
         yield _found("paired test", world, n, name, p)
-    yield _found("paired test", world, n, "Welch t, unpaired", methods.unpaired(one, other))
 
 
 def groups(world: World, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
@@ -133,32 +148,18 @@ def family(found: Recorded, simulations: Simulations, rng: np.random.Generator) 
 
 
 def clusters(
-    packs: int, spread: float, found: Recorded, simulations: Simulations, rng: np.random.Generator
+    tasks: int, spread: float, found: Recorded, simulations: Simulations, rng: np.random.Generator
 ) -> Iterator[Result]:
-    """Ten repetitions of each of so many packs, whose own means are lognormal about what packs at large have."""
+    """Ten repetitions of each of so many tasks, whose own means are lognormal about what tasks at large have."""
     repetitions, experiments = 10, simulations.plain // 4
-    own = TOKENS * np.exp(rng.normal(size=(experiments, packs, 1)) * spread - spread**2 / 2)
-    noise = rng.normal(size=(experiments, packs, repetitions)) * found.widest - found.widest**2 / 2
+    own = TOKENS * np.exp(rng.normal(size=(experiments, tasks, 1)) * spread - spread**2 / 2)
+    noise = rng.normal(size=(experiments, tasks, repetitions)) * found.widest - found.widest**2 / 2
     values = own * np.exp(noise)
-    world = f"packs lognormal {spread:.1f}, 10 repetitions"
-    every = values.reshape(experiments, -1)
-    units = {"a pack a value": methods.student(values.mean(axis=2)), "a trial a value": methods.student(every)}
-    for unit, ends in units.items():
-        name = f"Student t, {unit}"
-        yield _covered("mean of packs at large", world, spread < 1, packs, name, ends, TOKENS)
-    these = welch(values)
-    yield _covered("mean of these packs", world, spread < 1, packs, "Welch-Satterthwaite", these, own.mean(axis=(1, 2)))
-
-
-def welch(values: Values) -> Ends:
-    """Of the mean of the packs' means; `values` by experiment, pack and repetition."""
-    _, packs, n = values.shape
-    shares = values.var(axis=2, ddof=1) / n / packs**2
-    variance = shares.sum(axis=1)
-    degrees = variance**2 / (shares**2 / (n - 1)).sum(axis=1)
-    half = stats.t.ppf(methods.LEVEL, degrees) * np.sqrt(variance)
-    centre = values.mean(axis=(1, 2))
-    return centre - half, centre + half
+    world = World(f"tasks lognormal {spread:.1f}, 10 repetitions", spread < 1, TOKENS, lambda *_: values)
+    units = {"a task a value": values.mean(axis=2), "a trial a value": values.reshape(experiments, -1)}
+    for unit, each in units.items():
+        for name in ("Student t", "t of the logarithm"):
+            yield _covered("mean of tasks at large", world, tasks, f"{name}, {unit}", INTERVALS[name](each), TOKENS)
 
 
 def pilots(n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
@@ -184,32 +185,45 @@ def chunked(method: Callable[[Values], object], values: Values, name: str) -> Va
 
 def _covered(
     about: str,
-    world: str,
-    recorded: bool,
+    world: World | PairedWorld,
     n: int,
     method: str,
     ends: Iterable[Values],
     truth: float | Values,
     usual: Values | None = None,
 ) -> Result:
+    """Of the experiments that have an interval."""
     low, high = ends
-    share = float(np.mean((low <= truth) & (truth <= high)))
+    none = np.isnan(low)
+    share = float(np.mean(((low <= truth) & (truth <= high))[~none])) if not none.all() else math.nan
     width, wide = (None, None) if usual is None else _compared((low, high), usual)
-    return Result("coverage", about, world, recorded, n, method, share, len(low), width, wide)
+    flat = float(np.mean(low == high))
+    absent = float(np.mean(none))
+    return Result(
+        *("coverage", about, world.name, world.recorded, n, method, share, len(low), width, wide, flat),
+        absent=absent,
+        measure=world.measure,
+    )
 
 
-def _compared(ends: Ends, usual: Values) -> tuple[float, float]:
-    ratios = _widths(ends) / usual[: len(ends[0])]
+def _compared(ends: Ends, usual: Values) -> tuple[float | None, float | None]:
+    """Widths by the usual ones, where these are not 0."""
+    usual = usual[: len(ends[0])]
+    if not usual.any():
+        return None, None
+    ratios = _widths(ends)[usual > 0] / usual[usual > 0]
     median, high = np.quantile(ratios, (0.5, 0.95), method="nearest")
     return float(median), float(high)
 
 
 def _found(about: str, world: World | PairedWorld, n: int, method: str, p: Values) -> Result:
-    return Result("false positives", about, world.name, world.recorded, n, method, float(np.mean(p <= 0.05)), p.size)
+    share = float(np.mean(p <= 0.05))
+    return Result("false positives", about, world.name, world.recorded, n, method, share, p.size, measure=world.measure)
 
 
 def _widths(ends: Ends) -> Values:
-    return ends[1] - ends[0]
+    with np.errstate(invalid="ignore"):  # a bootstrap-t may have both ends without bound
+        return ends[1] - ends[0]
 
 
 def _rng(simulations: Simulations, *place: int) -> np.random.Generator:

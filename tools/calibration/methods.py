@@ -17,6 +17,8 @@ from bench.analysis.statistics.significance import RESAMPLES, generator
 Values = np.ndarray
 Ends = tuple[Values, Values]
 LEVEL = 0.975
+BOOTSTRAPS = 1999
+"""Resamples of a bootstrap: no shipped interval of a mean is one, and more would move an end by little."""
 
 
 def student(values: Values) -> Ends:
@@ -26,14 +28,41 @@ def student(values: Values) -> Ends:
     return centre - half, centre + half
 
 
-def cox(values: Values) -> Ends:
-    """Of a lognormal's mean: Zhou and Gao, Statistics in Medicine 16 (1997), with t for z. Takes positive values."""
+def of_logarithm(values: Values) -> Ends:
+    """Student's t of the mean's logarithm, by the delta method; just the mean where that is 0."""
+    return _stretched(values, lambda mean, error: (mean * np.exp(-error / mean), mean * np.exp(error / mean)))
+
+
+def of_root(values: Values) -> Ends:
+    """Student's t of the mean's square root, by the delta method."""
+    return _stretched(
+        values,
+        lambda mean, error: (
+            np.maximum(np.sqrt(mean) - error / np.sqrt(mean) / 2, 0.0) ** 2,
+            (np.sqrt(mean) + error / np.sqrt(mean) / 2) ** 2,
+        ),
+    )
+
+
+def of_logit(values: Values) -> Ends:
+    """Student's t of the mean's logit, for values within 0 and 1; just the mean where that is 0 or 1."""
+
+    def stretched(mean: Values, error: Values) -> Ends:
+        odds, factor = mean / (1 - mean), np.exp(error / (mean * (1 - mean)))
+        low, high = odds / factor, odds * factor
+        return low / (1 + low), high / (1 + high)
+
+    return _stretched(values, stretched)
+
+
+def _stretched(values: Values, stretch: Callable[[Values, Values], Ends]) -> Ends:
     n = values.shape[1]
-    logs = np.log(values)
-    variance = logs.var(axis=1, ddof=1)
-    centre = logs.mean(axis=1) + variance / 2
-    half = stats.t.ppf(LEVEL, n - 1) * np.sqrt(variance / n + variance**2 / (2 * (n - 1)))
-    return np.exp(centre - half), np.exp(centre + half)
+    mean = values.mean(axis=1)
+    error = stats.t.ppf(LEVEL, n - 1) * values.std(axis=1, ddof=1) / math.sqrt(n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = stretch(mean, error)
+    equal = np.ptp(values, axis=1) == 0
+    return np.where(equal, mean, low), np.where(equal, mean, high)
 
 
 def percentile(values: Values) -> Ends:
@@ -42,7 +71,7 @@ def percentile(values: Values) -> Ends:
 
 
 def bca(values: Values) -> Ends:
-    """The percentile interval where BCa is undefined, as in the shipped function."""
+    """The percentile interval where BCa is undefined."""
     means = np.sort(resampled(values), axis=1)
     centre = values.mean(axis=1)[:, None]
     below = ((means < centre).sum(axis=1) + (means <= centre).sum(axis=1)) / (2 * means.shape[1])
@@ -74,16 +103,16 @@ def studentised(values: Values) -> Ends:
 
 
 def resampled(values: Values) -> Values:
-    """The mean of each resample: the shipped function draws the same ones for each sample of a size."""
+    """The mean of each resample, the same ones for each sample of a size."""
     return np.asarray(values @ _counts(values.shape[1]).T / values.shape[1])
 
 
 @cache
 def _counts(n: int) -> Values:
     """How often each value stands in each resample, by n."""
-    drawn = generator().integers(0, n, (RESAMPLES, n))
-    counts = np.zeros((RESAMPLES, n))
-    np.add.at(counts, (np.arange(RESAMPLES)[:, None], drawn), 1.0)
+    drawn = generator().integers(0, n, (BOOTSTRAPS, n))
+    counts = np.zeros((BOOTSTRAPS, n))
+    np.add.at(counts, (np.arange(BOOTSTRAPS)[:, None], drawn), 1.0)
     return counts
 
 
@@ -104,7 +133,7 @@ def _quantiles(ordered: Values, shares: Values) -> Values:
 
 
 def fieller(one: Values, other: Values) -> Ends:
-    """Of the ratio of the means of two paired arms; without bound where the other's mean cannot be told from 0."""
+    """Of the ratio of the means of two paired arms; NaN, as there is none, where the other's mean cannot be told from 0."""
     n = one.shape[1]
     t2 = stats.t.ppf(LEVEL, n - 1) ** 2 / n
     above, below = one.mean(axis=1), other.mean(axis=1)
@@ -115,13 +144,18 @@ def fieller(one: Values, other: Values) -> Ends:
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
         low, high = (b - root) / a, (b + root) / a
-    return np.where(a > 0, low, -np.inf), np.where(a > 0, high, np.inf)
+    return np.where(a > 0, low, np.nan), np.where(a > 0, high, np.nan)
 
 
-def log_ratio(one: Values, other: Values) -> Ends:
-    """Of the ratio of geometric means, which is what a t interval of paired logarithms speaks of."""
-    low, high = student(np.log(one) - np.log(other))
-    return np.exp(low), np.exp(high)
+def ratio_of_logarithm(one: Values, other: Values) -> Ends:
+    """Student's t of the ratio's logarithm, by the delta method; NaN, as there is none, where a mean is 0."""
+    n = one.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = one.mean(axis=1) / other.mean(axis=1)
+        rest = (one - ratio[:, None] * other).std(axis=1, ddof=1)
+        factor = np.exp(stats.t.ppf(LEVEL, n - 1) * rest / math.sqrt(n) / one.mean(axis=1))
+        low, high = ratio / factor, ratio * factor
+    return low, high
 
 
 # Tests: the two-sided p of each row of paired differences
@@ -151,13 +185,10 @@ def paired_t(differences: Values) -> Values:
 
 
 def wilcoxon(differences: Values) -> Values:
-    """Zeros and ties are too few here to leave the exact distribution for."""
-    return np.asarray(stats.wilcoxon(differences, axis=1, method="exact" if differences.shape[1] <= 30 else "approx").pvalue)
-
-
-def unpaired(one: Values, other: Values) -> Values:
-    """Welch's t test, as if the twins had nothing in common."""
-    return np.asarray(stats.ttest_ind(one, other, axis=1, equal_var=False).pvalue)
+    """Zeros and ties are too few here to leave the exact distribution for; where all are zeros nothing is found."""
+    method = "exact" if differences.shape[1] <= 40 else "approx"
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.nan_to_num(stats.wilcoxon(differences, axis=1, method=method).pvalue, nan=1.0))
 
 
 def mann_whitney(one: Values, other: Values) -> Values:
@@ -168,12 +199,15 @@ def mann_whitney(one: Values, other: Values) -> Values:
 
 INTERVALS: dict[str, Callable[[Values], Ends]] = {
     "Student t": student,
-    "Cox, of logarithms": cox,
+    "t of the root": of_root,
+    "t of the logarithm": of_logarithm,
     "percentile": percentile,
     "BCa": bca,
     "bootstrap-t": studentised,
 }
 TESTS: dict[str, Callable[[Values], Values]] = {"sign-flip": sign_flip, "paired t": paired_t, "Wilcoxon": wilcoxon}
-RATIOS: dict[str, Callable[[Values, Values], Ends]] = {"Fieller": fieller, "t of logarithms": log_ratio}
+RATIOS: dict[str, Callable[[Values, Values], Ends]] = {"Fieller": fieller, "t of the logarithm": ratio_of_logarithm}
 RESAMPLING = frozenset({"percentile", "BCa", "bootstrap-t", "sign-flip"})
 """Costly, so that fewer experiments are simulated."""
+SHOWN = {"amount": "t of the logarithm", "score": "t of the logit", "difference": "Student t"}
+"""What the suite ships, by kind."""

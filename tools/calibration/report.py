@@ -9,11 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from calibration.exchange import Verdicts
 from calibration.experiments import Result, Simulations
 from calibration.worlds import Recorded
+from calibration.worst import table as worst_table
+from calibration.worst import worst
 from matplotlib.axes import Axes
 
-from bench.analysis.statistics.limits import BEARABLE
+from bench.analysis.statistics import METHODS, share_of
+from bench.analysis.statistics.limits import BEARABLE, NAMES
 from bench.render.drawing import (
     BLACK,
     BLUE,
@@ -28,7 +32,8 @@ from bench.render.drawing import (
     panels,
     style,
 )
-from bench.render.table import Table, markdown
+from bench.render.table import Rate, Table, markdown
+from bench.render.table import comma_separated as table_csv
 
 FALSE = 0.06
 """A test at 5% that finds more often what is not there is limited."""
@@ -36,92 +41,174 @@ MARK = " (!)"
 PREFACE = Path(__file__).with_name("preface.md")
 LOOKS = {
     "Student t": (BLUE, "o"),
+    "t of the logarithm": (GREEN, "D"),
     "BCa": (VERMILION, "s"),
     "percentile": (ORANGE, "v"),
-    "bootstrap-t": (GREEN, "^"),
-    "Cox, of logarithms": (GREY, "D"),
+    "bootstrap-t": (GREY, "^"),
 }
-
+WIDER = ("t of the logarithm", "t of the logit", "bootstrap-t")
+"""Methods whose intervals are shown beside the width of Student's t."""
 TITLES = {
-    ("coverage", "mean"): "Coverage of 95% intervals of a mean",
-    ("coverage", "paired difference"): "Coverage of 95% intervals of a mean paired difference",
-    ("coverage", "ratio of paired means"): "Coverage of 95% intervals of the ratio of two paired means",
-    ("false positives", "paired test"): "False positives of paired tests at 5%",
+    ("coverage", "mean"): "Coverage of 95% intervals of a mean: {measure}",
+    ("coverage", "paired difference"): "Coverage of 95% intervals of a mean paired difference: {measure}",
+    ("coverage", "ratio of paired means"): "Coverage of 95% intervals of the ratio of two paired means: {measure}",
+    ("false positives", "paired test"): "False positives of paired tests at 5%: {measure}",
     ("coverage", "rate"): "Coverage of 95% intervals of a rate (exact)",
+    ("coverage", "rate by instance"): "Coverage of 95% intervals of a rate of outputs, by number of instances",
     ("coverage", "difference of paired rates"): "Coverage of the 95% interval of the difference of two paired rates (exact)",
+    ("coverage", "difference of rates by instance"): "Coverage of the 95% interval of that difference, by number of instances",
+    ("coverage", "break-even"): "Coverage of the 95% interval of where two architectures break even",
+    ("coverage", "part"): "Coverage of the 95% interval of what a token takes of the seconds, by number of clusters",
     ("false positives", "test of paired rates"): "False positives of the test of paired rates at 5% (exact)",
     ("false positives", "test of unpaired rates"): "False positives of the test of two unpaired rates at 5% (exact)",
     ("false positives", "test of two groups"): "False positives of the test of two unpaired groups at 5%",
     ("false positives", "any of 6 sign-flip tests"): "Any false positive in a family of six tests at 5%",
-    ("coverage", "mean of packs at large"): "Coverage of 95% intervals of the mean of packs at large, by number of packs",
-    ("coverage", "mean of these packs"): "Coverage of the 95% interval of the mean of these packs, by number of packs",
+    ("coverage", "mean of tasks at large"): "Coverage of 95% intervals of the mean of tasks at large, by number of tasks",
     ("enough", "required pairs"): "Pilots whose required number of pairs gives 80% power, by the pilot's size",
 }
 
 
-def write(folder: Path, results: Sequence[Result], found: Recorded, simulations: Simulations) -> None:
-    """Writes README.md, calibration.csv and coverage.{png,svg}: the same bytes for the same results."""
+def write(
+    folder: Path, results: Sequence[Result], verdicts: Sequence[Verdicts], found: Recorded, simulations: Simulations
+) -> None:
+    """Writes README.md, worst.md, two CSVs and coverage.{png,svg}: the same bytes for the same results."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = figure(results)
     (folder / "calibration.csv").write_text(comma_separated(results), encoding="utf-8")
-    (folder / "README.md").write_text(page(results, found, simulations, picture), encoding="utf-8")
+    (folder / "verdicts.csv").write_text(table_csv(verdicts_table(verdicts)), encoding="utf-8")
+    (folder / "worst.md").write_text(markdown(worst_table(worst(results))), encoding="utf-8")
+    (folder / "README.md").write_text(page(results, verdicts, found, simulations, picture), encoding="utf-8")
     (folder / f"{picture.name}.png").write_bytes(picture.png)
     (folder / f"{picture.name}.svg").write_bytes(picture.svg)
 
 
 def comma_separated(results: Iterable[Result]) -> str:
-    """Every field, and the Monte-Carlo error of the share; a width without bound, or none, is an empty field."""
+    """Every field, and the Monte-Carlo error of the share; what is without bound, or is none, is an empty field."""
     written = io.StringIO()
     names = [one.name for one in fields(Result)]
     writer = csv.DictWriter(written, [*names, "error"], lineterminator="\n")
     writer.writeheader()
     for one in results:
-        row = {**asdict(one), "share": round(one.share, 6), "error": round(one.error, 6)}
-        writer.writerow(row | {"width": _finite(one.width), "wide": _finite(one.wide)})
+        row = asdict(one) | {"error": one.error}
+        rounded = {name: _finite(value, 3 if name in ("width", "wide") else 6) for name, value in row.items()}
+        writer.writerow(rounded)
     return written.getvalue()
 
 
-def _finite(width: float | None) -> float | None:
-    return round(width, 3) if width is not None and math.isfinite(width) else None
+def read_back(text: str) -> list[Result]:
+    """The results of a calibration.csv, with its rounding."""
+    rows = csv.DictReader(io.StringIO(text))
+    return [
+        Result(
+            *(row["kind"], row["about"], row["world"], row["recorded"] == "True", int(row["n"]), row["method"]),
+            *(float(row["share"] or "nan"), int(row["simulations"])),
+            measure=row["measure"],
+        )
+        for row in rows
+    ]
 
 
-def page(results: Sequence[Result], found: Recorded, simulations: Simulations, picture: Picture) -> str:
-    widths = [one for one in results if one.about == "mean" and one.method != "Student t"]
+def _finite(value: object, digits: int) -> object:
+    if not isinstance(value, float):
+        return value
+    return round(value, digits) if math.isfinite(value) else None
+
+
+def page(
+    results: Sequence[Result],
+    verdicts: Sequence[Verdicts],
+    found: Recorded,
+    simulations: Simulations,
+    picture: Picture,
+) -> str:
+    tables = [
+        _table(title, kind, about, measure, results)
+        for (kind, about), title in TITLES.items()
+        for measure in dict.fromkeys(one.measure for one in results if (one.kind, one.about) == (kind, about))
+    ]
     parts = [
-        _preface(found, simulations),
+        _preface(results, verdicts, found, simulations),
+        markdown(_chosen()),
+        markdown(worst_table(worst(results))),
         f"![{picture.caption}]({picture.name}.png)\n",
-        *(markdown(_table(title, kind, about, results)) for (kind, about), title in TITLES.items()),
-        markdown(_widths(widths)),
+        markdown(verdicts_table(verdicts)),
+        *map(markdown, tables),
+        markdown(_widths([one for one in results if one.about == "mean" and one.method in WIDER])),
     ]
     return "\n".join(parts)
 
 
-def _preface(found: Recorded, simulations: Simulations) -> str:
-    text = PREFACE.read_text(encoding="utf-8")
-    return text.format(found=found, simulations=simulations, mark=MARK.strip(), bearable=BEARABLE, false=FALSE)
+def _preface(results: Sequence[Result], verdicts: Sequence[Verdicts], found: Recorded, simulations: Simulations) -> str:
+    return PREFACE.read_text(encoding="utf-8").format(
+        found=found,
+        simulations=simulations,
+        mark=MARK.strip(),
+        bearable=BEARABLE,
+        false=FALSE,
+        held=_Held(results),
+        upper=max((one.upper for one in verdicts), default=0.0),
+    )
 
 
-def _table(title: str, kind: str, about: str, results: Iterable[Result]) -> Table:
+class _Held:
+    """What the preface cites: `about|world|N|method`."""
+
+    def __init__(self, results: Sequence[Result]):
+        self._shares = {f"{one.about}|{one.world}|{one.n}|{one.method}": one.share for one in results}
+
+    def __getitem__(self, key: str) -> str:
+        return f"{self._shares[key]:.0%}" if key in self._shares else "–"
+
+
+def _chosen() -> Table:
+    rows = tuple((kind, one.name, one.reason) for kind, one in METHODS.items())
+    return Table("chosen", "Which method the suite takes", ("Of a", "Method", "Why"), rows)
+
+
+def verdicts_table(verdicts: Sequence[Verdicts]) -> Table:
+    """Rates of false verdicts with their interval, and how often the verdict is reached on the side that was measured."""
+    rows = tuple(
+        (
+            *(one.run, one.claim, one.pairs, one.verdict or "–"),
+            *(Rate(share_of(one.false, one.exchanges)), f"{one.upper:.1%}{MARK if one.upper > FALSE else ''}"),
+            Rate(share_of(one.reached, one.redrawn)) if one.redrawn else "–",
+        )
+        for one in verdicts
+    )
+    return Table(
+        "verdicts",
+        "Recorded runs: verdicts where no architecture differs, and where they differ as measured",
+        ("Run", "Claim", "N", "Verdict", "False, labels exchanged", "Upper limit", "Reached, pairs drawn anew"),
+        rows,
+    )
+
+
+def _table(title: str, kind: str, about: str, measure: str, results: Iterable[Result]) -> Table:
     """World and method down, N across."""
-    own = [one for one in results if (one.kind, one.about) == (kind, about)]
+    own = [one for one in results if (one.kind, one.about, one.measure) == (kind, about, measure)]
     sizes = list(dict.fromkeys(one.n for one in own))
     cells = {(_world(one), one.method, one.n): _share(one) for one in own}
     lines = dict.fromkeys((_world(one), one.method) for one in own)
     rows = tuple((*line, *(cells.get((*line, n), "–") for n in sizes)) for line in lines)
-    return Table(about, title, ("World", "Method", *(f"N={n}" for n in sizes)), rows)
+    named = title.format(measure=NAMES.get(measure, measure))
+    return Table(f"{about} {measure}", named, ("World", "Method", *(f"N={n}" for n in sizes)), rows)
 
 
 def _world(one: Result) -> str:
     # The worst rate is another one at each N: it goes into the cell.
-    name = one.world.split(":")[0]
-    return f"{name}, recorded" if one.recorded and one.about in ("mean", "paired difference") else name
+    name = one.world.split(": ")[0] if one.about == "rate" else one.world
+    return f"{name}, recorded" if one.recorded and one.measure else name
 
 
 def _share(one: Result) -> str:
+    if math.isnan(one.share):
+        return "no interval"
     bad = (one.kind == "coverage" and one.share < BEARABLE) or (one.kind == "false positives" and one.share > FALSE)
     error = f" ± {100 * one.error:.1f}" if one.simulations else ""
-    where = f" at {one.world.split(': ')[1]}" if ": " in one.world else ""
-    return f"{100 * one.share:.1f}%{error}{where}{MARK if bad else ''}"
+    where = f" at {one.world.split(': ')[1]}" if one.about == "rate" and ": " in one.world else ""
+    parts = [f"{share:.0%} {what}" for share, what in ((one.flat, "flat"), (one.absent, "none")) if share and share >= 0.005]
+    beside = f", {', '.join(parts)}" if parts else ""
+    return f"{100 * one.share:.1f}%{error}{where}{MARK if bad else ''}{beside}"
 
 
 def _widths(own: Sequence[Result]) -> Table:
@@ -134,32 +221,36 @@ def _widths(own: Sequence[Result]) -> Table:
 
 
 def _times(width: float | None) -> str:
-    finite = _finite(width)
-    return "without bound" if finite is None else f"{finite:.2f}"
+    if width is None or not math.isfinite(width):
+        return "without bound"
+    return f"{width:.2f}" if width < 100 else f"{width:.0f}"
 
 
 def figure(results: Iterable[Result]) -> Picture:
-    """Coverage by N, a panel for each world."""
-    own = [one for one in results if one.about == "mean"]
-    names = list(dict.fromkeys(one.world for one in own))
+    """Coverage by N, a panel for each world within what was recorded."""
+    own = [one for one in results if one.about == "mean" and one.recorded]
+    names = list(dict.fromkeys((one.measure, one.world) for one in own))
     with style():
         drawn, axes = panels(len(names), 4, 2.9, 2.3)
-        for ax, name in zip(axes, names, strict=True):
-            _panel(ax, name, [one for one in own if one.world == name])
+        for ax, (measure, name) in zip(axes, names, strict=True):
+            _panel(ax, measure, name, [one for one in own if (one.measure, one.world) == (measure, name)])
         legend_below(drawn, axes[0], len(LOOKS))
         title = "How often a 95% interval of a mean holds the truth, by number of values (SIMULATED)"
-        caption = "Coverage by N in each simulated world, with two Monte-Carlo standard errors; dashed: 95%, dotted: 93%"
+        caption = (
+            "Coverage by N in each world like the recorded runs, with two Monte-Carlo standard errors; dashed: 95%, dotted: 93%"
+        )
         return finish(drawn, "coverage", title, caption)
 
 
-def _panel(ax: Axes, name: str, own: Sequence[Result]) -> None:
+def _panel(ax: Axes, measure: str, name: str, own: Sequence[Result]) -> None:
     for method, (colour, marker) in LOOKS.items():
         line = [one for one in own if one.method == method]
         sizes, shares = [one.n for one in line], [100 * one.share for one in line]
         ax.errorbar(sizes, shares, [200 * one.error for one in line], color=colour, marker=marker, ms=3.5, lw=1, label=method)
     ax.axhline(95, color=BLACK, lw=0.7, ls="--")
     ax.axhline(100 * BEARABLE, color=BLACK, lw=0.7, ls=":")
-    ax.set(xscale="log", ylim=(50, 101), ylabel="coverage %", xlabel="N")
-    panel_title(ax, name, *(["recorded"] if own[0].recorded else []))
-    ax.set_xticks([one.n for one in own if one.method == "Student t"], [str(one.n) for one in own if one.method == "Student t"])
+    ax.set(xscale="log", ylim=(30, 101), ylabel="coverage %", xlabel="N")
+    panel_title(ax, name, NAMES.get(measure, measure))
+    sizes = sorted({one.n for one in own})
+    ax.set_xticks(sizes, [str(n) for n in sizes])
     ax.minorticks_off()

@@ -1,4 +1,4 @@
-"""Worlds whose truth is known, from which simulated experiments are drawn.
+"""Worlds whose truth is known, from which simulated experiments are drawn: here of what a trial spends in all.
 
 Tokens of a trial are those of its attempts, each lognormal about the same mean; an attempt fails with a certain chance and is
 then made again, three times at most. How widely the attempts spread, and how often they fail, is what a recorded run showed
@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from bench.analysis.statistics import Measure
 
 TOKENS = 5000.0
 """Of one attempt in the mean: the scale changes nothing but how fine whole tokens are."""
@@ -32,6 +34,7 @@ class World:
     recorded: bool
     mean: float
     draw: Draw
+    measure: Measure = "spent"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class PairedWorld:
     recorded: bool
     means: tuple[float, float]
     draw: DrawPair
+    measure: Measure = "spent"
 
 
 @dataclass(frozen=True)

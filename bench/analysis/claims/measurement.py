@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.analysis import statistics
+from bench.analysis.arms import measure_of
 from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
 from bench.analysis.claims.evidence import Item, Missing, ModelResults, evidence
 from bench.analysis.claims.published import Published
@@ -20,8 +20,6 @@ from bench.analysis.claims.sample_size import (
 from bench.analysis.statistics import Mean, Pair, PairedTest, Ratio, Share
 
 LEVEL = 0.05
-NO_WIDTH = 1e-6
-"""An interval narrower than this part of its bounds has no width but by rounding."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,6 @@ class Measurement:
     test: PairedTest | None = None
     otherwise: int = 0
 
-    @property
-    def has_width(self) -> bool:
-        return self.low is None or self.high is None or not math.isclose(self.low, self.high, rel_tol=NO_WIDTH)
-
     def side_of(self, equality: float) -> int:
         """1 where the interval lies wholly above it, -1 where wholly below, 0 where it holds it."""
         if self.low is None or self.high is None:
@@ -66,13 +60,13 @@ def measured(source: ModelResults, claim: Claim, published: Published, family: i
 def _measurement(claim: Claim, items: Sequence[Item], published: Published, family: int) -> Measurement:
     match claim:
         case DirectionClaim():
-            return _difference(*_sides(items), family)
+            return _difference(*_sides(items), family, claim.measure)
         case RatioClaim():
-            return _ratio(*_sides(items), family)
+            return _ratio(*_sides(items), family, claim.measure)
         case PartClaim():
             return _of_ratio(_ratio_of(*_sides(items)))
         case CellClaim() if claim.measure != "correct":
-            return _mean(items, range_of(published, claim))
+            return _mean(items, range_of(published, claim), claim.measure)
         case CellClaim() | RateClaim():
             return _share(claim, items, published)
 
@@ -86,15 +80,15 @@ def _sides(items: Sequence[Item]) -> tuple[Mapping[Pair, float], Mapping[Pair, f
     return first, second
 
 
-def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], family: int) -> Measurement:
-    mean = statistics.paired_difference(higher, lower).difference
+def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], family: int, column: str) -> Measurement:
+    mean = statistics.paired_difference(higher, lower, measure_of(column)).difference
     needed = pairs_for_the_family(mean, family, LEVEL)
     return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, needed, statistics.paired_test(higher, lower))
 
 
-def _ratio(of: Mapping[Pair, float], to: Mapping[Pair, float], family: int) -> Measurement:
+def _ratio(of: Mapping[Pair, float], to: Mapping[Pair, float], family: int, column: str) -> Measurement:
     """What would decide it is what would decide its direction: that the size differs is a verdict too."""
-    direction = _difference(of, to, family)
+    direction = _difference(of, to, family, column)
     return _of_ratio(_ratio_of(of, to), direction.needed, direction.test)
 
 
@@ -107,8 +101,8 @@ def _ratio_of(of: Mapping[Pair, float], to: Mapping[Pair, float]) -> Ratio:
     return statistics.ratio_of_means(above, below)
 
 
-def _mean(items: Sequence[Item], wanted: PublishedRange) -> Measurement:
-    mean = statistics.mean_of(statistics.by_unit({item.pair: item.value for item in items}).values())
+def _mean(items: Sequence[Item], wanted: PublishedRange, column: str) -> Measurement:
+    mean = statistics.amount_of(statistics.by_unit({item.pair: item.value for item in items}).values(), measure_of(column))
     return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, values_for_the_mean(mean, wanted))
 
 

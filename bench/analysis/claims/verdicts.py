@@ -182,7 +182,7 @@ def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange, p: float 
         return "inconclusive", "N=1: nothing is concluded from one"
     if found.low is None or found.high is None:
         return "inconclusive", "no interval: the mean to be divided by cannot be told from 0"
-    if not found.has_width:
+    if not statistics.has_width(found):
         return "inconclusive", f"the interval has no width: {found.n} equal values do not show how far off they may be"
     match claim:
         case DirectionClaim():

@@ -7,8 +7,9 @@ report made again has the same bytes. How well the intervals and tests hold at o
 
 from bench.analysis.statistics.bootstrap import percentiles, resampled
 from bench.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
-from bench.analysis.statistics.intervals import CONFIDENCE, Mean, known, mean_of, median
-from bench.analysis.statistics.limits import Limit, limits_of
+from bench.analysis.statistics.intervals import CONFIDENCE, Mean, Measure, amount_of, known, mean_of, median
+from bench.analysis.statistics.limits import Limit, has_width, limits_of
+from bench.analysis.statistics.methods import METHODS
 from bench.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
 from bench.analysis.statistics.parts import Part, parts_of
 from bench.analysis.statistics.power import RequiredPairs, required_pairs
@@ -25,10 +26,12 @@ from bench.analysis.statistics.significance import Groups, PairedTest, generator
 
 __all__ = [
     "CONFIDENCE",
+    "METHODS",
     "Denominators",
     "Groups",
     "Limit",
     "Mean",
+    "Measure",
     "Pair",
     "PairedMean",
     "PairedTest",
@@ -37,9 +40,11 @@ __all__ = [
     "Ratio",
     "RequiredPairs",
     "Share",
+    "amount_of",
     "by_unit",
     "generator",
     "groups_differ",
+    "has_width",
     "holm",
     "in_common",
     "independent_number",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from bench.analysis.statistics.intervals import CONFIDENCE
+from bench.analysis.statistics.intervals import t_quantile
 from bench.analysis.statistics.significance import DRAWN, generator
 
 Numbers = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ def percentiles(again: Numbers, units: int) -> tuple[float, float]:
 
     Source: Hesterberg, What teachers should know about the bootstrap, The American Statistician 69 (2015), section 5.3.
     """
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, units - 1)) * math.sqrt(units / (units - 1))
+    reach = t_quantile(units - 1) * math.sqrt(units / (units - 1))
     ordered = np.sort(again)
     beyond = int(stats.norm.sf(reach) * len(ordered))
     return float(ordered[beyond]), float(ordered[-1 - beyond])

@@ -9,9 +9,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from scipy import stats
-
-from bench.analysis.statistics.intervals import CONFIDENCE
+from bench.analysis.statistics.intervals import t_quantile
 
 Pair = tuple[str, int]
 """(instance, repetition): what two trials of different arms have in common that may be paired."""
@@ -28,7 +26,7 @@ def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
     """Unit -> its value: of one instance each repetition as it is, of several the mean of each instance's repetitions.
 
     Student's t on the means of clusters, each of which weighs the same, is a cluster interval without any resampling: Donald
-    and Lang, Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a pack a value").
+    and Lang, Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a task a value").
     """
     by_instance: dict[str, list[float]] = {}
     for (instance, _), value in values.items():
@@ -48,7 +46,7 @@ def effective_number(instances: Sequence[str], values: Sequence[float]) -> float
     number = independent_number(instances, values)
     if clusters in (0, 1, n) or len(set(values)) == 1:
         return number
-    few = [float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) for count in (n, clusters)]
+    few = [t_quantile(count - 1) for count in (n, clusters)]
     return number * (few[0] / few[1]) ** 2
 
 

@@ -5,11 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Literal
 
 import pandas as pd
 from scipy import stats
 
+from bench.analysis.statistics.methods import ends
+
 CONFIDENCE = 0.95
+Measure = Literal["spent", "retry", "first_round", "price", "score"]
+"""What values are of, as far as it tells how well an interval holds: all that a trial spent; its retry tokens; the first round
+after a fault; the price of a fault; the grader's score."""
+
+
+@cache
+def t_quantile(degrees: int) -> float:
+    """Of Student's distribution, for a two-sided 95% interval."""
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
 
 
 @dataclass(frozen=True)
@@ -17,8 +30,9 @@ class Mean:
     """A mean of n values with its 95% interval.
 
     sd          of the sample (n - 1); None below two values
-    low, high   Student's interval of the mean; None below two values, and just the mean where all values are equal: a
-                sample without spread shows none
+    low, high   None below two values, and just the mean where all values are equal: a sample without spread shows none
+    measure     what the values are of
+    signed      whether they may be negative, as differences are
     """
 
     n: int
@@ -26,6 +40,8 @@ class Mean:
     sd: float | None
     low: float | None
     high: float | None
+    measure: Measure = "spent"
+    signed: bool = True
 
 
 def known(values: Iterable[float | None]) -> list[float]:
@@ -36,23 +52,26 @@ def known(values: Iterable[float | None]) -> list[float]:
     return [float(value) for value in values if not pd.isna(value)]
 
 
-def mean_of(values: Iterable[float]) -> Mean:
-    """The mean that tables show, with Student's t interval.
+def mean_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
+    """The mean of what may be negative, such as differences, with Student's t interval.
 
-    Of the methods in `reports/calibration` it is the one to be trusted at our sizes. Below ten values a bootstrap's interval,
-    percentile or BCa, is too short on every kind of data; at thirty BCa gains a little where trials are rerun often, and loses
-    more where tokens are merely lognormal. `limits_of` says where this one is too short as well.
+    `METHODS` says why this one; `limits_of` where it holds the truth too seldom.
 
     Source: Student, Biometrika 6 (1908): mean ± t(n - 1) sd / sqrt(n).
     Raises ValueError for a value that is no finite number: it has to be left out knowingly (`known`), not by this function.
     """
+    return _interval(_finite(values), measure, signed=True)
+
+
+def amount_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
+    """The mean of what cannot be negative, nor a score above 1: neither can its interval, Student's t on a scale of its own.
+
+    Raises ValueError for a value that is no finite number, is negative, or is a score above 1.
+    """
     numbers = _finite(values)
-    n = len(numbers)
-    plain = _without_interval(numbers)
-    if plain.mean is None or plain.sd is None or plain.low is not None:
-        return plain
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * plain.sd / math.sqrt(n)
-    return Mean(n, plain.mean, plain.sd, plain.mean - half, plain.mean + half)
+    if any(number < 0 or (measure == "score" and number > 1) for number in numbers):
+        raise ValueError(f"a value of {measure} is out of its bounds")
+    return _interval(numbers, measure, signed=False)
 
 
 def median(values: Sequence[float]) -> float | None:
@@ -70,14 +89,16 @@ def _finite(values: Iterable[float]) -> list[float]:
     return numbers
 
 
-def _without_interval(numbers: Sequence[float]) -> Mean:
-    """All that is known of a mean without an interval's method: all of it for equal values, or fewer than two."""
+def _interval(numbers: Sequence[float], measure: Measure, *, signed: bool) -> Mean:
     n = len(numbers)
     if n == 0:
-        return Mean(0, None, None, None, None)
+        return Mean(0, None, None, None, None, measure, signed)
     mean = math.fsum(numbers) / n
     if n == 1:
-        return Mean(1, mean, None, None, None)
+        return Mean(1, mean, None, None, None, measure, signed)
     if min(numbers) == max(numbers):
-        return Mean(n, numbers[0], 0.0, numbers[0], numbers[0])
-    return Mean(n, mean, math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / (n - 1)), None, None)
+        return Mean(n, numbers[0], 0.0, numbers[0], numbers[0], measure, signed)
+    sd = math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / (n - 1))
+    error = t_quantile(n - 1) * sd / math.sqrt(n)
+    kind: Literal["difference", "amount", "score"] = "difference" if signed else "score" if measure == "score" else "amount"
+    return Mean(n, mean, sd, *ends(mean, error, kind), measure, signed)

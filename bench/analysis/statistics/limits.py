@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Literal, Protocol
 
 from bench.analysis.statistics.intervals import CONFIDENCE, Mean
 from bench.analysis.statistics.paired import Ratio
-from bench.analysis.statistics.rates import Share
+from bench.analysis.statistics.rates import RateDifference, Share
 from bench.analysis.statistics.significance import PairedTest
 
+CALIBRATED = Path(__file__).with_name("calibrated.csv")
+"""Written by `nox -s calibrate`, beside its report."""
 BEARABLE = 0.93
 """A 95% interval that holds the truth less often is limited."""
+LEVEL = 0.05
+TOLERABLE = 0.06
+"""A test at 5% that finds more often what is not there is limited."""
+ROUNDING = 1e-6
+NAMES: Mapping[str, str] = {
+    "spent": "what a trial spends",
+    "retry": "retry tokens",
+    "first_round": "first rounds",
+    "price": "prices",
+    "score": "scores",
+}
 
 
 @dataclass(frozen=True)
-class Coverage:
-    """How often the 95% interval of a mean held the truth in the worst of the simulated worlds: of those within what the
-    committed run shows, and of those beyond, with rarer reruns or more skewed tokens."""
+class Worst:
+    """Of one kind of number at one N, in the worst of the simulated worlds: of those within what the recorded runs show, and of
+    those beyond, where failures are rarer or tasks more unlike. How often an interval held the truth, or a test found what was
+    not there."""
 
     recorded: float
     beyond: float
 
-
-COVERAGE_OF_MEANS: Mapping[int, Coverage] = MappingProxyType(
-    {
-        3: Coverage(0.8351, 0.7774),
-        5: Coverage(0.8576, 0.7286),
-        10: Coverage(0.9201, 0.8336),
-        30: Coverage(0.9405, 0.8802),
-        100: Coverage(0.9471, 0.9188),
-    }
-)
-"""Of means, mean paired differences (Student's t) and ratios of paired means (Fieller's), by n. A bootstrap's interval holds
-less below ten values."""
-
-COVERAGE_OF_RATES: Mapping[int, float] = MappingProxyType({3: 0.8306, 5: 0.8587, 10: 0.9044, 30: 0.9298, 100: 0.9206})
-"""Wilson's at the worst rate, by n."""
-
-FALSE_POSITIVES: Mapping[int, float] = MappingProxyType({10: 0.1115, 30: 0.125, 100: 0.068})
-"""Of the sign-flip test at 5%, by pairs, where two arms have equal means and one of them reruns rarely. These and the above are
-read off `reports/calibration/calibration.csv`, to which a test holds them."""
-
-LEVEL = 0.05
-TOLERABLE = 0.06
-"""A test at 5% that finds more often what is not there is limited."""
 
 Code = Literal["single", "no_spread", "coverage", "too_few", "shape"]
 
@@ -55,6 +49,7 @@ Code = Literal["single", "no_spread", "coverage", "too_few", "shape"]
 class Limit:
     """`code` tells one kind from another, `text` is a note for below a table.
 
+    about      of what kind of number, as the calibration names it; "" where that makes no difference
     measured   the lowest coverage, or the highest share of false positives, that the calibration found at this n; None where
                the limit is another
     """
@@ -62,56 +57,82 @@ class Limit:
     code: Code
     text: str
     measured: float | None = None
+    about: str = ""
 
 
-def limits_of(found: Mean | Ratio | Share | PairedTest) -> tuple[Limit, ...]:
+class _Bounded(Protocol):
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+def has_width(found: _Bounded) -> bool:
+    """Whether there is an interval that can be taken as proof: equal values have one without width, but for rounding."""
+    low, high = found.low, found.high
+    return low is not None and high is not None and not math.isclose(low, high, rel_tol=ROUNDING)
+
+
+def limits_of(found: Mean | Ratio | Share | RateDifference | PairedTest) -> tuple[Limit, ...]:
     """Everything that has to be said beside this number; the same text for the same n, so that a table says it once."""
-    if isinstance(found, Share):
-        return _of_rate(found.instances or found.n)
-    if isinstance(found, PairedTest):
-        return _of_test(found)
-    if isinstance(found, Ratio):
-        return _single() if found.pairs == 1 else _of_mean(found.pairs)
-    if found.n > 1 and found.sd == 0.0:
-        return (_no_spread(found.n),)
-    return _single() if found.n == 1 else _of_mean(found.n)
+    match found:
+        case PairedTest():
+            return _of_test(found)
+        case Share():
+            return _of_rate(found)
+        case RateDifference():
+            return _of(found.pairs, "difference of rates", "the difference of two rates")
+        case Ratio():
+            return _of_one_or_more(found.pairs, found, "ratio of means", "a ratio of two means")
+        case Mean(signed=True):
+            name = f"a mean difference of {NAMES[found.measure]}"
+            return _of_one_or_more(found.n, found, f"difference of {found.measure}", name)
+        case Mean():
+            return _of_one_or_more(found.n, found, f"mean of {found.measure}", f"a mean of {NAMES[found.measure]}")
 
 
-def _single() -> tuple[Limit, ...]:
-    return (Limit("single", "N=1: one value has no spread and no interval"),)
+def _of_one_or_more(n: int, found: Mean | Ratio, about: str, name: str) -> tuple[Limit, ...]:
+    if n == 1:
+        return (Limit("single", "N=1: one value has no spread and no interval"),)
+    if n and found.low is not None and not has_width(found):
+        return (_no_spread(n),)
+    return _of(n, about, name)
 
 
 def _no_spread(n: int) -> Limit:
     """What never came up in n trials has a chance up to 1 - 0.05^(1/n), at 95% (Hanley and Lippman-Hand, JAMA 249, 1983)."""
     unseen = 1 - (1 - CONFIDENCE) ** (1 / n)
-    text = f"N={n}: equal values show no spread; another value may still come up in as many as {unseen:.0%} of trials"
+    text = (
+        f"N={n}: equal values show no spread, and an interval without width proves nothing; another value may still come up "
+        f"in as many as {unseen:.0%} of trials"
+    )
     return Limit("no_spread", text)
 
 
-def _of_mean(n: int) -> tuple[Limit, ...]:
+def _of_rate(found: Share) -> tuple[Limit, ...]:
+    if found.instances:
+        return _of(found.instances, "rate by instance", "a rate by instance")
+    if not found.n:
+        return ()
+    size, worst = _calibrated(found.n, "rate")
+    if worst.beyond >= BEARABLE:
+        return ()
+    held = f"{worst.beyond:.1%} of experiments at the worst rate"
+    text = f"N={found.n}: a 95% interval of a rate holds the truth at N={size} in {held}"
+    return (Limit("coverage", text, worst.beyond, "rate"),)
+
+
+def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
     if not n:
         return ()
-    size = _calibrated(n, COVERAGE_OF_MEANS)
-    found = COVERAGE_OF_MEANS[size]
+    size, found = _calibrated(n, about)
     lowest = min(found.recorded, found.beyond)
     if lowest >= BEARABLE:
         return ()
-    text = (
-        f"N={n}: in simulated experiments of N={size} a 95% interval held the true mean in {found.recorded:.1%} at the "
-        f"least for tokens like the recorded ones, in {found.beyond:.1%} where reruns are rarer or tokens more skewed"
-    )
-    return (Limit("coverage", text, lowest),)
-
-
-def _of_rate(n: int) -> tuple[Limit, ...]:
-    if not n:
-        return ()
-    size = _calibrated(n, COVERAGE_OF_RATES)
-    lowest = COVERAGE_OF_RATES[size]
-    if lowest >= BEARABLE:
-        return ()
-    text = f"N={n}: Wilson's 95% interval of N={size} holds the true rate in {lowest:.1%} of experiments at the worst rate"
-    return (Limit("coverage", text, lowest),)
+    held = f"{found.recorded:.1%} of experiments simulated after the recorded runs, at the least"
+    if found.beyond < found.recorded:
+        held += f", and {found.beyond:.1%} where failures are rarer or tasks more unlike"
+    return (Limit("coverage", f"N={n}: a 95% interval of {name} held the truth at N={size} in {held}", lowest, about),)
 
 
 def _of_test(found: PairedTest) -> tuple[Limit, ...]:
@@ -119,7 +140,8 @@ def _of_test(found: PairedTest) -> tuple[Limit, ...]:
         return ()
     if found.least > LEVEL:
         return (Limit("too_few", f"N={found.pairs}: no p below {found.least:.3g} can come of so few pairs"),)
-    share = FALSE_POSITIVES[_calibrated(found.pairs, FALSE_POSITIVES)]
+    _, worst = _calibrated(found.pairs, "sign-flip test")
+    share = max(worst.recorded, worst.beyond)
     if share <= TOLERABLE:
         return ()
     text = (
@@ -129,6 +151,18 @@ def _of_test(found: PairedTest) -> tuple[Limit, ...]:
     return (Limit("shape", text, share),)
 
 
-def _calibrated(n: int, by_size: Mapping[int, object]) -> int:
-    """The largest size calibrated that is not above n; below all of them the smallest, which flatters."""
-    return max((size for size in by_size if size <= n), default=min(by_size))
+@cache
+def calibrated() -> Mapping[str, Mapping[int, Worst]]:
+    """What a number is about -> N -> the worst that was found."""
+    found: dict[str, dict[int, Worst]] = {}
+    with CALIBRATED.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            found.setdefault(row["about"], {})[int(row["n"])] = Worst(float(row["recorded"]), float(row["beyond"]))
+    return found
+
+
+def _calibrated(n: int, about: str) -> tuple[int, Worst]:
+    """At the largest size calibrated that is not above n; below all of them at the smallest, which flatters."""
+    by_size = calibrated()[about]
+    size = max((size for size in by_size if size <= n), default=min(by_size))
+    return size, by_size[size]

@@ -7,11 +7,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-from scipy import stats
-
 from bench.analysis.statistics.clusters import Pair, by_unit, in_common
-from bench.analysis.statistics.intervals import CONFIDENCE, Mean, mean_of
+from bench.analysis.statistics.intervals import Mean, Measure, amount_of, mean_of, t_quantile
+from bench.analysis.statistics.methods import ends
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -25,10 +23,11 @@ class PairedMean:
     unpaired: int
 
 
-def paired_difference(values: Mapping[Pair, float], others: Mapping[Pair, float]) -> PairedMean:
+def paired_difference(values: Mapping[Pair, float], others: Mapping[Pair, float], measure: Measure = "spent") -> PairedMean:
     """`values` less `others`, pair by pair; the interval is that of the mean difference."""
     both, _ = in_common(values, others)
-    return PairedMean(mean_of(differences_of(values, others)), len(both), len(values) + len(others) - 2 * len(both))
+    difference = mean_of(differences_of(values, others), measure)
+    return PairedMean(difference, len(both), len(values) + len(others) - 2 * len(both))
 
 
 def differences_of(values: Mapping[Pair, float], others: Mapping[Pair, float]) -> list[float]:
@@ -39,11 +38,12 @@ def differences_of(values: Mapping[Pair, float], others: Mapping[Pair, float]) -
 
 @dataclass(frozen=True)
 class Ratio:
-    """The mean of some values by that of the others.
+    """The mean of some values by that of the others, neither of which can be negative.
 
     pairs       units that have both: pairs of trials, trials with two values, or instances
     ratio       None without a pair, or where the others' mean is 0
-    low, high   None below two pairs, and where the others' mean cannot be told from 0: then no bound on the ratio holds
+    low, high   None below two pairs, and where the ratio is 0: that has no logarithm; just the ratio where it is the same in
+                all pairs
     """
 
     pairs: int
@@ -53,31 +53,21 @@ class Ratio:
 
 
 def ratio_of_means(values: Mapping[Key, float], others: Mapping[Key, float]) -> Ratio:
-    """The ratio of the paired means with Fieller's 95% interval: all r for which a paired t test of `values` - r `others`
-    finds no difference. The keys are units: of several instances, their names.
+    """The ratio of the paired means with the 95% interval of its logarithm, by Student's t and the delta method: its standard
+    error is that of the mean of `values` - ratio `others`, by the mean of `values`. The keys are units: of several instances,
+    their names.
 
-    Source: Fieller, Some problems in interval estimation, JRSS B 16 (1954).
-    Raises ValueError for a value that is no finite number.
+    Source: Cochran, Sampling Techniques, 3rd edition (1977), section 6.4, for the standard error of a ratio.
+    Raises ValueError for a value that is no finite number, or is negative.
     """
     keys = [key for key in values if key in others]
     pairs = len(keys)
-    above, below = mean_of(values[key] for key in keys), mean_of(others[key] for key in keys)
+    above, below = amount_of(values[key] for key in keys), amount_of(others[key] for key in keys)
     if above.mean is None or not below.mean:
         return Ratio(pairs, None, None, None)
     ratio = above.mean / below.mean
-    if pairs < 2:
+    rest = mean_of(values[key] - ratio * others[key] for key in keys)
+    if rest.sd is None or not ratio:
         return Ratio(pairs, ratio, None, None)
-    spread = np.cov([values[key] for key in keys], [others[key] for key in keys])
-    low, high = _fieller(above.mean, below.mean, spread / pairs, float(stats.t.ppf((1 + CONFIDENCE) / 2, pairs - 1)) ** 2)
-    return Ratio(pairs, ratio, low, high)
-
-
-def _fieller(above: float, below: float, spread: np.ndarray, t2: float) -> tuple[float | None, float | None]:
-    """The two roots r of (above - r below)^2 = t2 Var(above - r below); `spread` is the covariance of the two means."""
-    a = below**2 - t2 * float(spread[1, 1])
-    b = above * below - t2 * float(spread[0, 1])
-    c = above**2 - t2 * float(spread[0, 0])
-    if a <= 0:
-        return None, None
-    root = math.sqrt(max(0.0, b**2 - a * c))
-    return (b - root) / a, (b + root) / a
+    error = t_quantile(pairs - 1) * rest.sd / math.sqrt(pairs)
+    return Ratio(pairs, ratio, *ends(ratio, error / below.mean, "amount"))

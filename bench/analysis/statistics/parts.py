@@ -7,9 +7,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize
 
-from bench.analysis.statistics.intervals import CONFIDENCE
+from bench.analysis.statistics.intervals import t_quantile
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ def parts_of(
 
     Non-negative least squares (Lawson and Hanson, Solving Least Squares Problems, 1974). The interval's width is the
     jackknife's that leaves out one cluster at a time, with Student's t (Efron and Stein, Annals of Statistics 9, 1981), of
-    least squares without that bound: a part that is held at 0 would show no scatter. It is in no calibration.
+    least squares without that bound: a part that is held at 0 would show no scatter. `reports/calibration` has
+    its coverage.
     """
     rows, sums = np.asarray(amounts, dtype=float), np.asarray(totals, dtype=float)
     if not len(rows) or len(rows) <= rows.shape[1]:
@@ -41,7 +42,7 @@ def parts_of(
     kept = [np.array([one != name for one in clusters]) for name in names]
     without = np.array([np.linalg.lstsq(rows[own], sums[own], rcond=None)[0] for own in kept])
     scatter = ((without - without.mean(axis=0)) ** 2).sum(axis=0) * (len(names) - 1) / len(names)
-    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(names) - 1))
+    t = t_quantile(len(names) - 1)
     return tuple(
         Part(float(value), max(0.0, float(value) - t * math.sqrt(one)), float(value) + t * math.sqrt(one))
         for value, one in zip(whole, scatter, strict=True)

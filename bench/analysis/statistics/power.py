@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from bench.analysis.statistics.intervals import CONFIDENCE, Mean
+from bench.analysis.statistics.intervals import CONFIDENCE, Mean, t_quantile
 
 POWER = 0.8
 CAUTION = 0.8
@@ -58,6 +58,6 @@ def _pairs(effect: float, power: float) -> int:
 
 def power_of(effect: float, pairs: int) -> float:
     """Of a two-sided paired t test at 5%, for a true `effect`: the difference by its standard deviation."""
-    critical = float(stats.t.ppf((1 + CONFIDENCE) / 2, pairs - 1))
+    critical = t_quantile(pairs - 1)
     shift = effect * math.sqrt(pairs)
     return float(stats.nct.sf(critical, pairs - 1, shift) + stats.nct.cdf(-critical, pairs - 1, shift))

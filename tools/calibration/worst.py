@@ -1,0 +1,99 @@
+"""The worst that was found of what the suite shows: what `bench.analysis.statistics.limits` reads, and says below tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from calibration.experiments import Result
+
+from bench.analysis.statistics.limits import NAMES
+from bench.render.table import Table
+
+TEST = "sign-flip test"
+FEWEST = 6
+"""Pairs with which that test can find anything at 5%."""
+
+SHOWN = {
+    ("mean", "t of the logarithm"): "mean of {measure}",
+    ("mean", "t of the logit"): "mean of {measure}",
+    ("paired difference", "Student t"): "difference of {measure}",
+    ("ratio of paired means", "t of the logarithm"): "ratio of means",
+    ("rate", "Wilson"): "rate",
+    ("rate by instance", "Wilson, by instance"): "rate by instance",
+    ("difference of paired rates", "Bonett-Price"): "difference of rates",
+    ("difference of rates by instance", "Bonett-Price, by instance"): "difference of rates",
+    ("break-even", "expanded percentile"): "break-even",
+    ("part", "jackknife by cluster"): "part",
+    ("paired test", "sign-flip"): TEST,
+}
+"""(about, method) of a result -> what a number is about; a score's mean is that of the logit."""
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The lowest coverage, or the highest share of false positives, in worlds like the recorded runs and in those beyond; where
+    nothing lies beyond, that is the same."""
+
+    about: str
+    n: int
+    recorded: float
+    beyond: float
+
+
+def worst(results: Iterable[Result]) -> list[Worst]:
+    """Rounded to four digits."""
+    shares: dict[tuple[str, int], dict[bool, list[float]]] = {}
+    for one in _shown(results):
+        about = SHOWN[one.about, one.method].format(measure=one.measure)
+        shares.setdefault((about, one.n), {}).setdefault(one.recorded, []).append(one.share)
+    found = []
+    for (about, n), own in sorted(shares.items()):
+        pick: Callable[[list[float]], float] = max if about == TEST else min
+        known = {recorded: round(pick(values), 4) for recorded, values in own.items()}
+        found.append(Worst(about, n, *(known.get(kind, known.get(not kind, 0.0)) for kind in (True, False))))
+    return found
+
+
+def to_csv(found: Iterable[Worst]) -> str:
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(("about", "n", "recorded", "beyond"))
+    writer.writerows((one.about, one.n, one.recorded, one.beyond) for one in found)
+    return written.getvalue()
+
+
+def table(found: Sequence[Worst]) -> Table:
+    """About down, N across."""
+    sizes = sorted({one.n for one in found})
+    cells = {(one.about, one.n): _cell(one) for one in found}
+    rows = tuple(
+        (_named(about), *(cells.get((about, n), "–") for n in sizes)) for about in dict.fromkeys(one.about for one in found)
+    )
+    title = "How often a 95% interval holds the truth (SIMULATED)"
+    notes = (
+        "the lowest in any world like the recorded runs, and, after the stroke, in any where failures are rarer or tasks more "
+        f"unlike; {TEST}: the highest share of false positives at 5%",
+    )
+    return Table("worst", title, ("Of", *(f"N={n}" for n in sizes)), rows, notes)
+
+
+def _named(about: str) -> str:
+    kind, _, measure = about.partition(" of ")
+    return f"{kind} of {NAMES[measure]}" if measure in NAMES else about
+
+
+def _cell(one: Worst) -> str:
+    beyond = f" / {one.beyond:.1%}" if one.beyond != one.recorded else ""
+    return f"{one.recorded:.1%}{beyond}"
+
+
+def _shown(results: Iterable[Result]) -> Iterator[Result]:
+    for one in results:
+        of_another_kind = one.about == "mean" and (one.measure == "score") != (one.method == "t of the logit")
+        of_all_rates = one.about == "rate" and one.world.startswith("mean")
+        finds_nothing = one.about == "paired test" and one.n < FEWEST
+        if (one.about, one.method) in SHOWN and not (of_another_kind or of_all_rates or finds_nothing):
+            yield one
