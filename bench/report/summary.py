@@ -80,8 +80,12 @@ def _by_condition(run: Run, arms: Arms, measure: Measure, wanted: Callable[[Cond
         means = {name: arm.mean(measure.column) for name, arm in found.items()}
         known = sorted((mean.mean, name, mean) for name, mean in means.items() if mean.mean is not None)
         if wanted(condition) and known:
-            shown, numbers = _ranked([f"{name} {_told(mean)}" for _, name, mean in known]), [str(mean.n) for *_, mean in known]
-            yield f"on {condition.scenario}{_with_model(run, condition.model)}, {shown} (N = {_ranked(numbers)})"
+            shown, numbers = _ranked([f"{name} {_told(mean)}" for _, name, mean in known]), [mean.n for *_, mean in known]
+            yield f"on {condition.scenario}{_with_model(run, condition.model)}, {shown} (N = {_numbers(numbers)})"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return f"{min(numbers)} to {max(numbers)}" if len(numbers) > MOST_NAMED else ", ".join(map(str, numbers))
 
 
 def _with_model(run: Run, model: str) -> str:

@@ -57,7 +57,7 @@ def test_architectures_are_told_the_cheapest_first_and_of_many_the_first_two_and
         for repetition in (1, 2)
     ]
     text = finding(of(run_of(tmp_path / "run", records)), "first_round")
-    assert "a 120 [120, 120], b 220 [220, 220], 2 others between, e 520 [520, 520]" in text
+    assert "a 120 [120, 120], b 220 [220, 220], 2 others between, e 520 [520, 520] (N = 2 to 2)" in text
 
 
 def test_masked_faults_are_told_apart_from_those_that_mattered(tmp_path: Path) -> None:
