@@ -16,7 +16,7 @@ from calibration.clustered import clustered, drawn, rates
 from calibration.exact import RATES, covered, exactly, wilson
 from calibration.exchange import ANY, RUNS, Verdicts, exchanged, resampled
 from calibration.experiments import Result, Simulations, clusters, everything, false_positives, means
-from calibration.further import further
+from calibration.further import breaking_even, further
 from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds
 from calibration.report import read_back, write
 from calibration.worlds import RECORDED, PairedWorld, World, null_worlds, paired_worlds, worlds
@@ -210,6 +210,10 @@ def test_an_arm_against_itself_is_found_different_one_time_in_twenty(rng: np.ran
 def test_a_trial_is_no_unit_of_what_is_said_of_tasks_at_large(rng: np.random.Generator) -> None:
     found = {one.method: one.share for one in clusters(5, 0.3, RECORDED, Simulations(4_000, 100), rng)}
     assert found["t of the logarithm, a task a value"] > 0.9 > 0.8 > found["t of the logarithm, a trial a value"]
+
+
+def test_a_break_evens_interval_holds_the_truth_where_every_pair_has_its_passes_and_rounds(rng: np.random.Generator) -> None:
+    assert breaking_even(10, 0.0, 0.0, 60, rng).share > 0.85
 
 
 # A/A and power

@@ -1,4 +1,4 @@
-"""How well the intervals and tests hold, into `reports/calibration`: minutes on one core.
+"""How well the intervals and tests hold, into `reports/calibration`: a quarter of an hour on one core.
 
 PYTHONPATH=tools python -m calibration [FOLDER] [SIMULATIONS]
 

@@ -131,7 +131,7 @@ def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
         return ()
     held = f"{found.recorded:.1%} of experiments simulated after the recorded runs, at the least"
     if found.beyond < found.recorded:
-        held += f", and {found.beyond:.1%} where failures are rarer or tasks more unlike"
+        held += f", and in {found.beyond:.1%} where failures are rarer or tasks more unlike"
     return (Limit("coverage", f"N={n}: a 95% interval of {name} held the truth at N={size} in {held}", lowest, about),)
 
 
