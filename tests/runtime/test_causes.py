@@ -76,7 +76,7 @@ STEPS = st.lists(
 def test_a_call_is_a_retry_or_a_rerun_only_after_a_failure_since_its_subtasks_were_last_asked_for(steps: list[Any]) -> None:
     """Against a second reckoning. A call in an attempt that a failure caused keeps that failure as its cause."""
     course = Course(max_attempts=99)
-    asked: dict[str, tuple[int, Ask]] = {}
+    asked: dict[str, Asked] = {}
     for what, names, detail in steps:
         if what == "reject":
             course.reject(*names, view=detail)
@@ -86,19 +86,31 @@ def test_a_call_is_a_retry_or_a_rerun_only_after_a_failure_since_its_subtasks_we
             if course.failures:
                 course.recover(list(course.failures)[detail % len(course.failures)])
         else:
-            last = max((asked[name] for name in names if name in asked), key=lambda one: one[0], default=None)
+            last = max((asked[name] for name in names if name in asked), key=lambda one: one.began, default=None)
             began = course.log.next_number
             ask = course.ask(*names, question=detail)
-            assert told(ask) == expected(course, names, last, ask)
-            asked |= dict.fromkeys(names, (began, ask))
+            assert told(ask) == expected(course, names, last, ask, detail)
+            same_attempt = last is not None and last.ask.context.attempt == ask.context.attempt
+            questions = last.questions if last and same_attempt else set()
+            questions.add(detail)
+            asked |= dict.fromkeys(names, Asked(began, ask, questions))
 
 
-def expected(course: Course, names: list[str], last: tuple[int, Ask] | None, ask: Ask) -> tuple[str, int, int, int | None]:
+@dataclass
+class Asked:
+    """When some subtasks were last asked for, and all that was asked in that attempt, of whichever of them."""
+
+    began: int
+    ask: Ask
+    questions: set[str]
+
+
+def expected(course: Course, names: list[str], last: Asked | None, ask: Ask, question: str) -> tuple[str, int, int, int | None]:
     """What a call must be called, its sample and the rise of its attempt taken as they come where no failure decides them."""
     if last is None:
         return "first", 1, 1, None
-    began, before = last
-    since = [event for event in course.failures if event >= began]
+    before = last.ask
+    since = [event for event in course.failures if event >= last.began]
     own = [event for event in since if course.failures[event] & set(names)]
     if since:
         assert ask.context.attempt > before.context.attempt
@@ -107,7 +119,7 @@ def expected(course: Course, names: list[str], last: tuple[int, Ask] | None, ask
     sample = ask.context.sample
     if before.caused_by is not None:
         return before.cause, before.context.attempt, sample, before.caused_by
-    return "sample" if sample > before.context.sample else "step", before.context.attempt, sample, None
+    return "sample" if question in last.questions else "step", before.context.attempt, sample, None
 
 
 def test_the_same_question_without_a_failure_is_a_further_sample_and_another_one_a_step() -> None:
