@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from functools import cache
 from pathlib import Path
 
@@ -89,3 +90,14 @@ def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, 
     value, low, high = (f"{bound:,.0f}" for bound in bounds if bound is not None)
     turned = f"{value.removeprefix('-')} [{high.removeprefix('-')}, {low.removeprefix('-')}]"  # "less" says the sign
     assert f"{value} [{low}, {high}]" in RESULTS or turned in RESULTS.replace("[-", "[")
+
+
+def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:
+    with (ROOT / "reports" / "calibration" / "verdicts.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    alone = max(float(row["Upper limit"].rstrip("%")) for row in rows if row["Claim"] != "any of them")
+    at_once = max(float(row["Upper limit"].rstrip("%")) for row in rows if row["Claim"] == "any of them")
+    assert f"{alone}% for the worst claim, and {at_once}% for any of them at once" in RESULTS
+    decided = [row for row in rows if "1.5b" in row["Run"] and row["Verdict"] not in ("inconclusive", "–")]
+    reached = [float(row["Reached, pairs drawn anew"]) for row in decided]
+    assert f"in {min(reached):.0%} to {max(reached):.0%} of 500 draws" in RESULTS

@@ -272,12 +272,12 @@ def test_where_no_architecture_differs_a_verdict_is_false_in_no_more_than_six_of
         assert upper <= 0.06 and row["Upper limit"] == f"{upper:.1%}", name
 
 
-def test_and_most_verdicts_that_the_reference_run_gives_are_reached_again() -> None:
-    column = "Reached, pairs drawn anew"
-    decided = [row for row in verdicts_committed() if row["Run"] == RUNS[0] and row["Verdict"] in exchange.ONE_SIDED]
-    assert len(decided) > 5
-    assert sum(float(row[column]) >= 0.8 for row in decided) > len(decided) / 2
-    assert {row["Claim"] for row in verdicts_committed()} > {ANY}
+def test_and_each_verdict_of_the_reference_run_is_reached_again_in_two_of_three() -> None:
+    rows = [row for row in verdicts_committed() if row["Run"] == RUNS[0]]
+    decided = [row for row in rows if row["Verdict"] in exchange.ONE_SIDED]
+    assert len(decided) > 5 and ANY in {row["Claim"] for row in rows}
+    for row in decided:
+        assert float(row["Reached, pairs drawn anew"]) > 2 / 3, row["Claim"]
 
 
 # The report
