@@ -81,4 +81,5 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
         reference=made.reference,
         wrong=made.wrong,
         truth=made.truth,
+        made_by=incident,
     )
