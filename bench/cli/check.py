@@ -90,7 +90,9 @@ def _weighed(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
     """An excess is a problem where too many instances have it, and else told as a detail of all."""
     having, of = sum(bool(result.excess) for result in results.values()), len(results)
     if having >= TOO_MANY * of:
-        return {name: replace(one, problems=(*one.problems, one.excess)) if one.excess else one for name, one in results.items()}
+        return {
+            name: replace(one, problems=(*one.problems, one.excess)) if one.excess else one for name, one in results.items()
+        }
     return {name: replace(one, detail=f"right in {having} of {of}") for name, one in results.items()} if having else results
 
 

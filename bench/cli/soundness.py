@@ -32,8 +32,10 @@ SHORTEST_LEAK = 16
 
 @dataclass(frozen=True)
 class Soundness:
-    """What one check says of one scenario: problems, one line each, and a word on what was measured. `excess` is a problem of the
-    pack where too many of its instances have it, and of an instance by itself is none."""
+    """What one check says of one scenario: problems, one line each, and a word on what was measured.
+
+    excess   what is a problem only where too many instances of the pack have it
+    """
 
     problems: tuple[str, ...] = ()
     detail: str = ""

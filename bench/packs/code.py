@@ -3,7 +3,7 @@
 The files that `scenario.py` reaches by imports are *asked*, the grader's and the baseline's left out; those that only these
 reach are *grading*. A grader's file is left out only where its grader alone is imported from it: `from .grader import grade`.
 Whatever else is imported from there (a constant, a helper) could serve a check, and makes the file part of what is asked.
-So it is with the file of a generator (`Scenario.made_by`): what it makes is in the digests itself, and the way to it is not asked.
+The file of a generator (`Scenario.made_by`) is left out in the same way: all that it makes is in the digests by itself.
 """
 
 from __future__ import annotations
@@ -76,8 +76,10 @@ def home_of(function: Callable[..., Any]) -> Path | None:
 
 
 def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
-    """The files that these reach, themselves among them. No way leads over a file of `without`, nor over an import of nothing but
-    what `homes` names."""
+    """The files that these reach, themselves among them.
+
+    No way leads over a file of `without`, nor over an import of nothing but what `homes` names.
+    """
     reached, queue = set[Path](), list(start)
     while queue:
         path = queue.pop()

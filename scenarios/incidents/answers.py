@@ -25,6 +25,7 @@ def truth(story: Story, seed: Sequence[str]) -> Json:
         "cause": incident.cause,
         "metric": SYMPTOMS[incident.cause].metric,
         "change": _change(story, None),
+        "affected": story.entry,
         "severity": story.severity,
         "log": [line.dated for line in log(story, seed) if line.about == INCIDENT],
         "events": [line.timed for line in events(story, seed) if line.about == INCIDENT],
@@ -42,22 +43,20 @@ def reference(story: Story, seed: Sequence[str]) -> Outputs:
         "log": {**named, "evidence": _evidence(story, seed, INCIDENT)},
         "metrics": {**named, "metric": SYMPTOMS[incident.cause].metric},
         "changes": {**named, "event": _event(story, seed, INCIDENT), "change": _change(story, None)},
-        **_conclusion(story, incident.service, incident.cause, incident.broken.remedy),
+        **_conclusion(incident.service, incident.cause, incident.broken.remedy),
+        "report": {
+            "affected": story.entry,
+            "severity": story.severity,
+            "summary": f"{story.entry} failed because of {incident.service}.",
+        },
     }
 
 
-def _conclusion(story: Story, service: str, cause: Cause, remedy: Remedy, done_to: str = "") -> Outputs:
-    """The last three outputs: a cause at a service, what is done to it (or to another), and the report of both."""
+def _conclusion(service: str, cause: Cause, remedy: Remedy, done_to: str = "") -> Outputs:
+    """A cause at a service, and what is done to it or to another."""
     return {
         "cause": {"because": f"The signs at {service} speak for {cause}.", "service": service, "cause": cause},
         "remediation": {"action": remedy.action, "service": done_to or service, "value": remedy.value},
-        "report": {
-            "service": service,
-            "cause": cause,
-            "action": remedy.action,
-            "severity": story.severity,
-            "summary": f"{story.entry} failed because of {service}.",
-        },
     }
 
 
@@ -88,11 +87,11 @@ def wrong(story: Story, seed: Sequence[str]) -> tuple[WrongAnswer, ...]:
         "blames_the_service_of_the_alert": (f"{story.entry} only depends on {incident.service}", _of_the_alert(story, seed)),
         "takes_an_old_incident_for_it": ("that one was over long before the alert", _of_an_old_one(story, seed)),
         "blames_a_harmless_change": ("that change struck nothing", _of_a_change(story, seed, dice)),
-        "names_another_cause": (f"it is {incident.cause}", _conclusion(story, incident.service, alike, other.remedy)),
+        "names_another_cause": (f"it is {incident.cause}", _conclusion(incident.service, alike, other.remedy)),
         "restarts_it": ("a restart brings it back as it was", _with(story, Remedy("restart"))),
         "repairs_the_caller": (
             f"nothing is wrong with {story.victims[0]} itself",
-            _conclusion(story, incident.service, incident.cause, incident.broken.remedy, story.victims[0]),
+            _conclusion(incident.service, incident.cause, incident.broken.remedy, story.victims[0]),
         ),
         "does_too_little": ("the fault stays", _with(story, _too_little(story))),
     }
@@ -110,7 +109,7 @@ def _of_the_alert(story: Story, seed: Sequence[str]) -> Outputs:
     return {
         "log": {"service": entry, "evidence": said[0]},
         "metrics": {"service": entry, "metric": "error_pct"},
-        **_conclusion(story, entry, incident.cause, incident.broken.remedy),
+        **_conclusion(entry, incident.cause, incident.broken.remedy),
     }
 
 
@@ -121,7 +120,7 @@ def _of_an_old_one(story: Story, seed: Sequence[str]) -> Outputs:
         "log": {**named, "evidence": _evidence(story, seed, old.service)},
         "metrics": {**named, "metric": "error_pct"},
         "changes": {**named, "event": _event(story, seed, old.service), "change": "none"},
-        **_conclusion(story, old.service, old.cause, old.broken.remedy),
+        **_conclusion(old.service, old.cause, old.broken.remedy),
     }
 
 
@@ -133,14 +132,13 @@ def _of_a_change(story: Story, seed: Sequence[str], dice: Dice) -> Outputs:
     return {
         "metrics": {"service": change.where, "metric": "error_pct"},
         "changes": {**named, "change": _change(story, change)},
-        **_conclusion(story, change.where, cause, remedy),
+        **_conclusion(change.where, cause, remedy),
     }
 
 
 def _with(story: Story, remedy: Remedy) -> Outputs:
-    """The right cause and another remedy."""
-    outputs = _conclusion(story, story.incident.service, story.incident.cause, remedy)
-    return {name: outputs[name] for name in ("remediation", "report")}
+    """Another remedy at the right service, for the right cause."""
+    return {"remediation": _conclusion(story.incident.service, story.incident.cause, remedy)["remediation"]}
 
 
 def _too_little(story: Story) -> Remedy:

@@ -43,5 +43,9 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
         "changes": {"service": service, "event": evidence, "change": "none"},
         "cause": {"because": "most words", **found},
         "remediation": {"action": action, "service": service, "value": value},
-        "report": {**found, "action": action, "severity": "major", "summary": "most words"},
+        "report": {
+            "affected": documents["alert.txt"].split(" to ")[1].split()[0],
+            "severity": "major",
+            "summary": "most words",
+        },
     }

@@ -114,7 +114,7 @@ SYMPTOMS: Mapping[Cause, Symptoms] = {
         "error_pct",
         (93, 97),
         Wording("ERROR database login failed: wrong password for {s}_app", "pod {s}-0 not ready: database login"),
-        Wording("ERROR database refused {s}_app: 28P01", "pod {s}-0 not ready: HTTP 500"),
+        Wording("ERROR database refused {s}_app: authentication (28P01)", "pod {s}-0 not ready: HTTP 500"),
     ),
 }
 

@@ -82,10 +82,7 @@ def value_fits_the_action(output: Remediation, context: Context) -> str | None:
     return None
 
 
-def report_says_what_was_found(output: Report, context: Context) -> str | None:
-    found = {name: getattr(context.outputs["cause"], name) for name in ("service", "cause")}
-    for name, value in {**found, "action": context.outputs["remediation"].action}.items():
-        if getattr(output, name) != value:
-            where = "remediation" if name == "action" else "cause"
-            return f"{name} is '{getattr(output, name)}', but {where} says '{value}'"
-    return None
+def affected_is_in_the_alert(output: Report, context: Context) -> str | None:
+    if _names(context.documents["alert.txt"], output.affected):
+        return None
+    return f"alert.txt names no service '{output.affected}'"

@@ -64,7 +64,7 @@ class Cluster:
 
 
 def shortcoming(before: Cluster, action: str, name: str, value: str) -> str:
-    """Why an action is no remedy, in one line: it cannot be done, the fault stays, or something else breaks. "" where it is one."""
+    """Why an action is no remedy: it cannot be done, the fault stays, or something else breaks. "" where it is one."""
     if name not in before.services:
         return f"there is no service {name}"
     service = _done(before.services[name], action, value)

@@ -1,10 +1,9 @@
-"""The documents of a story: what a model can see of it. `Line.about` says which lines tell the incident, and no document does."""
+"""The documents of a story: all that a model can see of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from .causes import SYMPTOMS
 from .dice import Dice
@@ -25,12 +24,14 @@ ORDINARY_LOG = (
     "INFO cache warmed with {n} images",
 )
 NOISE = (
-    "WARN slow query, {n} ms",
+    "WARN connection to a printer lost, tries again in {n} s",
     "WARN cache full, {n} keys evicted",
     "WARN a partner's certificate ends in {n} days",
     "WARN {n} product images are missing",
-    "WARN retries a mail, {n} in the queue",
+    "WARN {n} customers mistyped their password",
     "WARN the address of a customer has no host, {n} skipped",
+    "WARN {n} keys of the configuration are deprecated",
+    "WARN a report took {n} s to start",
 )
 ORDINARY_EVENTS = (
     "pod {s}-0 scheduled on node-{n}",
@@ -107,7 +108,7 @@ def _text(lines: Iterator[str] | Sequence[str]) -> str:
 
 def _cluster(story: Story) -> Iterator[str]:
     spare = ", ".join(f"{name} {story.spare[name]}" for name in ("memory_mib", "cpu_m", "disk_gib"))
-    yield f"Free on the nodes: {spare}. The database of a service takes {story.spare['pool']} connections from all its replicas."
+    yield f"Free on the nodes: {spare}. Each database takes {story.spare['pool']} connections from all replicas of its service."
     yield " ".join(("service", "image", "replicas", *SETTINGS, "calls"))
     for name, one in story.topology.services.items():
         settings = " ".join(str(one.settings[setting]) for setting in SETTINGS)

@@ -26,7 +26,7 @@ def grade(answer: Answer, truth: Mapping[str, Json]) -> Grade:
         "service": float(cause.service == truth["service"]),
         "cause": float(cause.cause == truth["cause"]),
         "remediation": float(not failing),
-        "report": _share(answer["report"], truth, "service", "cause", "severity"),
+        "report": _share(answer["report"], truth, "affected", "severity"),
     }
     wrong = [f"remediation ({failing})" if name == "remediation" else name for name in DECISIVE if parts[name] < 1]
     return Grade(not wrong, sum(parts.values()) / len(parts), parts, f"wrong: {', '.join(wrong)}" if wrong else "")
@@ -34,7 +34,8 @@ def grade(answer: Answer, truth: Mapping[str, Json]) -> Grade:
 
 def _share(output: Any, truth: Mapping[str, Json], *fields: str) -> float:
     """Of these fields, how many are right."""
-    return sum(getattr(output, field) == truth[field] for field in fields) / len(fields)
+    right = [field for field in fields if getattr(output, field) == truth[field]]
+    return len(right) / len(fields)
 
 
 def _log(output: Any, truth: Mapping[str, Json]) -> float:

@@ -70,7 +70,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
             instructions=folder.prompt("report"),
             reads=("alert.txt", "cause", "remediation"),
             output=Report,
-            checks=(checks.report_says_what_was_found,),
+            checks=(checks.affected_is_in_the_alert,),
         ),
     )
     return folder.scenario(

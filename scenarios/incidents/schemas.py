@@ -74,8 +74,6 @@ class Remediation(Output):
 
 
 class Report(Output):
-    service: str = Field(description="the service at fault")
-    cause: Cause
-    action: Action
+    affected: str = Field(description="the service that the alert is about")
     severity: Severity
     summary: str = Field(description="one sentence")

@@ -12,8 +12,8 @@ from .levels import LEVELS, Level
 from .schemas import Action, Cause, Severity
 from .topology import Topology, topology
 
-LEAST: Mapping[Severity, int] = {"critical": 50, "major": 10, "minor": 2}
-"""Percent of failing requests from which on an incident is called so."""
+PERCENT: Mapping[Severity, tuple[int, int]] = {"critical": (50, 95), "major": (10, 45), "minor": (2, 8)}
+"""Of the requests that fail, at least and at most, where an incident is called so."""
 HARMLESS_CONFIGS = (
     ("log_level", "info -> debug"),
     ("cache_ttl_s", "60 -> 90"),
@@ -97,25 +97,19 @@ def story(level: str, instance: str) -> Story:
     """The incident of an instance. Its cause depends on the instance's name alone, so that levels can be compared in pairs."""
     knobs, seed = LEVELS[level], (level, instance)
     healthy = topology(knobs.services, Dice("distance", *seed).between(*knobs.distance), Dice("topology", *seed))
-    when = Dice("time", *seed)
+    when, surroundings = Dice("time", *seed), Dice("surroundings", *seed)
     alert, lead = when.between(9 * 60 + 30, 17 * 60 + 30), when.between(4, 9)
-    severity = when.pick(list(LEAST))
     incident = _struck(cause_of(instance), healthy.way[-1], healthy, alert - lead, knobs, Dice("incident", *seed))
-    surroundings = Dice("surroundings", *seed)
     old = _old(healthy, incident.cause, alert, knobs, surroundings)
-    services = {**healthy.services, incident.service: incident.broken.service}
-    quiet = [
-        name
-        for name in (*(healthy.way[:-1] if knobs.near else ()), *healthy.others)
-        if name not in {one.service for one in old}
-    ]
-    changes, services = _changes(services, quiet, incident, knobs, surroundings)
+    struck = {**healthy.services, incident.service: incident.broken.service}
+    changes, services = _changes(struck, _quiet(healthy, old, knobs), incident, knobs, surroundings)
+    severity = when.pick(list(PERCENT))
     return Story(
         level=knobs,
         topology=Topology(services, healthy.way),
         spare=_spare(list(healthy.services.values())),
         alert=alert,
-        percent=when.between(LEAST[severity], {"critical": 95, "major": 45, "minor": 8}[severity]),
+        percent=when.between(*PERCENT[severity]),
         severity=severity,
         incident=incident,
         old=old,
@@ -145,6 +139,12 @@ def _old(healthy: Topology, cause: Cause, alert: int, knobs: Level, dice: Dice) 
         _struck(other, name, healthy, alert - dice.between(*knobs.old_minutes), knobs, dice)
         for name, other in zip(services, causes, strict=False)
     )
+
+
+def _quiet(healthy: Topology, old: Sequence[Struck], knobs: Level) -> list[str]:
+    """Services whose changes are harmless."""
+    names = [*healthy.way[:-1], *healthy.others] if knobs.near else healthy.others
+    return [name for name in names if name not in [one.service for one in old]]
 
 
 def _changes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from .cluster import SHARED, Service
 from .dice import Dice
@@ -38,7 +39,7 @@ def topology(services: int, distance: int, dice: Dice) -> Topology:
     entry, names = dice.pick(ENTRIES), dice.shuffled(NAMES)[: services - 1]
     way, others = (entry, *names[:distance]), names[distance:]
     calls: dict[str, list[str]] = {name: [] for name in (entry, *names)}
-    for caller, called in zip(way, way[1:], strict=False):
+    for caller, called in pairwise(way):
         calls[caller].append(called)
     for number, other in enumerate(others):
         # Whatever calls another stands before it, so that there is no circle.

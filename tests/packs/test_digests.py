@@ -185,4 +185,47 @@ def test_digests_are_the_same_each_time_and_of_every_scenario_apart() -> None:
 def test_the_packs_that_ship_keep_their_graders_and_baselines_out_of_what_is_asked() -> None:
     for pack, folder in find_packs(ROOTS[:1]).items():
         code = code_of(folder, load_pack(pack, ROOTS))
-        assert [path.name for path in code.grading] == ["baseline.py", "grader.py"], pack
+        assert {"baseline.py", "grader.py"} <= {path.name for path in code.grading}, pack
+
+
+def generated(pack: Path) -> None:
+    """The pack's instances are made by one function in a file of its own, and nothing else is imported from there."""
+    maker = (
+        "from __future__ import annotations\n\nfrom . import harvest\n\n\ndef made(name):\n    trees = harvest.season(name)\n"
+        "    return harvest.documents(trees), harvest.outputs(harvest.sound(trees)), harvest.wrong_answers(trees), harvest.sound(trees)\n"
+    )
+    (pack / "maker.py").write_text(maker)
+    text = (pack / "scenario.py").read_text()
+    head, _, tail = text.partition("from .harvest import SEASONS, documents, outputs, season, sound, wrong_answers\n")
+    text = head + 'from .maker import made\n\nSEASONS = ("spring", "summer", "autumn")\n' + tail
+    for old, new in {
+        "trees = season(instance)": "documents, reference, wrong, truth = made(instance)",
+        "documents=documents(trees)": "documents=documents",
+        "reference=outputs(sound(trees))": "reference=reference",
+        "wrong=wrong_answers(trees)": "wrong=wrong",
+        "truth=sound(trees)": "truth=truth,\n        made_by=made",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    (pack / "scenario.py").write_text(text)
+    edit(pack / "baseline.py", "from .harvest import FRUITS, outputs\n", "FRUITS = ('apples', 'pears')\n")
+    edit(pack / "baseline.py", "return outputs({fruit: sum(", "return dict({fruit: sum(")
+
+
+GENERATORS: dict[str, tuple[Edit, set[str]]] = {
+    "makes the same": (in_file("harvest.py", "def _line(", "PEEL = 1\n\n\ndef _line("), set()),
+    "makes another": (in_file("harvest.py", "randint(10, 30)", "randint(11, 30)"), {"asked", "graded_by", "reference"}),
+}
+
+
+@pytest.mark.parametrize("what", GENERATORS)
+def test_an_edit_of_a_generator_voids_what_there_is_only_where_it_makes_something_else(orchard: Path, what: str) -> None:
+    generated(orchard)
+    change, expected = GENERATORS[what]
+    assert changed(orchard, change) == expected
+
+
+def test_an_edit_of_a_generator_that_is_not_named_as_such_is_asked_whatever_it_makes(orchard: Path) -> None:
+    generated(orchard)
+    in_code("        made_by=made,\n", "")(orchard)
+    assert changed(orchard, GENERATORS["makes the same"][0]) == {"asked"}
