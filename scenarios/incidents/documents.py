@@ -31,7 +31,8 @@ NOISE = (
     "WARN {n} customers mistyped their password",
     "WARN the address of a customer has no host, {n} skipped",
     "WARN {n} keys of the configuration are deprecated",
-    "WARN a report took {n} s to start",
+    "WARN slow query, {n} ms",
+    "WARN retries a mail, {n} in the queue",
 )
 ORDINARY_EVENTS = (
     "pod {s}-0 scheduled on node-{n}",

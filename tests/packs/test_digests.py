@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pack_edits import Edit, copy_of, edit, in_code, in_file
+from pack_edits import PACKS, Edit, copy_of, edit, in_code, in_file
 from trials import ROOTS
 
 from bench.packs import find_packs, load_instances, load_pack
@@ -188,28 +188,27 @@ def test_the_packs_that_ship_keep_their_graders_and_baselines_out_of_what_is_ask
         assert {"baseline.py", "grader.py"} <= {path.name for path in code.grading}, pack
 
 
+MAKER = """
+from . import harvest
+
+
+def made(name):
+    trees = harvest.season(name)
+    sound = harvest.sound(trees)
+    return {"trees": trees, "sound": sound}
+"""
+FROM_THE_MAKER = "from .forms import SEASONS, documents, outputs, wrong_answers\nfrom .maker import made"
+
+
 def generated(pack: Path) -> None:
-    """The pack's instances are made by one function in a file of its own, and nothing else is imported from there."""
-    maker = (
-        "from __future__ import annotations\n\nfrom . import harvest\n\n\ndef made(name):\n    trees = harvest.season(name)\n"
-        "    return harvest.documents(trees), harvest.outputs(harvest.sound(trees)), harvest.wrong_answers(trees), harvest.sound(trees)\n"
-    )
-    (pack / "maker.py").write_text(maker)
-    text = (pack / "scenario.py").read_text()
-    head, _, tail = text.partition("from .harvest import SEASONS, documents, outputs, season, sound, wrong_answers\n")
-    text = head + 'from .maker import made\n\nSEASONS = ("spring", "summer", "autumn")\n' + tail
-    for old, new in {
-        "trees = season(instance)": "documents, reference, wrong, truth = made(instance)",
-        "documents=documents(trees)": "documents=documents",
-        "reference=outputs(sound(trees))": "reference=reference",
-        "wrong=wrong_answers(trees)": "wrong=wrong",
-        "truth=sound(trees)": "truth=truth,\n        made_by=made",
-    }.items():
-        assert old in text
-        text = text.replace(old, new)
-    (pack / "scenario.py").write_text(text)
-    edit(pack / "baseline.py", "from .harvest import FRUITS, outputs\n", "FRUITS = ('apples', 'pears')\n")
-    edit(pack / "baseline.py", "return outputs({fruit: sum(", "return dict({fruit: sum(")
+    """The trees of an instance are made by a function in a file of its own, from which nothing else is imported."""
+    (pack / "maker.py").write_text(MAKER)
+    (pack / "forms.py").write_text((PACKS / "orchard" / "harvest.py").read_text())
+    in_code("from .harvest import SEASONS, documents, outputs, season, sound, wrong_answers", FROM_THE_MAKER)(pack)
+    in_code("trees = season(instance)", "trees, crates = made(instance).values()")(pack)
+    in_code("reference=outputs(sound(trees))", "reference=outputs(crates)")(pack)
+    in_code("truth=sound(trees)", "truth=crates,\n        made_by=made")(pack)
+    edit(pack / "baseline.py", "from .harvest", "from .forms")
 
 
 GENERATORS: dict[str, tuple[Edit, set[str]]] = {
