@@ -1,4 +1,4 @@
-"""The pack incidents: made the same everywhere, of one cause each that the documents show, graded by the effect of the remedy."""
+"""The pack incidents: the same everywhere, of one cause each that the documents show, graded by the effect of the remedy."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_keyword_rules_solve_less_at_each_level_and_nowhere_as_many_as_three_of_
 def test_an_incident_is_longer_at_each_level_and_short_enough_for_a_small_model() -> None:
     lengths = {level: [sum(map(count_tokens, one.task.documents.values())) for one in load(level)] for level in FRESH}
     assert max(lengths["easy"]) < min(lengths["medium"]) and max(lengths["medium"]) < min(lengths["hard"])
-    assert 300 < min(lengths["medium"]) and max(lengths["medium"]) < 900 and max(lengths["hard"]) < 1300
+    assert min(lengths["medium"]) > 300 and max(lengths["medium"]) < 900 and max(lengths["hard"]) < 1300
 
 
 def test_more_veils_the_cause_at_each_level() -> None:

@@ -27,6 +27,8 @@ TRIGGERS: dict[str, dict[str, object]] = {"always": {"probability": 1.0}, "first
 STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
 FEW = 2
 """Instances of a pack: they differ in their texts, not in what can happen to them."""
+MOST_SUBTASKS = 6
+"""Of a pack in its first variant. One call for all of them fails once for the fault of each."""
 NEVER_FATAL = ("rate_limit", "server_error", "timeout", "cut_off", "slow")
 LAWFUL = {
     ("planned", "delivered", "recovered"),
@@ -41,7 +43,7 @@ LAWFUL = {
 def ran(pack: str, effect: str, point: str, trigger: str) -> Mapping[str, TrialResult]:
     """The results by architecture and, of a pack that has several, instance."""
     plans = {"plan": [{"point": point, "effect": effect, **TRIGGERS[trigger]}]}
-    matrix = matrix_of(pack, plans, {"wrapping": False}, instances=FEW)
+    matrix = matrix_of(pack, plans, {"wrapping": False}, instances=FEW, back_off={"tries": MOST_SUBTASKS + 1})
     return {f"{result.record.architecture}/{result.record.instance}": result for result in run_all(matrix)}
 
 
