@@ -21,7 +21,8 @@ from bench.runtime.verification import Rejected, judge
 from bench.scenario import Grade, Json, Scenario
 from bench.tokens import count_tokens
 from scenarios.incidents.causes import CAUSES, SYMPTOMS
-from scenarios.incidents.cluster import Cluster, shortcoming
+from scenarios.incidents.cluster import NUMBERS as SETTINGS
+from scenarios.incidents.cluster import Cluster, Service, shortcoming
 from scenarios.incidents.dice import Dice
 from scenarios.incidents.documents import INCIDENT, log
 from scenarios.incidents.generate import Incident, incident
@@ -218,6 +219,7 @@ def test_old_incidents_are_over_and_concern_other_services_and_other_causes(leve
         *(change.where for change in one.changes if change.undone),
     }
     assert all(one.alert - old.minute >= 30 for old in one.old)
+    assert len(one.noisy) == LEVELS[level].noisy and not {*one.noisy} & {*one.topology.way}
 
 
 @given(levels, NUMBERS)
@@ -361,14 +363,24 @@ def cluster(scenario: Scenario) -> tuple[Cluster, str, Mapping[str, int], int]:
     return one.cluster, service.name, service.settings, service.replicas
 
 
-def test_any_remedy_that_makes_the_cluster_well_is_right_whatever_its_words() -> None:
-    """Replicas share the load of processors, and not what each needs in memory."""
-    before, name, settings, replicas = cluster(case("cpu_limit"))
-    assert shortcoming(before, "set_cpu", name, str(2 * settings["cpu_m"])) == ""
-    many = shortcoming(before, "scale_out", name, str(2 * replicas))
-    assert many == "" or many.startswith("the nodes have not so much")
-    before, name, _, replicas = cluster(case("memory_limit"))
-    assert shortcoming(before, "scale_out", name, str(replicas + 1)) == f"{name} needs more memory_mib"
+def starved(setting: str) -> Cluster:
+    """A cluster of one service, of whose three replicas each has 100 of a setting and needs 180; there is much to spare."""
+    need = 540 if setting in ("cpu_m", "pool") else 180
+    amounts = {"memory_mib": 100, "cpu_m": 100, "disk_gib": 100, "pool": 100, "probe_s": 5}
+    service = Service("billing", (), "v1.0.0", 3, amounts, {setting: need}, ("v1.0.0",))
+    return Cluster({"billing": service}, dict.fromkeys(amounts, 10_000))
+
+
+@pytest.mark.parametrize("action", ["set_memory", "set_cpu", "grow_disk", "set_pool"])
+def test_any_value_that_covers_the_need_and_fits_is_a_remedy(action: str) -> None:
+    before = starved(SETTINGS[action])
+    assert [shortcoming(before, action, "billing", value) == "" for value in ("179", "180", "3000")] == [False, True, True]
+
+
+@pytest.mark.parametrize(("setting", "helps"), [("cpu_m", True), ("pool", True), ("memory_mib", False), ("disk_gib", False)])
+def test_more_replicas_are_a_remedy_where_they_share_the_load(setting: str, helps: bool) -> None:
+    said = shortcoming(starved(setting), "scale_out", "billing", "6")
+    assert said == ("" if helps else f"billing needs more {setting}")
 
 
 def test_a_remedy_that_breaks_something_else_is_none() -> None:
