@@ -41,10 +41,10 @@ class Import:
 def code_of(folder: Path, scenario: Scenario) -> Code:
     """Part the pack's files in those that are asked and those that only grade."""
     graders = _homes(scenario.grade, scenario.baseline)
-    makers = _homes(scenario.made_by) if scenario.made_by else {}
+    left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
     root = folder.resolve()
-    asked = _reached([root / ENTRY], root, {**makers, **graders})
+    asked = _reached([root / ENTRY], root, left_out)
     grading = _reached(graders, root, {}, asked)
     return Code(tuple(sorted(asked)), tuple(sorted(grading)))
 
