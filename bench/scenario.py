@@ -199,6 +199,8 @@ class Scenario:
     secrets     texts that would give the answer away and so may stand in no document and no instruction
     asked       digest of all that is asked: texts, schemas, and the pack's code but for what only grades
     graded_by   digest of what grades: the truth, and the code that only the grader and the baseline reach
+    made_by     the function that made documents, reference, wrong answers and truth, where code did: what it makes is in the
+                digests, so that an edit of it that makes the same voids no run. It returns values, and no functions
     graded      whether there is an answer to grade; else calls are only counted
     """
 
@@ -214,6 +216,7 @@ class Scenario:
     instance: str = ""
     asked: str = ""
     graded_by: str = ""
+    made_by: Callable[..., Any] | None = None
     graded: bool = True
 
     @property

@@ -4,7 +4,7 @@ nothing that a model can see gives the answer away, keyword rules do not solve i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.cli.hooks import HookFailed, Hooks
@@ -15,6 +15,8 @@ from bench.packs import find_packs, instances_of, load_pack, variants_of
 LOADS = "it can be loaded"
 MOST_LINES, MOST_NAMES = 10, 3
 """How many problems of a check are shown, and how many instances are named that have the same one."""
+TOO_MANY = 0.3
+"""The share of a pack's instances from which on an excess, such as a baseline that is right, is a problem."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
         yield label, _summary(LOADS, refused, len(instances))
     if loaded:
         for what, check in CHECKS.items():
-            yield label, _summary(what, {instance: _safely(check, hooks) for instance, hooks in loaded.items()}, len(loaded))
+            results = {instance: _safely(check, hooks) for instance, hooks in loaded.items()}
+            yield label, _summary(what, _weighed(results), len(loaded))
     for note in dict.fromkeys(note for hooks in loaded.values() for note in notes_on(hooks)):
         yield label, CheckResult(note, is_note=True)
 
@@ -81,6 +84,16 @@ def _safely(check: Callable[[Hooks], Soundness], hooks: Hooks) -> Soundness:
     except HookFailed as failure:
         return Soundness((str(failure),))
     return soundness
+
+
+def _weighed(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
+    """An excess is a problem where too many instances have it, and else told as a detail of all."""
+    having, of = sum(bool(result.excess) for result in results.values()), len(results)
+    if having >= TOO_MANY * of:
+        return {
+            name: replace(one, problems=(*one.problems, one.excess)) if one.excess else one for name, one in results.items()
+        }
+    return {name: replace(one, detail=f"right in {having} of {of}") for name, one in results.items()} if having else results
 
 
 def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResult:

@@ -32,10 +32,14 @@ SHORTEST_LEAK = 16
 
 @dataclass(frozen=True)
 class Soundness:
-    """What one check says of one scenario: problems, one line each, and a word on what was measured."""
+    """What one check says of one scenario: problems, one line each, and a word on what was measured.
+
+    excess   what is a problem only where too many instances of the pack have it
+    """
 
     problems: tuple[str, ...] = ()
     detail: str = ""
+    excess: str = ""
 
 
 def reference_is_accepted(hooks: Hooks) -> Soundness:
@@ -162,7 +166,7 @@ def baseline_fails(hooks: Hooks) -> Soundness:
     except HookFailed as failure:
         return Soundness((str(failure),))
     if grade.correct:
-        return Soundness(("the baseline is graded correct: the pack is too easy to tell anything",))
+        return Soundness(excess="the baseline is graded correct: the pack is too easy to tell anything")
     return Soundness(detail=f"they score {grade.score:.2f}")
 
 

@@ -3,6 +3,7 @@
 The files that `scenario.py` reaches by imports are *asked*, the grader's and the baseline's left out; those that only these
 reach are *grading*. A grader's file is left out only where its grader alone is imported from it: `from .grader import grade`.
 Whatever else is imported from there (a constant, a helper) could serve a check, and makes the file part of what is asked.
+The file of a generator (`Scenario.made_by`) is left out in the same way: all that it makes is in the digests by itself.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,15 +40,22 @@ class Import:
 
 def code_of(folder: Path, scenario: Scenario) -> Code:
     """Part the pack's files in those that are asked and those that only grade."""
-    homes: dict[Path, set[str]] = {}
-    for function in (scenario.grade, scenario.baseline):
-        if home := home_of(function):
-            homes.setdefault(home, set()).add(getattr(plain(function), "__name__", ""))
+    graders = _homes(scenario.grade, scenario.baseline)
+    left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
     root = folder.resolve()
-    asked = _reached([root / ENTRY], root, homes)
-    grading = _reached(homes, root, {}) - asked
+    asked = _reached([root / ENTRY], root, left_out)
+    grading = _reached(graders, root, {}, asked)
     return Code(tuple(sorted(asked)), tuple(sorted(grading)))
+
+
+def _homes(*functions: Callable[..., Any]) -> dict[Path, set[str]]:
+    """File -> the names of those of these functions that it defines."""
+    homes: dict[Path, set[str]] = {}
+    for function in functions:
+        if home := home_of(function):
+            homes.setdefault(home, set()).add(getattr(plain(function), "__name__", ""))
+    return homes
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,12 +75,15 @@ def home_of(function: Callable[..., Any]) -> Path | None:
         return None
 
 
-def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]]) -> set[Path]:
-    """The files that these reach, themselves among them. No way leads over an import of nothing but what `homes` names."""
+def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
+    """The files that these reach, themselves among them.
+
+    No way leads over a file of `without`, nor over an import of nothing but what `homes` names.
+    """
     reached, queue = set[Path](), list(start)
     while queue:
         path = queue.pop()
-        if path in reached:
+        if path in reached or path in without:
             continue
         reached.add(path)
         if path.is_relative_to(root):

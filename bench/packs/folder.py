@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -82,11 +82,13 @@ class PackFolder:
         reference: Mapping[str, Json] | None = None,
         wrong: Sequence[WrongAnswer] | None = None,
         truth: Any = None,
+        made_by: Callable[..., Any] | None = None,
     ) -> Scenario:
         """The pack as a whole: what `scenario.py` defines in code, and beside it all that lies in the folder.
 
         answer     the subtasks whose outputs are graded; () stands for all
         documents, reference, wrong, truth   take the place of the files, where a pack makes them in code
+        made_by    the function of the pack that made these
         """
         for field, names in (("secrets", secrets), ("answer", answer)):
             if isinstance(names, str):
@@ -103,6 +105,7 @@ class PackFolder:
             baseline=baseline,
             secrets=tuple(secrets),
             instance=self.instance,
+            made_by=made_by,
         )
 
 

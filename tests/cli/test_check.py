@@ -246,6 +246,19 @@ def test_many_instances_are_one_line_a_check(orchard: Path) -> None:
     assert [result.status for _, result in lines] == ["ok"] * 7
 
 
+@pytest.mark.parametrize(("tenths", "status"), [(2, "ok"), (3, "FAILED")])
+def test_a_baseline_that_is_right_in_three_of_ten_instances_makes_the_pack_too_easy(
+    orchard: Path, tenths: int, status: str
+) -> None:
+    in_file("harvest.py", '("spring", "summer", "autumn")', "tuple(f'year_{number}' for number in range(10))")(orchard)
+    easy = f"{{f'year_{{number}}' for number in range({tenths})}}"
+    in_file("harvest.py", "rng.randint(1, 9)", f"rng.randint(1, 9) * (name not in {easy})")(orchard)
+    in_code("wrong=wrong_answers(trees)", "wrong=wrong_answers(trees)[1:]")(orchard)
+    [result] = [result for result in results(orchard).values() if result.what.startswith("keyword rules")]
+    told = f"right in {tenths} of 10" if status == "ok" else f"{tenths} of 10 instances fail"
+    assert (result.status, told in result.what) == (status, True)
+
+
 def test_what_several_instances_have_in_common_is_told_once_and_what_one_has_alone_by_its_name(orchard: Path) -> None:
     in_code("truth=sound(trees)", 'truth={"apples": 0, "pears": 0} if instance != "spring" else sound(trees)')(orchard)
     in_file("grader.py", "f\"wrong: {', '.join(wrong)}\"", '"wrong"')(orchard)

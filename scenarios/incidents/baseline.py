@@ -1,0 +1,51 @@
+"""An answer by keyword rules alone: what can be had by counting words, without reading when and where they were said."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from bench.scenario import Json
+
+RULES = {  # cause -> the words that speak for it, and what is done then
+    "memory_limit": ("memory|heap|oom", "set_memory"),
+    "cpu_limit": ("cpu|processor|throttl", "set_cpu"),
+    "disk_full": ("disk|space|volume", "grow_disk"),
+    "pool_exhausted": ("connection|pool", "set_pool"),
+    "strict_probe": ("probe|health", "set_probe"),
+    "bad_image": ("image|start|crash", "rollback_image"),
+    "bad_config": ("config", "revert_config"),
+    "cert_expired": ("certificate|tls|expired", "renew_cert"),
+    "dns_record": ("dns|host|lookup", "restore_dns"),
+    "wrong_password": ("password|login", "reset_password"),
+}
+COLUMNS = {"set_memory": 3, "set_cpu": 4, "grow_disk": 5, "set_pool": 6, "set_probe": 7}
+TOLD = ("app.log", "events.txt", "changes.txt")
+
+
+def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
+    """Each line with a word of a rule is a vote for that cause and for the services that it names. A number is doubled."""
+    table = {row.split()[0]: row.split() for row in documents["cluster.txt"].splitlines()[2:]}
+    lines = [(line.lower(), line) for name in TOLD for line in documents[name].splitlines()]
+    hits = [(cause, line) for line, _ in lines for cause, (words, _) in RULES.items() if re.search(words, line)]
+    cause = Counter(cause for cause, _ in hits).most_common(1)[0][0] if hits else "restart"
+    named = Counter(name for which, line in hits for name in table if which == cause and name in line)
+    service = named.most_common(1)[0][0] if named else next(iter(table))
+    action = RULES[cause][1]
+    changed = re.findall(rf"{service}: (?:image|config) (\S+?):? ", documents["changes.txt"])
+    value = str(2 * int(table[service][COLUMNS[action]])) if action in COLUMNS else changed[-1] if changed else "none"
+    evidence = next((line for lowered, line in lines if service in lowered), "")
+    found = {"service": service, "cause": cause}
+    return {
+        "log": {"service": service, "evidence": evidence},
+        "metrics": {"service": service, "metric": "error_pct"},
+        "changes": {"service": service, "event": evidence, "change": "none"},
+        "cause": {"because": "most words", **found},
+        "remediation": {"action": action, "service": service, "value": value},
+        "report": {
+            "affected": documents["alert.txt"].split(" to ")[1].split()[0],
+            "severity": "major",
+            "summary": "most words",
+        },
+    }

@@ -1,0 +1,88 @@
+"""The verifier's part of the pack: what can be said against an output without knowing the truth."""
+
+from __future__ import annotations
+
+import re
+
+from bench.scenario import Context
+
+from .schemas import NUMBERED, ChangeFinding, LogFinding, MetricFinding, Remediation, Report, RootCause
+
+SHORTEST_QUOTE = 12
+"""Characters. A shorter quotation could stand anywhere."""
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _names(text: str, service: str) -> bool:
+    """Whether a text names it: `billing-0` and `billing.internal` do, `rebilling` does not."""
+    return re.search(rf"(?<![\w-]){re.escape(service)}(?!\w)", text) is not None
+
+
+def _quoted(quote: str, document: str) -> list[str]:
+    """The lines of a document in which a quotation stands."""
+    wanted = _words(quote)
+    return [line for line in document.splitlines() if wanted in _words(line)] if len(wanted) >= SHORTEST_QUOTE else []
+
+
+def _unknown(service: str, services: list[str], source: str) -> str | None:
+    return None if service in services else f"{source} has no service '{service}'; it has {', '.join(services)}"
+
+
+def _objection(quote: str, service: str, source: str, context: Context) -> str | None:
+    lines = _quoted(quote, context.documents[source])
+    if not lines:
+        return f"'{quote}' is no line of {source}; copy one line as it stands there"
+    if not any(_names(line, service) for line in lines):
+        return f"the line '{quote}' does not name {service}; copy one that does"
+    return None
+
+
+def evidence_is_a_line_about_the_service(output: LogFinding, context: Context) -> str | None:
+    return _objection(output.evidence, output.service, "app.log", context)
+
+
+def metric_is_measured(output: MetricFinding, context: Context) -> str | None:
+    rows = [line.split()[:2] for line in context.documents["metrics.txt"].splitlines()[1:]]
+    unknown = _unknown(output.service, list(dict.fromkeys(row[0] for row in rows)), "metrics.txt")
+    measured = [metric for service, metric in rows if service == output.service]
+    if unknown or output.metric in measured:
+        return unknown
+    return f"metrics.txt has no {output.metric} of {output.service}; it has {', '.join(measured)}"
+
+
+def event_is_a_line_about_the_service(output: ChangeFinding, context: Context) -> str | None:
+    return _objection(output.event, output.service, "events.txt", context)
+
+
+def change_is_listed(output: ChangeFinding, context: Context) -> str | None:
+    ids = [line.split()[0] for line in context.documents["changes.txt"].splitlines()]
+    if output.change in (*ids, "none"):
+        return None
+    return f"changes.txt has no change '{output.change}'; it has {', '.join(ids)}, or say none"
+
+
+def _services(context: Context) -> list[str]:
+    return [line.split()[0] for line in context.documents["cluster.txt"].splitlines()[2:]]
+
+
+def service_is_in_the_cluster(output: RootCause | Remediation, context: Context) -> str | None:
+    return _unknown(output.service, _services(context), "cluster.txt")
+
+
+def value_fits_the_action(output: Remediation, context: Context) -> str | None:
+    action, value = output.action, output.value
+    if action in NUMBERED and not (value.isascii() and value.isdigit()):
+        return f"value is '{value}', but {action} takes a whole number without a unit"
+    if action in ("rollback_image", "revert_config") and not any(_names(text, value) for text in context.documents.values()):
+        what = "version" if action == "rollback_image" else "key"
+        return f"value is '{value}', but {action} takes a {what} that stands in the documents"
+    return None
+
+
+def affected_is_in_the_alert(output: Report, context: Context) -> str | None:
+    if _names(context.documents["alert.txt"], output.affected):
+        return None
+    return f"alert.txt names no service '{output.affected}'"

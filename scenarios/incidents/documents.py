@@ -1,0 +1,216 @@
+"""The documents of a story: all that a model can see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from .causes import SYMPTOMS
+from .dice import Dice
+from .schemas import Metric
+from .story import Story, Struck
+
+ALERT, CLUSTER, LOG, METRICS, EVENTS, CHANGES = (
+    "alert.txt", "cluster.txt", "app.log", "metrics.txt", "events.txt", "changes.txt",
+)  # fmt: skip
+ORDINARY_LOG = (
+    "INFO served {n} requests, none failed",
+    "INFO configuration read, {n} keys",
+    "INFO connection of a client closed after {n} s",
+    "INFO memory in use {n} MiB",
+    "INFO cleaned {n} files from disk",
+    "INFO health check answered in {n} ms",
+    "INFO {n} password resets sent to customers",
+    "INFO cache warmed with {n} images",
+)
+NOISE = (
+    "WARN connection to a printer lost, tries again in {n} s",
+    "WARN cache full, {n} keys evicted",
+    "WARN a partner's certificate ends in {n} days",
+    "WARN {n} product images are missing",
+    "WARN {n} customers mistyped their password",
+    "WARN the address of a customer has no host, {n} skipped",
+    "WARN {n} keys of the configuration are deprecated",
+    "WARN slow query, {n} ms",
+    "WARN retries a mail, {n} in the queue",
+)
+ORDINARY_EVENTS = (
+    "pod {s}-0 scheduled on node-{n}",
+    "backup of {s} done",
+    "certificate of {s} renewed for 90 days",
+    "autoscaler: {s} stays as it is",
+    "pod {s}-0 pulled its image in {n} s",
+)
+SETTINGS = ("memory_mib", "cpu_m", "disk_gib", "pool", "probe_s")
+USUAL: Mapping[Metric, tuple[int, int]] = {
+    "error_pct": (0, 1),
+    "memory_pct": (50, 70),
+    "throttled_pct": (0, 5),
+    "disk_pct": (40, 60),
+    "pool_pct": (30, 60),
+    "restarts": (0, 0),
+    "requests_s": (30, 60),
+}
+"""Between these lies what is usual for a service."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """`second`: of the day. `about`: the incident, an old one (by its service), a victim's failed call, or nothing of note."""
+
+    second: int
+    text: str
+    about: str = ""
+
+    @property
+    def timed(self) -> str:
+        """As it stands in events.txt."""
+        return f"{clock(self.second // 60)} {self.text}"
+
+    @property
+    def dated(self) -> str:
+        """As it stands in app.log, to the second."""
+        return f"{clock(self.second // 60)}:{self.second % 60:02} {self.text}"
+
+
+@dataclass(frozen=True)
+class Row:
+    service: str
+    metric: Metric
+    usual: tuple[int, int]
+    readings: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{self.service} {self.metric} {self.usual[0]}-{self.usual[1]} {' '.join(map(str, self.readings))}"
+
+
+INCIDENT, VICTIM = "the incident", "a victim"
+
+
+def clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def documents(story: Story, seed: Sequence[str]) -> dict[str, str]:
+    return {
+        ALERT: f"{clock(story.alert)} ALERT: {story.percent}% of the requests to {story.entry} fail. Under 1% is usual.\n",
+        CLUSTER: _text(_cluster(story)),
+        LOG: _text(line.dated for line in log(story, seed)),
+        METRICS: _text(_metrics(story, seed)),
+        EVENTS: _text(line.timed for line in events(story, seed)),
+        CHANGES: _text(changes(story)),
+    }
+
+
+def _text(lines: Iterator[str] | Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _cluster(story: Story) -> Iterator[str]:
+    spare = ", ".join(f"{name} {story.spare[name]}" for name in ("memory_mib", "cpu_m", "disk_gib"))
+    yield f"Free on the nodes: {spare}. Each database takes {story.spare['pool']} connections from all replicas of its service."
+    yield " ".join(("service", "image", "replicas", *SETTINGS, "calls"))
+    for name, one in story.topology.services.items():
+        settings = " ".join(str(one.settings[setting]) for setting in SETTINGS)
+        yield f"{name} {one.image} {one.replicas} {settings} {','.join(one.calls) or '-'}"
+
+
+def log(story: Story, seed: Sequence[str]) -> list[Line]:
+    dice, end = Dice("log", *seed), story.alert * 60 + 59
+    lines = [*_struck_lines(story, story.incident, INCIDENT, dice)]
+    for number, victim in enumerate(story.victims):
+        lines += [] if number == 0 and _told_by_caller(story) else _victim_lines(story, victim, number, dice)
+    for old in story.old:
+        lines += _struck_lines(story, old, old.service, dice)
+        if story.level.old_is_told:
+            lines.append(Line((old.minute + 9) * 60 + dice.below(60), f"{old.service} INFO back to normal", "over"))
+    for service, text in zip(story.noisy, dice.shuffled(NOISE), strict=False):
+        said = f"{service} {text.format(n=dice.between(11, 80))}"
+        lines += [Line(end - minutes * 60 - dice.below(600), said) for minutes in (37, 21, 3)]
+    names = list(story.topology.services)
+    for text in dice.shuffled(ORDINARY_LOG)[: story.level.ordinary]:
+        said = f"{dice.pick(names)} {text.format(n=dice.between(11, 400))}"
+        lines.append(Line(end - dice.below(3000), said))
+    return sorted(lines, key=lambda line: (line.second, line.text))
+
+
+def _told_by_caller(story: Story) -> bool:
+    return SYMPTOMS[story.incident.cause].by_caller
+
+
+def _struck_lines(story: Story, struck: Struck, about: str, dice: Dice) -> Iterator[Line]:
+    for number in range(story.level.own_lines):
+        yield Line((struck.minute + number) * 60 + dice.below(60), struck.line(story.speaker(struck)), about)
+
+
+def _victim_lines(story: Story, victim: str, number: int, dice: Dice) -> Iterator[Line]:
+    """The service calls the one before it on the way, and that one is at fault or a victim itself."""
+    called = story.topology.way[story.topology.way.index(victim) + 1]
+    said = dice.pick(("ERROR call to {s} failed: HTTP 503", "ERROR call to {s} failed: no answer within 2 s"))
+    for late in range(story.level.caller_lines):
+        second = (story.incident.minute + 1 + late) * 60 + 10 * number + dice.below(30)
+        yield Line(second, f"{victim} {said.format(s=called)}", VICTIM)
+
+
+def events(story: Story, seed: Sequence[str]) -> list[Line]:
+    dice = Dice("events", *seed)
+    lines = [Line((story.incident.minute + 1) * 60, story.incident.event, INCIDENT)]
+    for old in story.old:
+        lines.append(Line((old.minute + 1) * 60, old.event, old.service))
+        if story.level.old_is_told:
+            lines.append(Line((old.minute + 9) * 60, f"{old.service} is well again", "over"))
+    names = list(story.topology.services)
+    for text in dice.shuffled(ORDINARY_EVENTS)[: story.level.ordinary]:
+        said = text.format(s=dice.pick(names), n=dice.between(1, 9))
+        lines.append(Line((story.alert - dice.between(1, 300)) * 60, said))
+    return sorted(lines, key=lambda line: (line.second, line.text))
+
+
+def changes(story: Story) -> list[str]:
+    """One a line, under an id each: c1 is the earliest."""
+    return [f"c{n} {clock(one.minute)} {one.where}: {one.what}" for n, one in enumerate(story.changes, 1)]
+
+
+def _metrics(story: Story, seed: Sequence[str]) -> Iterator[str]:
+    yield " ".join(("service metric usual", *(clock(story.alert - minutes) for minutes in (10, 5, 0))))
+    yield from (row.text for row in rows(story, seed))
+
+
+def rows(story: Story, seed: Sequence[str]) -> list[Row]:
+    dice, symptoms = Dice("metrics", *seed), SYMPTOMS[story.incident.cause]
+    made = []
+    for name in story.topology.services:
+        others: list[Metric] = [metric for metric in dice.shuffled(list(USUAL)) if metric != "error_pct"]
+        struck = name == story.incident.service
+        if struck and symptoms.metric != "error_pct":
+            others = [symptoms.metric, *(metric for metric in others if metric != symptoms.metric)]
+        for metric in sorted(["error_pct", *others[: story.level.rows - 1]], key=list(USUAL).index):
+            made.append(_row(story, name, metric, dice))
+    return made
+
+
+def _row(story: Story, name: str, metric: Metric, dice: Dice) -> Row:
+    usual = _usual(metric, dice)
+    normal = tuple(dice.between(*usual) for _ in range(3))
+    incident, symptoms = story.incident, SYMPTOMS[story.incident.cause]
+    if name == incident.service and metric == symptoms.metric:
+        return Row(name, metric, usual, (normal[0], *symptoms.readings))
+    if name == incident.service and metric == "restarts" and incident.cause == "memory_limit":
+        return Row(name, metric, usual, (0, 1, 3))
+    if metric != "error_pct":
+        return Row(name, metric, usual, normal)
+    if name == story.entry:
+        return Row(name, metric, usual, (normal[0], story.percent // 2, story.percent))
+    if name in story.victims or (name == incident.service and not symptoms.by_caller):
+        now = dice.between(story.percent, max(story.percent, 97))
+        return Row(name, metric, usual, (normal[0], now * 2 // 3, now))
+    return Row(name, metric, usual, normal)
+
+
+def _usual(metric: Metric, dice: Dice) -> tuple[int, int]:
+    low, high = USUAL[metric]
+    if metric in ("error_pct", "throttled_pct", "restarts"):
+        return low, high
+    middle = dice.between(low, high)
+    return middle - 5, middle + 5
