@@ -121,6 +121,6 @@ def perf(session: nox.Session) -> None:
 
 @nox.session
 def calibrate(session: nox.Session) -> None:
-    """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour on a core."""
+    """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour."""
     install(session)
     session.run("python", "-m", "calibration", *session.posargs, env={"PYTHONPATH": "tools", "OMP_NUM_THREADS": "1"})
