@@ -5,14 +5,18 @@ Each sentence is written from the run's frames, and names the table that it was 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.analysis.arms import Arms, Condition, several_instances
+import pandas as pd
+
+from bench.analysis import statistics
+from bench.analysis.arms import Arms, Condition, measure_of, pairs_of, several_instances
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
 from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, Measure
-from bench.analysis.statistics import Mean
+from bench.analysis.statistics import Mean, Pair
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm, model_label
 
@@ -129,9 +133,20 @@ def _solved(run: Run) -> Finding | None:
     counts = [
         f"{int(solved[rows].sum()):,} of {int(rows.sum()):,} trials {name}" for name, rows in chosen.items() if rows.any()
     ]
-    scores = _ranked([f"{scenario} {found.mean():.3f}" for scenario, found in usable.groupby("scenario", sort=False)["score"]])
+    scores = _ranked([f"{scenario} {_score(found)}" for scenario, found in usable.groupby("scenario", sort=False)])
     floor = f", keyword rules without any model {_ranked(floors)}" if (floors := list(_floors(run))) else ""
     return Finding(f"Solved were {_listed(counts)}; mean scores: {scores}{floor}.", "outcomes")
+
+
+def _score(trials: pd.DataFrame) -> str:
+    """The mean over all arms, with an interval: the arms of a pair have their seeds in common, so each pair counts once."""
+    by_pair: dict[Pair, list[float]] = {}
+    for pair, score in zip(pairs_of(trials), trials["score"].tolist(), strict=True):
+        by_pair.setdefault(pair, []).append(score)
+    means = {pair: math.fsum(scores) / len(scores) for pair, scores in by_pair.items()}
+    mean = statistics.amount_of(statistics.by_unit(means).values(), measure_of("score"))
+    interval = f" [{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None and mean.high is not None else ""
+    return f"{mean.mean:.3f}{interval}"
 
 
 def _floors(run: Run) -> Iterator[str]:
