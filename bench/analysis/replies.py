@@ -24,7 +24,7 @@ insufficient   it is right so far as it goes, and too weak to build on
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MALFORMED: tuple[Kind, ...] = ("cut_off", "missing_field", "form", "vocabulary")
 """Kinds of a reply that does not fit its schema."""
-FORM = ("schema", "empty", "refusal", "not_json", "cut_off")
+FORM = ("schema", "empty", "refusal", "not_json", "cut_off", "code_blocks")
 """The reasons of a verdict that they come of."""
 _BY_REASON: dict[str, Kind] = {
     **dict.fromkeys(("empty", "refusal", "not_json"), "form"),

@@ -39,11 +39,13 @@ class System:
     extra    the optional dependency that brings its packages: `pip install '.[EXTRA]'`; empty where it needs none
     limits   what it cannot express, or where it differs from ours: a line each. They stand here and not in its module, so
              that they can be read where its packages are not installed
+    reads_json_alone   its own words or its own parser are for JSON, whatever our prompt asks for
     """
 
     path: str
     extra: str
     limits: tuple[str, ...]
+    reads_json_alone: bool = False
 
 
 SYSTEMS = {
@@ -55,6 +57,7 @@ SYSTEMS = {
             "what its judges let pass is handed on; the verifier sees it at the end only, where nothing is asked again",
             "the judges of one output are asked at once: which is answered first is open",
         ),
+        reads_json_alone=True,
     ),
     "mellea_code": System(
         "bench.architectures.mellea:mellea_code",
@@ -80,6 +83,7 @@ SYSTEMS = {
             "DSPy repairs broken JSON before it reads it",
             "its advice is accounted for as judging",
         ),
+        reads_json_alone=True,
     ),
     "reflexion": System(
         "bench.architectures.reflexion:reflexion",

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import ConfigError, nearest
 from bench.models.openai_settings import OpenAISettings
 from bench.models.routed import RoutedSettings
@@ -31,15 +32,22 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class SimulatedEntry(SimulatedSettings):
+class Asked(_Strict):
+    """What every model's entry may say."""
+
+    answer_format: AnswerFormat | None = None
+    """In which form this model is asked to answer, in place of the experiment's: so one config can hold a model in several."""
+
+
+class SimulatedEntry(SimulatedSettings, Asked):
     kind: Literal["simulated"]
 
 
-class OpenAIEntry(OpenAISettings):
+class OpenAIEntry(OpenAISettings, Asked):
     kind: Literal["openai"]
 
 
-class RecordedEntry(_Strict):
+class RecordedEntry(Asked):
     """A model of a recorded run: each request is answered from that run's log. `--model recorded:RUN` needs no such table."""
 
     kind: Literal["recorded"]
@@ -53,7 +61,7 @@ class RecordedEntry(_Strict):
     """Dollars per million tokens written, in place of the recorded price."""
 
 
-class RoutedEntry(RoutedSettings):
+class RoutedEntry(RoutedSettings, Asked):
     kind: Literal["routed"]
 
 
@@ -143,6 +151,9 @@ class Config(_Strict):
     """Attempts at one subtask in one trial; then the trial has given up."""
     repair: Repair = "reason"
     """What the next prompt tells of a rejection: nothing, the reason, or the reason and the rejected reply."""
+    answer_format: AnswerFormat = DEFAULT
+    """In which form all architectures ask for answers: `json`, one JSON object asked for in words; `schema`, the same, and the
+    endpoint holds the model to the schema; `fenced`, code in code blocks behind the JSON."""
     study: str | None = None
     """The question beyond the paper that the report answers with a table and a figure more; none, if not given."""
     deadline_seconds: float = Field(3600.0, gt=0.0)
@@ -171,6 +182,20 @@ class Config(_Strict):
                 raise ValueError(f"unknown fault plan '{name}'; {nearest(name, [*self.plan, 'none'])}")
         return self
 
+    def format_of(self, model: str) -> AnswerFormat:
+        """In which form this model is asked to answer."""
+        return self.model[model].answer_format or self.answer_format
+
+    @model_validator(mode="after")
+    def _held_where_it_says_how(self) -> Config:
+        """An endpoint that is told nothing would hold no model to anything, whatever its table says of how to tell it."""
+        for name in self.models:
+            entry = self.model.get(name)
+            if isinstance(entry, OpenAIEntry) and entry.response_format and self.format_of(name) != "schema":
+                said = f"model '{name}': response_format says how an endpoint is told to hold a model to the schema"
+                raise ValueError(f'{said}; add answer_format = "schema", or leave it out')
+        return self
+
     def base(self, architecture: str) -> str:
         """The architecture that this one is a variant of, or itself."""
         variant = self.architecture.get(architecture)
@@ -184,6 +209,11 @@ class Config(_Strict):
                     raise ValueError(f"model '{name}' routes to an unknown model '{target}'; {nearest(target, self.model)}")
                 if isinstance(self.model[target], RoutedEntry):
                     raise ValueError(f"model '{name}' routes to '{target}', which is routed itself; name a model that answers")
+                if (one := self.format_of(name)) != (other := self.format_of(target)):
+                    said = (
+                        f"model '{name}' is asked for {one} answers and routes to '{target}', which is asked for {other} ones"
+                    )
+                    raise ValueError(f"{said}; give both the same answer_format")
         return self
 
 

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.architectures.registry import extras_of
 from bench.experiment.files import FORMAT
 from bench.experiment.matrix import Matrix, answers_by_reference
@@ -26,7 +27,9 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "name": name,
         "started": now(),
         "config": matrix.config.model_dump(mode="json", exclude={"model"}),
-        "models": {name: model.parameters for name, model in matrix.models.items()},
+        "models": {
+            name: {**model.parameters, **_asked(matrix.config.format_of(name))} for name, model in matrix.models.items()
+        },
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
         **_recordings(matrix.models.values()),
         "architectures": dict(matrix.digests),
@@ -44,6 +47,11 @@ def _recordings(models: Iterable[Model]) -> dict[str, dict[str, Any]]:
     recorded = (one for one in itertools.chain.from_iterable(map(answerers, models)) if isinstance(one, RecordedModel))
     histories = {model.name: model.history for model in recorded}
     return {"recordings": histories} if histories else {}
+
+
+def _asked(answer_format: AnswerFormat) -> dict[str, str]:
+    """In which form a model is asked to answer, where that is not what it always was."""
+    return {} if answer_format == DEFAULT else {"answer_format": answer_format}
 
 
 def _pack(instances: Sequence[Scenario]) -> dict[str, Any]:

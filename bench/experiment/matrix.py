@@ -69,6 +69,10 @@ class Matrix:
     server: Server
     specs: tuple[TrialSpec, ...]
 
+    def settings_of(self, spec: TrialSpec) -> Settings:
+        """Those of its architecture, and the answer format of its model."""
+        return replace(self.settings[spec.architecture], answer_format=self.config.format_of(spec.model))
+
     @property
     def packs(self) -> Mapping[str, tuple[Scenario, ...]]:
         """The instances of each pack, by the scenario's name."""
@@ -99,6 +103,7 @@ def build_matrix(
     own = architectures or {}
     chosen = {name: own.get(name) or load_architecture(config.base(name)) for name in config.architectures}
     _refuse_unknown_routes(config, known, packs)
+    _refuse_unequal_formats(config)
     matrix = Matrix(
         config=config,
         scenarios=known,
@@ -151,7 +156,7 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
         "plan": asdict(spec.plan),
         "repetition": spec.repetition,
         "seed": config.seed,
-        "settings": [asdict(matrix.settings[spec.architecture]), asdict(matrix.back_off)],
+        "settings": [asdict(matrix.settings_of(spec)), asdict(matrix.back_off)],
     }
     if answers_by_reference(model, spec.plan):
         determined_by["reference"] = scenario.reference_digest
@@ -181,6 +186,19 @@ def _refuse_borrowed_names(config: Config) -> None:
             raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another")
 
 
+def _refuse_unequal_formats(config: Config) -> None:
+    """All architectures ask for answers in one form, else a difference between two of them could be the form's."""
+    formats = {config.format_of(name) for name in config.models}
+    for name in config.architectures:
+        base = config.base(name)
+        if "schema" in formats and base not in ARCHITECTURES and ":" not in base:
+            said = f"architecture '{name}' makes its calls itself, and nothing holds them to a schema"
+            raise ConfigError(f'{said}; run it in another answer format than "schema"')
+        if "fenced" in formats and base in SYSTEMS and SYSTEMS[base].reads_json_alone:
+            said = f"architecture '{name}' asks for JSON in words of its own"
+            raise ConfigError(f'{said}; run it in another answer format than "fenced"')
+
+
 def _refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:
     """A route may be for a scenario that this run leaves out, so the other packs are looked into as well, but only then."""
     routed = {name: entry for name in config.models if isinstance(entry := config.model[name], RoutedEntry)}
@@ -208,7 +226,8 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
     if isinstance(entry, OpenAIEntry):
         from bench.models.openai import OpenAIModel  # noqa: PLC0415  openai is slow to import, and most commands ask no endpoint
 
-        model = OpenAIModel(name, entry)
+        held = entry.response_format or "json_schema" if config.format_of(name) == "schema" else None
+        model = OpenAIModel(name, entry.model_copy(update={"response_format": held}))
         return CachedModel(model, entry.cache, *responses_before(entry.cache_from, model.parameters))
     if isinstance(entry, RecordedEntry):
         return _recorded(name, entry, config)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.answers.formats import DEFAULT
 from bench.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
 from bench.experiment.files import RESPONSES, TEXTS
 from bench.experiment.history import history_of
@@ -26,9 +27,13 @@ DECIDING = ("kind", "model", "temperature", "max_tokens", "top_p", "response_for
 
 
 def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
-    """A config's entry for each model that the run in `folder` recorded, by the model's name. Raises ResultsError."""
+    """A config's entry for each model that the run in `folder` recorded, by the model's name: asked as it was there. Raises
+    ResultsError."""
     manifest = read_manifest(folder)
-    return {name: {"kind": "recorded", "run": str(folder), "model": name} for name in manifest["models"]}
+    return {
+        name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": asked.get("answer_format", DEFAULT)}
+        for name, asked in manifest["models"].items()
+    }
 
 
 def load_recording(folder: Path, model: str, seed: int, repetitions: int) -> tuple[Recording, dict[str, object]]:
@@ -61,7 +66,8 @@ def load_recording(folder: Path, model: str, seed: int, repetitions: int) -> tup
         manifest.get("concurrency", {}).get(model, 1),
         asdict(history_of(manifest, model, own["digest"], records)),
     )
-    return recording, {**models[model], "recording": own}
+    parameters = {key: value for key, value in models[model].items() if key != "answer_format"}  # the config's own says it
+    return recording, {**parameters, "recording": own}
 
 
 def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iterator[Response]:

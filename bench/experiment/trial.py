@@ -84,8 +84,9 @@ async def run_trial(
     schedule = FaultSchedule(spec.plan, key, log.emit)
     caller = Caller(model, clock, schedule, slot, matrix.back_off, log)
     state = State(scenario.task)
-    injection = Injection(state, schedule, scenario.wrong_outputs)
-    workbench = Workbench(state, key, matrix.settings[spec.architecture], caller, injection, log, matrix.server)
+    settings = matrix.settings_of(spec)
+    injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format)
+    workbench = Workbench(state, key, settings, caller, injection, log, matrix.server)
     architecture, deadline = matrix.architectures[spec.architecture], matrix.config.deadline_seconds
     ending = await _before(deadline, _ending(architecture, scenario, clock, workbench, graders, log))
     workbench.close(schedule, answered=ending.grade is not None)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import CallFailed
 
 Role = Literal["system", "user", "assistant"]
@@ -25,7 +26,7 @@ class RequestContext:
 
     `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one. `judging`: a judgment on
     outputs of these subtasks is asked for, not the outputs. `instance` is "" for the sole instance of a pack. `model` is the
-    trial's, which may pass the request on to another one.
+    trial's, which may pass the request on to another one. `answer_format` is what the messages ask for.
     """
 
     scenario: str
@@ -37,6 +38,7 @@ class RequestContext:
     instance: str = ""
     sample: int = 1
     model: str = ""
+    answer_format: AnswerFormat = DEFAULT
 
 
 @dataclass(frozen=True)

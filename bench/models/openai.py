@@ -67,8 +67,9 @@ class OpenAIModel:
     @property
     def parameters(self) -> dict[str, object]:
         """Every setting that can change a reply, whether one comes, or what it costs."""
-        unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
-        return {**self.settings.model_dump(exclude=unrelated), "model": self._model}
+        unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from", "answer_format"}
+        held = self.settings.response_format or "none"
+        return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held}
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         """One HTTP request; raises CallFailed, or EndpointError where there is no key."""
@@ -139,7 +140,7 @@ class OpenAIModel:
         So the same response format, the word JSON where a JSON reply is asked for, and `max_tokens` only where the config has
         it: some models refuse that field.
         """
-        wanted = "Reply with OK" if self.settings.response_format == "none" else PROBE_WORDS
+        wanted = PROBE_WORDS if self.settings.response_format else "Reply with OK"
         body = self._body([Message("user", wanted)], 0, PROBE_SCHEMA)
         if self.settings.max_tokens is not None:
             body["max_tokens"] = min(self.settings.max_tokens, PROBE_TOKENS)
@@ -161,7 +162,7 @@ class OpenAIModel:
 
     def _advice(self, error: Exception, failure: CallFailed) -> str:
         status = getattr(error, "status_code", 0)
-        if status in REFUSED_AS_SENT and self.settings.response_format != "none":
+        if status in REFUSED_AS_SENT and self.settings.response_format:
             return f'{ADVICE_BY_STATUS[status]}; it may not offer response_format = "{self.settings.response_format}"'
         return ADVICE_BY_STATUS.get(status, ADVICE_BY_KIND[failure.kind]).format(api_key_env=self.settings.api_key_env)
 

@@ -14,18 +14,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.models.openai_settings import ResponseFormat
+from bench.scenario import CODE
 
 NAME = "answer"
 PROBE_WORDS = 'Reply with this JSON: {"ok": true}'
 PROBE_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 
 
-def response_format(wanted: ResponseFormat, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def response_format(wanted: ResponseFormat | None, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The field's value; None where it is left out, as it is where a schema is wanted and the request has none: that is a
     framework's own, which may ask for no JSON at all."""
     if wanted == "json_object":
         return {"type": "json_object"}
-    if wanted == "none" or schema is None:
+    if wanted is None or schema is None:
         return None
     if wanted == "json_object_schema":
         return {"type": "json_object", "schema": closed(schema)}
@@ -36,9 +37,10 @@ def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema as strict structured output needs it: each object lists all its fields, requires them, and takes no others.
 
     https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. So a field that may be left out has to be
-    written as well; its default goes, since it would never be used.
+    written as well; its default goes, since it would never be used; so does our own word for code, which no endpoint knows.
     """
-    return {key: _closed_part(key, part) for key, part in schema.items() if key != "default"} | _all_fields(schema)
+    parts = {key: _closed_part(key, part) for key, part in schema.items() if key not in ("default", CODE)}
+    return parts | _all_fields(schema)
 
 
 def _closed_part(key: str, part: Any) -> Any:

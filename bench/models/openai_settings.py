@@ -41,7 +41,7 @@ def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None
     return extra
 
 
-ResponseFormat = Literal["none", "json_object", "json_schema", "json_object_schema"]
+ResponseFormat = Literal["json_schema", "json_object_schema", "json_object"]
 
 
 class OpenAISettings(BaseModel):
@@ -61,9 +61,10 @@ class OpenAISettings(BaseModel):
     """Sent with every request: the longest reply."""
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Sent with every request."""
-    response_format: ResponseFormat = "none"
-    """How the endpoint is asked to keep a reply in form: not at all, to any JSON object, or to the schema of what the prompt
-    asks for, as OpenAI is told (`json_schema`) or llama.cpp's Python server (`json_object_schema`)."""
+    response_format: ResponseFormat | None = None
+    """How the endpoint is told to hold the model to the schema, where the answer format is `schema`: as OpenAI is told
+    (`json_schema`, which stands if nothing is given), as llama.cpp's Python server is (`json_object_schema`), or to any JSON
+    object, for one that knows no schemas (`json_object`)."""
     connect_timeout_seconds: float = Field(default=10.0, gt=0)
     """How long connecting may take."""
     timeout_seconds: float = Field(default=120.0, gt=0)

@@ -14,6 +14,8 @@ from random import Random
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bench.answers.fenced import written
+from bench.answers.places import Schema, holds_code
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.smallest import smallest
 from bench.scenario import Json, Output, Scenario, scenario_key
@@ -63,7 +65,7 @@ class SimulatedModel:
 
     @property
     def parameters(self) -> dict[str, object]:
-        return {"kind": "simulated", **self._settings.model_dump()}
+        return {"kind": "simulated", **self._settings.model_dump(exclude={"answer_format"})}
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         context, settings = request.context, self._settings
@@ -79,7 +81,20 @@ class SimulatedModel:
         scenario = self._scenario(request)
         outputs = {name: self._output(scenario, name, request, draw) for name in request.context.subtasks}
         value = outputs if len(outputs) > 1 else next(iter(outputs.values()))
-        return _wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)
+        blocks = ""
+        if request.context.answer_format == "fenced" and holds_code(schema := self._schema(scenario, request)):
+            answer = written(value, schema)
+            value, blocks = answer.value, "".join(answer.blocks.values())
+        return (_wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)) + blocks
+
+    def _schema(self, scenario: Scenario, request: Request) -> Schema:
+        """Of the answer: the request's, else that of the pack's outputs, where a framework asked."""
+        if request.schema:
+            return request.schema
+        known = {
+            one.name: one.output.model_json_schema() for one in scenario.task.subtasks if one.name in request.context.subtasks
+        }
+        return {"properties": known} if len(known) > 1 else next(iter(known.values()), {})
 
     def _judgment(self, request: Request) -> str:
         """Yes, where the request shows an output that fits its schema; with the advice that a judge without insight gives."""

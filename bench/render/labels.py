@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
+from bench.answers.formats import DEFAULT
 
 
 def recording_of(run: Run, model: str) -> str | None:
@@ -21,8 +22,15 @@ def taken_over_from(run: Run, model: str) -> list[str]:
     return [one["name"] for one in run.manifest.get("models", {}).get(model, {}).get("cache_from", ())]
 
 
+def format_of(run: Run, model: str) -> str:
+    """In which form this model was asked to answer."""
+    return str(run.manifest.get("models", {}).get(model, {}).get("answer_format", DEFAULT))
+
+
 def model_label(run: Run, model: str) -> str:
-    simulated = " (SIMULATED)" if run.is_simulated(model) else ""
+    asked = format_of(run, model)
+    apart = "" if asked == DEFAULT or asked in model else f", {asked}"
+    simulated = f"{apart}{' (SIMULATED)' if run.is_simulated(model) else ''}"
     recording = recording_of(run, model)
     if recording is None:
         return f"{model}{simulated}"

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import GaveUp
 from bench.models.base import RequestContext
 from bench.runtime.events import Cause, Judged
@@ -56,10 +57,11 @@ class _Attempt:
 
 
 class Causes:
-    """Keeps account of the attempts of one trial, whose calls go to the model of this name."""
+    """Keeps account of the attempts of one trial, whose calls go to the model of this name, and ask in this format."""
 
-    def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = ""):
+    def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = "", answer_format: AnswerFormat = DEFAULT):
         self._key, self._log, self._max_attempts, self._model = key, log, max_attempts, model
+        self._format = answer_format
         self._last: dict[str, _Attempt] = {}
         self._failures: list[tuple[int, frozenset[str]]] = []
 
@@ -192,6 +194,7 @@ class Causes:
             instance=key.instance,
             sample=attempt.sample,
             model=self._model,
+            answer_format=self._format,
         )
         return Ask(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
+from bench.answers.formats import AnswerFormat
 from bench.errors import GaveUp, NotRecorded, whole_text
 from bench.models.base import Message, Reply
 from bench.runtime.call import Lost, Received, after
@@ -117,7 +118,8 @@ class EndpointSession:
         Raises RuntimeError where a subtask had no reply.
         """
         known = {one.name: one for one in self.subtasks if one.name in outputs}
-        kept = {name: parts_of(outputs[name], "stop", [one])[name] for name, one in known.items()}
+        answer_format = self.answer_format
+        kept = {name: parts_of(outputs[name], "stop", [one], answer_format)[name] for name, one in known.items()}
         for subtask in self.subtasks:
             if self._judged:
                 self._turns.judge_rest(subtask, kept)
@@ -141,6 +143,11 @@ class EndpointSession:
     def parameters(self) -> Mapping[str, object]:
         """The model's: what the experiment asks it with in the place of a client's settings."""
         return self._caller.parameters
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """In which form answers are asked for, and read."""
+        return self._host.answer_format
 
     def attempts(self) -> dict[str, int]:
         """How many attempts there were at each subtask."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from bench.answers.formats import AnswerFormat
 from bench.models.base import Message, Reply
 from bench.runtime.causes import Ask, Limit
 from bench.runtime.faults import Receipt
@@ -14,6 +15,11 @@ from bench.scenario import Subtask
 
 class Host(Protocol):
     """What a session needs of the trial that it belongs to."""
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """In which form answers are asked for, and read."""
+        ...
 
     def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool, limit: Limit) -> Ask:
         """The next call for outputs of these subtasks, which may be `under_way`: asked for and not there. Raises GaveUp where

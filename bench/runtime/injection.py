@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.models.base import Reply, RequestContext
 from bench.runtime.effects import EFFECTS, Target
 from bench.runtime.faults import Due, FaultSchedule, Receipt
-from bench.runtime.reply import Part, Pieces, reads_as
+from bench.runtime.pieces import pieces_of
+from bench.runtime.reply import Part, reads_as
 from bench.runtime.state import State
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
@@ -29,8 +31,14 @@ Place = tuple[str, int, int]
 class Injection:
     """Applies the content faults of one trial. `wrong_outputs` are each subtask's plausible wrong outputs."""
 
-    def __init__(self, state: State, schedule: FaultSchedule, wrong_outputs: Mapping[str, Sequence[Json]]):
-        self._state, self._schedule, self._wrong_outputs = state, schedule, wrong_outputs
+    def __init__(
+        self,
+        state: State,
+        schedule: FaultSchedule,
+        wrong_outputs: Mapping[str, Sequence[Json]],
+        answer_format: AnswerFormat = DEFAULT,
+    ):
+        self._state, self._schedule, self._wrong_outputs, self._format = state, schedule, wrong_outputs, answer_format
         self._struck: set[Place] = set()
         self._unstruck: dict[Place, tuple[Due, int]] = {}
 
@@ -66,7 +74,7 @@ class Injection:
         dues = self._dues(reply, subtasks, context, call)
         if not dues:
             return Corrupted(reply.text)
-        pieces, receipts = Pieces(reply.text, reply.finish, subtasks), []
+        pieces, receipts = pieces_of(reply.text, reply.finish, subtasks, self._format), []
         for due in reversed(dues):
             receipt = self._schedule.plan(due, call)
             part = pieces.part(due.subtask)
@@ -103,7 +111,7 @@ class Injection:
             place = (due.subtask, due.attempt, due.sample)
             if place in self._struck:
                 continue
-            if reads_as(reply.text, reply.finish, self._state.subtask(due.subtask), subtasks):
+            if reads_as(reply.text, reply.finish, self._state.subtask(due.subtask), subtasks, self._format):
                 self._struck.add(place)
                 self._unstruck.pop(place, None)
                 dues.append(due)

@@ -16,7 +16,7 @@ from bench.runtime.state import State, Version
 from bench.runtime.verification import Rejected, Unreadable, Verdict
 from bench.scenario import Json, Output, Subtask
 
-UNREADABLE = ("empty", "refusal", "not_json", "cut_off")
+UNREADABLE = ("empty", "refusal", "not_json", "cut_off", "code_blocks")
 """Reasons that concern a whole reply: whatever fault it carried is detected."""
 
 

@@ -1,7 +1,10 @@
 """How subtasks become a prompt. One renderer for all architectures: they differ in which subtasks share a call, not in words.
 
-system   the pack's role, and that the answer is one JSON object
+system   the pack's role, and that the answer is one JSON object, or where code is asked for apart from it, what follows it
 user     per subtask: its instructions; then each thing read, under its name; then the form of the output
+
+Of the answer formats `json` and `schema` ask in the same words, and so does `fenced` where the answer holds no code. What is
+read is the same in all.
 """
 
 from __future__ import annotations
@@ -11,24 +14,43 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from bench.answers import fenced
+from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.answers.places import is_all_code, without_code
 from bench.models.base import Message
+from bench.runtime.reading import is_fenced
+from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Rejected
 from bench.scenario import Json, Output, Subtask, Task, schema_of
 
 Repair = Literal["none", "reason", "reason+reply"]
 ANSWER_RULE = "Answer with one JSON object of the given form and nothing else."
+FENCED_RULE = "Answer with one JSON object and then the code blocks of the given form, and nothing else."
+CODE_RULE = "Answer with the code of the given form and nothing else."
+FENCED_REPAIR = " Code stands in its code block behind the JSON."
 
 
 def render(
-    task: Task, subtasks: Sequence[Subtask], inputs: Mapping[str, str], rejected: Rejected | None, repair: Repair
+    task: Task,
+    subtasks: Sequence[Subtask],
+    inputs: Mapping[str, str],
+    rejected: Rejected | None,
+    repair: Repair,
+    answer_format: AnswerFormat = DEFAULT,
 ) -> tuple[Message, Message]:
     """The messages that ask for the outputs of `subtasks`, given the texts of all that they read from outside the call."""
     parts = [_instructions(subtask, step, len(subtasks)) for step, subtask in enumerate(subtasks, 1)]
     parts += [f"# Input: {name}\n{text}" for name, text in inputs.items()]
-    parts.append(f"# Form of the answer\n{form(subtasks)}")
+    apart = is_fenced(subtasks, answer_format)
+    parts.append(f"# Form of the answer\n{fenced_form(subtasks) if apart else form(subtasks)}")
     if rejected and repair != "none":
-        parts.append(_repair(rejected, repair))
-    return Message("system", f"{task.role}\n{ANSWER_RULE}"), Message("user", "\n\n".join(parts))
+        parts.append(_repair(rejected, repair) + (FENCED_REPAIR if apart else ""))
+    rule = _fenced_rule(subtasks) if apart else ANSWER_RULE
+    return Message("system", f"{task.role}\n{rule}"), Message("user", "\n\n".join(parts))
+
+
+def _fenced_rule(subtasks: Sequence[Subtask]) -> str:
+    return CODE_RULE if is_all_code(answer_schema(subtasks)) else FENCED_RULE
 
 
 def _instructions(subtask: Subtask, step: int, of: int) -> str:
@@ -41,21 +63,27 @@ def _repair(rejected: Rejected, repair: Repair) -> str:
     return f"# Your last answer was rejected\nReason: {rejected.detail}{shown}\nGive the whole answer again, corrected."
 
 
-def form(subtasks: Sequence[Subtask]) -> str:
-    """The output's form: one subtask's own, or an object with one field for each of several subtasks."""
+def form(subtasks: Sequence[Subtask], without: bool = False) -> str:
+    """The output's form: one subtask's own, or an object with one field for each of several subtasks; `without` its code."""
     if len(subtasks) == 1:
-        return form_of(subtasks[0].output)
-    fields = [f'"{subtask.name}": {form_of(subtask.output)}' for subtask in subtasks]
+        return form_of(subtasks[0].output, without)
+    fields = [f'"{subtask.name}": {form_of(subtask.output, without)}' for subtask in subtasks]
     return _braced(",\n".join(fields))
 
 
+def fenced_form(subtasks: Sequence[Subtask]) -> str:
+    """The form of an answer whose code stands behind its JSON: the JSON, where it has any, then the blocks."""
+    schema = answer_schema(subtasks)
+    return fenced.form(schema) if is_all_code(schema) else f"{form(subtasks, without=True)}\n\n{fenced.form(schema)}"
+
+
 @lru_cache(maxsize=256)
-def form_of(output: type[Output]) -> str:
+def form_of(output: type[Output], without: bool = False) -> str:
     """A JSON schema as a person would write it down, descriptions and choices behind //.
 
     Choices do not stand in the value's place: small models copy "a" | "b" into their answer, where it is no JSON.
     """
-    schema = schema_of(output)
+    schema = without_code(schema_of(output)) if without else schema_of(output)
     return _form(schema, schema.get("$defs", {}))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.runtime.call import Received
 from bench.runtime.causes import Ask
 from bench.runtime.judging import Verifier
@@ -31,14 +32,14 @@ class Turn:
 class Turns:
     """The calls that one proposer made so far, by subtask."""
 
-    def __init__(self, state: State, verifier: Verifier):
-        self._state, self._verifier = state, verifier
+    def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT):
+        self._state, self._verifier, self._format = state, verifier, answer_format
         self._of: dict[str, list[Turn]] = {}
         self._offered: set[int] = set()
 
     def add(self, subtasks: Sequence[Subtask], ask: Ask, received: Received) -> None:
         texts = (received.text, received.undamaged if received.undamaged is not None else received.text)
-        gives_output = any(reads_as(text, received.finish, one, subtasks) for text in texts for one in subtasks)
+        gives_output = any(reads_as(text, received.finish, one, subtasks, self._format) for text in texts for one in subtasks)
         turn = Turn(tuple(subtasks), ask, received, gives_output)
         for subtask in subtasks:
             self._of.setdefault(subtask.name, []).append(turn)
@@ -90,9 +91,9 @@ class Turns:
         turns = self._of[subtask.name][::-1]
         if same_text := next((turn for turn in turns if turn.received.text == text), None):
             return same_text
-        part = parts_of(text, "stop", subtasks).get(subtask.name)
+        part = parts_of(text, "stop", subtasks, self._format).get(subtask.name)
         value = part.value if part and not isinstance(part.value, Unreadable) else None
-        same_value = (turn for turn in turns if value is not None and _value(turn, subtask) == value)
+        same_value = (turn for turn in turns if value is not None and self._value(turn, subtask) == value)
         return next(same_value, turns[0])
 
     def _proposal(
@@ -105,14 +106,14 @@ class Turns:
         undamaged: dict[str, Part] = {}
         for turn in taken:
             if turn.received.undamaged is not None:
-                parts = parts_of(turn.received.undamaged, turn.received.finish, turn.subtasks)
+                parts = parts_of(turn.received.undamaged, turn.received.finish, turn.subtasks, self._format)
                 undamaged |= {name: part for name, part in parts.items() if name in names}
         return Proposal(
             subtasks=subtasks,
             attempt=taken[-1].ask.context.attempt,
             calls=tuple(sorted(turns)),
             text=text,
-            parts=parts_of(text, _finish(taken, text), subtasks),
+            parts=parts_of(text, _finish(taken, text), subtasks, self._format),
             made_from=self._state.sources(subtasks) if made_from is None else tuple(made_from),
             receipts=tuple(receipt for turn in whole for receipt in turn.received.receipts),
             undamaged=undamaged,
@@ -132,11 +133,10 @@ class Turns:
         same = (own.attempt, own.sample) == (other.attempt, other.sample)
         return same and not rejected
 
-
-def _value(turn: Turn, subtask: Subtask) -> Json | Unreadable:
-    """What the turn's reply says of the subtask; None where it says nothing."""
-    part = parts_of(turn.received.text, turn.received.finish, turn.subtasks).get(subtask.name)
-    return part.value if part else None
+    def _value(self, turn: Turn, subtask: Subtask) -> Json | Unreadable:
+        """What the turn's reply says of the subtask; None where it says nothing."""
+        part = parts_of(turn.received.text, turn.received.finish, turn.subtasks, self._format).get(subtask.name)
+        return part.value if part else None
 
 
 def _finish(taken: Sequence[Turn], text: str) -> str:

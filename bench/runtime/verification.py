@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +21,7 @@ from pydantic import ValidationError
 
 from bench.scenario import Context, Json, Output, Subtask
 
-Reason = Literal["empty", "refusal", "not_json", "cut_off", "schema", "check", "insufficient", "found_wrong"]
+Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,10 @@ class Extracted:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """No JSON object could be read. `is_prose`: none was even begun, so that the reply may be meant as words."""
+    """No JSON object could be read, or it is open which code belongs where in it. `is_prose`: none was even begun, so that the
+    reply may be meant as words."""
 
-    reason: Literal["empty", "refusal", "not_json", "cut_off"]
+    reason: Literal["empty", "refusal", "not_json", "cut_off", "code_blocks"]
     detail: str
     is_prose: bool = False
 
@@ -66,14 +68,18 @@ _refusal = re.compile(r"^\W*(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])
 
 
 @lru_cache(maxsize=64)  # a reply is read several times: as a turn, as a proposal, by its faults
-def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
-    """Find the reply's JSON object by the rule above. Never raises. What it finds is shared, and never to be changed."""
+def extract(text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None) -> Extracted | Unreadable:
+    """Find the reply's JSON object by the rule above. Never raises. What it finds is shared, and never to be changed.
+
+    code   where the reply has code blocks, text[start:end] each, in an answer whose code stands outside of its JSON: none is
+           looked for in them, nor behind a malformed object, where only code follows
+    """
     if finish == "content_filter":
         return Unreadable("refusal", "the provider refused to answer")
     if not text.strip():
         return Unreadable("empty", "the reply is empty")
     malformed = ""
-    start = text.find("{")
+    start = _next_brace(text, 0, code)
     while start >= 0:
         try:
             value, end = _decoder.raw_decode(text, start)
@@ -83,7 +89,7 @@ def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
                 return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
             if begun := _begun.match(text, start):
                 malformed = malformed or _said(error)
-            start = text.find("{", _object_end(text, start) if begun else start + 1)
+            start = _next_start(text, start, bool(begun), code)
         else:
             return Extracted(value, start, end)
     if malformed:
@@ -91,6 +97,24 @@ def extract(text: str, finish: str = "stop") -> Extracted | Unreadable:
     if _refusal.match(text):
         return Unreadable("refusal", "the reply is a refusal")
     return Unreadable("not_json", "the reply holds no JSON object", is_prose=True)
+
+
+def _next_start(text: str, start: int, begun: bool, code: tuple[tuple[int, int], ...] | None) -> int:
+    """Where an object may begin after the one that was looked for at `start`, and perhaps `begun` there; -1 for nowhere."""
+    if begun and code is not None:
+        return -1
+    return _next_brace(text, _object_end(text, start) if begun else start + 1, code)
+
+
+def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None) -> int:
+    """Where the next opening brace stands that no code block holds; -1 where none does."""
+    brace = text.find("{", start)
+    while code and brace >= 0:
+        block = bisect_right(code, (brace, len(text))) - 1
+        if block < 0 or brace >= code[block][1]:
+            break
+        brace = text.find("{", code[block][1])
+    return brace
 
 
 def _refuse_half_pairs(text: str, value: object) -> None:

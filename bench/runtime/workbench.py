@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import GaveUp
 from bench.models.base import Message, Reply
 from bench.runtime import verification
@@ -58,10 +59,12 @@ async def direct(messages: Sequence[Message], line: Line) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """What an experiment decides for all its trials. `max_attempts` bounds the attempts at one subtask in one trial."""
+    """What an experiment decides for all its trials. `max_attempts` bounds the attempts at one subtask in one trial;
+    `answer_format` is the same for all architectures that one model works in."""
 
     max_attempts: int = 3
     repair: Repair = "reason"
+    answer_format: AnswerFormat = DEFAULT
 
 
 class Workbench:
@@ -77,7 +80,7 @@ class Workbench:
     ):
         self._state, self._settings, self._caller = state, settings, caller
         self._injection, self._log, self._server = injection, log, server
-        self._causes = Causes(key, log, settings.max_attempts, caller.model)
+        self._causes = Causes(key, log, settings.max_attempts, caller.model, settings.answer_format)
         self._verifier = Verifier(state, self._causes, log)
         self._accepted: set[Proposal] = set()
         self.key = key
@@ -86,6 +89,11 @@ class Workbench:
     def max_attempts(self) -> int:
         """How often one subtask may be asked for in one trial; a framework's own budget is to be set to it."""
         return self._settings.max_attempts
+
+    @property
+    def answer_format(self) -> AnswerFormat:
+        """In which form answers are asked for, and read; a framework that renders prompts of its own is to ask for it."""
+        return self._settings.answer_format
 
     def attempts_left(self, *subtasks: Subtask) -> int:
         """How often a framework may still ask for these subtasks in this trial. Raises GaveUp where it may not."""
@@ -143,7 +151,7 @@ class Workbench:
         What it returns is then proposed by `EndpointSession.proposal`, and verified and committed like any other. Where the
         framework ends with an exception after its last call had failed, GaveUp or that CallFailed is raised in its place.
         """
-        turns = Turns(self._state, self._verifier)
+        turns = Turns(self._state, self._verifier, self.answer_format)
         session = EndpointSession(subtasks, self, self._caller, turns, judges, limit, judged)
         try:
             async with (server or self._server)(session) as session.root:
@@ -242,7 +250,7 @@ class Workbench:
             sources = tuple(source for source in sources if not source.version)
         inputs = {source.name: self._state.text_of(source) for source in sources}
         inputs, receipts = self._injection.read(subtasks, inputs, self._causes.attempts(_names(subtasks)) + 1)
-        return render(self._state.task, subtasks, inputs, None, "none"), receipts
+        return render(self._state.task, subtasks, inputs, None, "none", self.answer_format), receipts
 
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
         return self._injection.corrupt(reply, subtasks, ask.context, call)
@@ -269,8 +277,8 @@ class Workbench:
     ) -> Proposal:
         inputs = {source.name: self._state.text_of(source) for source in sources}
         inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
-        messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair)
-        turns = Turns(self._state, self._verifier)
+        messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair, self.answer_format)
+        turns = Turns(self._state, self._verifier, self.answer_format)
         text = await by(messages, self._line(subtasks, ask, turns))
         self._injection.settle(subtasks, ask.context.sample)
         proposal = turns.proposal(text, subtasks, sources)

@@ -30,7 +30,7 @@ def shown_task(task: Task, key: TrialKey, session: EndpointSession) -> dict[str,
                 "instructions": subtask.instructions,
                 "reads": list(subtask.reads),
                 "base_url": session.base_url(subtask),
-                "messages": [{"role": message.role, "content": message.content} for message in _prompt(task, subtask)],
+                "messages": [{"role": message.role, "content": message.content} for message in _prompt(task, subtask, session)],
                 "schema": schema_of(subtask.output),
             }
             for subtask in task.subtasks
@@ -56,10 +56,10 @@ def reason_of(body: bytes) -> str:
     return str(_object(body).get("reason") or GAVE_UP) if body.strip() else GAVE_UP
 
 
-def _prompt(task: Task, subtask: Subtask) -> tuple[Message, ...]:
+def _prompt(task: Task, subtask: Subtask, session: EndpointSession) -> tuple[Message, ...]:
     """Our own prompt, with the documents that the subtask reads; the outputs that it reads are not made yet."""
     inputs = {name: task.documents[name] for name in subtask.reads if name in task.documents}
-    return render(task, [subtask], inputs, None, "none")
+    return render(task, [subtask], inputs, None, "none", session.answer_format)
 
 
 def _object(body: bytes) -> dict[str, Json]:

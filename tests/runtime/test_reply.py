@@ -6,7 +6,8 @@ import json
 
 from trials import TINY
 
-from bench.runtime.reply import Part, Pieces, parts_of, reread
+from bench.runtime.pieces import Pieces, pieces_of
+from bench.runtime.reply import Part, parts_of, reread
 from bench.runtime.verification import Extracted, Unreadable, extract
 
 SUBTASKS = TINY.task.subtasks
@@ -16,7 +17,7 @@ ONE = json.dumps(TINY.reference["total"])
 
 
 def pieces(text: str, several: bool = True) -> Pieces:
-    return Pieces(text, "stop", SUBTASKS if several else SUBTASKS[1:2])
+    return pieces_of(text, "stop", SUBTASKS if several else SUBTASKS[1:2])
 
 
 def test_the_parts_of_a_reply_are_the_fields_of_its_object() -> None:

@@ -1,0 +1,183 @@
+"""Where code stands in an answer: what its JSON schema declares as code (`bench.scenario.Code`), by path and by name.
+
+A field that is code is a place, at any depth: `code`, `edits[0].replace`; so is each entry of a table of files,
+`files.main.py`. A list of nothing but code texts is none: its JSON would not say how many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bench.scenario import CODE, Json
+
+Schema = Mapping[str, Any]
+Path = tuple[str | int, ...]
+ANY = "NAME"
+"""Stands for every entry of a table."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Of one answer. Lists, and objects that are not the answer itself, are as its JSON has them.
+
+    fields   places whose names the schema and the JSON give
+    tables   tables of code, whose entries may have any name
+    """
+
+    fields: Mapping[Path, str]
+    tables: Mapping[Path, str]
+
+    def named(self, name: str) -> Path | None:
+        """The place of this name, which may be a new entry of a table; None where there is none."""
+        if name in self._by_name:
+            return self._by_name[name]
+        for path in self.tables:
+            if name.startswith(f"{name_of(path)}."):
+                return (*path, name.removeprefix(f"{name_of(path)}."))
+        return None
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Path]:
+        return {name_of(path): path for path in self.fields}
+
+
+def places(schema: Schema, value: Json) -> Places:
+    fields, tables = dict[Path, str](), dict[Path, str]()
+    for path, node, is_table in _walked(schema, {}, value, ()):
+        if is_table:
+            language = tables[path] = code_of(node) or ""
+            entries = at(value, path)
+            fields |= {(*path, key): language for key in entries} if isinstance(entries, dict) else {}
+        else:
+            fields[path] = code_of(node) or ""
+    return Places(fields, tables)
+
+
+def _walked(schema: Schema, defs: Schema, value: Json, path: Path) -> Iterator[tuple[Path, Schema, bool]]:
+    """(path, schema of the code, whether it is a table of such)."""
+    schema, defs = resolved(schema, defs)
+    if code_of(schema) is not None:
+        yield path, schema, False
+        return
+    if (entry := _table_of(schema, defs)) is not None:
+        yield path, entry, True
+    for inner, item, step in _held(schema, defs, value, is_answer=not path):
+        yield from _walked(inner, defs, item, (*path, *step))
+
+
+def _held(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, Path]]:
+    """(schema, value, step to it) of what a value holds; of the answer itself also what it lacks."""
+    for option in schema.get("anyOf", ()):
+        yield option, value, ()
+    fields = schema.get("properties", {})
+    if isinstance(value, dict):
+        yield from ((field, value.get(name), (name,)) for name, field in fields.items())
+        entry = schema.get("additionalProperties")
+        if isinstance(entry, Mapping) and _table_of(schema, defs) is None:
+            yield from ((entry, item, (key,)) for key, item in value.items() if key not in fields)
+    elif is_answer:
+        yield from ((field, None, (name,)) for name, field in fields.items())
+    if isinstance(value, list) and "items" in schema and code_of(resolved(schema["items"], defs)[0]) is None:
+        yield from ((schema["items"], item, (index,)) for index, item in enumerate(value))
+
+
+def _table_of(schema: Schema, defs: Schema) -> Schema | None:
+    """The schema of each entry of a table of code; None where this is no such table."""
+    entry = schema.get("additionalProperties")
+    entry = resolved(entry, defs)[0] if isinstance(entry, Mapping) else {}
+    return entry if code_of(entry) is not None else None
+
+
+def resolved(schema: Schema, defs: Schema) -> tuple[Schema, Schema]:
+    """What a schema refers to, and the definitions that hold within it."""
+    defs = {**defs, **schema["$defs"]} if "$defs" in schema else defs
+    while "$ref" in schema:
+        schema = {**defs[schema["$ref"].rsplit("/", 1)[-1]], **{key: schema[key] for key in schema if key != "$ref"}}
+    return schema, defs
+
+
+def code_of(schema: Schema) -> str | None:
+    """The language of what this schema declares as code, in itself or as one of several choices; None where it does not."""
+    if CODE in schema:
+        return str(schema[CODE])
+    return next((str(option[CODE]) for option in schema.get("anyOf", ()) if CODE in option), None)
+
+
+def declared(schema: Schema) -> Iterator[tuple[Path, str, str]]:
+    """(path, language, description) of each place that an answer can have: item 0 of a list, entry ANY of a table."""
+    return _declared(schema, {}, (), frozenset())
+
+
+def _declared(schema: Schema, defs: Schema, path: Path, within: frozenset[str]) -> Iterator[tuple[Path, str, str]]:
+    if schema.get("$ref") in within:
+        return  # a type that holds itself
+    within |= {schema["$ref"]} if "$ref" in schema else frozenset()
+    schema, defs = resolved(schema, defs)
+    if (language := code_of(schema)) is not None:
+        yield path, language, schema.get("description", "")
+        return
+    for option in schema.get("anyOf", ()):
+        yield from _declared(option, defs, path, within)
+    for name, field in schema.get("properties", {}).items():
+        yield from _declared(field, defs, (*path, name), within)
+    table, items = schema.get("additionalProperties"), schema.get("items", {})
+    if isinstance(table, Mapping):
+        for place, language, said in _declared(table, defs, (*path, ANY), within):
+            yield place, language, said or schema.get("description", "")
+    if "items" in schema and code_of(resolved(items, defs)[0]) is None:
+        yield from _declared(items, defs, (*path, 0), within)
+
+
+def holds_code(schema: Schema) -> bool:
+    return next(declared(schema), None) is not None
+
+
+def without_code(schema: Schema) -> Schema:
+    """The schema of what is left of an answer for its JSON."""
+    return _bare(schema, schema.get("$defs", {}))
+
+
+def _bare(schema: Schema, defs: Schema) -> Schema:
+    bare = dict(schema)
+    if "properties" in bare:
+        bare["properties"] = {
+            name: _bare(field, defs) for name, field in bare["properties"].items() if not _is_code(field, defs)
+        }
+    if "$defs" in bare:
+        bare["$defs"] = {name: _bare(one, defs) for name, one in bare["$defs"].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(bare.get(key), Mapping):
+            bare[key] = _bare(bare[key], defs)
+    if "anyOf" in bare:
+        bare["anyOf"] = [_bare(one, defs) for one in bare["anyOf"]]
+    return bare
+
+
+def _is_code(schema: Schema, defs: Schema) -> bool:
+    """Whether this is code, or a table of such."""
+    whole = resolved(schema, defs)[0]
+    return code_of(whole) is not None or _table_of(whole, defs) is not None
+
+
+def is_all_code(schema: Schema) -> bool:
+    """Whether the answer has nothing but code, so that its JSON would be empty."""
+    return holds_code(schema) and not resolved(without_code(schema), {})[0].get("properties")
+
+
+def name_of(path: Path) -> str:
+    """`edits[0].replace`, as the details of rejections and a programmer would write it."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def at(value: Json, path: Path) -> Json:
+    """What stands there; None where nothing does."""
+    for step in path:
+        there = isinstance(value, dict) and step in value
+        there = there or (isinstance(value, list) and isinstance(step, int) and step < len(value))
+        if not there:
+            return None
+        value = value[step]
+    return value

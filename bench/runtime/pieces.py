@@ -1,0 +1,170 @@
+"""A reply taken apart so that a fault can strike one part of it and leave the rest as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from bench.answers.fenced import written
+from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.answers.places import Schema
+from bench.runtime.effects import dump
+from bench.runtime.reading import is_fenced, read
+from bench.runtime.reply import Part
+from bench.runtime.schema import answer_schema
+from bench.runtime.verification import Extracted, Unreadable
+from bench.scenario import Json, Subtask
+
+
+class Pieces(Protocol):
+    def part(self, name: str) -> Part | None:
+        """The part as the model wrote it; None where the reply has none."""
+        ...
+
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        """This text in the part's place; with `ends_reply` nothing follows it."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The reply as it is now; to the letter as it was, where nothing was put into it."""
+        ...
+
+
+def pieces_of(text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT) -> Pieces:
+    found = read(text, finish, subtasks, answer_format)
+    if isinstance(found, Unreadable):
+        return Piece(text, subtasks[0].name) if len(subtasks) == 1 else NoPieces(text)
+    schema = answer_schema(subtasks) if is_fenced(subtasks, answer_format) else None
+    if len(subtasks) == 1:
+        return Piece(text, subtasks[0].name, found, schema)
+    return JsonPieces(text, found) if schema is None else FencedPieces(text, found, schema)
+
+
+class NoPieces:
+    """A reply to several subtasks that cannot be read: there is nothing in it to be struck."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def part(self, _: str) -> Part | None:
+        return None
+
+    def put(self, name: str, _: str, __: bool) -> None:
+        raise KeyError(name)
+
+
+class Piece:
+    """A reply to one subtask: its part is the answer, what stands around that left out; all of it where it cannot be read."""
+
+    def __init__(self, text: str, name: str, found: Extracted | None = None, schema: Schema | None = None):
+        self.text, self._name, self._schema = text, name, schema
+        self._before, self._after = (text[: found.start], text[found.end :]) if found else ("", "")
+        self._part = Part(text[found.start : found.end], found.value) if found else Part(text, None)
+
+    def part(self, name: str) -> Part | None:
+        return self._part if name == self._name else None
+
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        del name
+        value = None if ends_reply else _object(text)
+        if self._schema and value is not None:
+            text = written(value, self._schema).text
+        if ends_reply:
+            self._after = ""
+        elif not text.startswith("{"):  # nothing, or words, in place of the answer: that is the whole reply
+            self._before = self._after = ""
+        self.text = self._before + text + self._after
+
+
+class JsonPieces:
+    """A reply to several subtasks: one object with a field for each."""
+
+    def __init__(self, text: str, found: Extracted):
+        self._whole, self._values = text, found.value
+        self._before, self._after = text[: found.start], text[found.end :]
+        self._texts = {name: dump(value) for name, value in found.value.items()}
+        self._changed = self._ended = False
+
+    def part(self, name: str) -> Part | None:
+        return Part(self._texts[name], self._values[name]) if name in self._texts else None
+
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        self._changed = True
+        self._texts[name] = text
+        if ends_reply:
+            self._texts = _up_to(name, self._texts)
+            self._ended = True
+
+    @property
+    def text(self) -> str:
+        if not self._changed:
+            return self._whole
+        return self._before + _joint(self._texts) + ("" if self._ended else "}" + self._after)
+
+
+class FencedPieces:
+    """The same in code blocks: the object with all parts' JSON, then all parts' blocks."""
+
+    def __init__(self, text: str, found: Extracted, schema: Schema):
+        self._whole, self._values, self._schema = text, found.value, schema
+        self._before, self._after = text[: found.start], text[found.end :]
+        self._texts, self._blocks = dict[str, str](), dict[str, str]()
+        for name, value in found.value.items():
+            self._write(name, value)
+        self._changed = self._json_ended = self._ended = False
+
+    def part(self, name: str) -> Part | None:
+        return Part(self._texts[name] + self._blocks[name], self._values[name]) if name in self._texts else None
+
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        self._changed = True
+        if ends_reply:
+            self._end(name, text)
+        elif (value := _object(text)) is not None:
+            self._write(name, value)
+        else:
+            self._texts[name], self._blocks[name] = text, ""
+
+    def _write(self, name: str, value: Json) -> None:
+        answer = written({name: value}, self._schema)
+        self._texts[name], self._blocks[name] = dump(answer.value[name]), "".join(answer.blocks.values())
+
+    def _end(self, name: str, text: str) -> None:
+        """The reply breaks off in this part's JSON, or in its blocks."""
+        length = len(self._texts[name])
+        if len(text) > length:
+            self._blocks = _up_to(name, {**self._blocks, name: text[length:]})
+            self._ended = True
+        else:
+            self._texts = _up_to(name, {**self._texts, name: text})
+            self._json_ended = True
+
+    @property
+    def text(self) -> str:
+        if not self._changed:
+            return self._whole
+        if self._json_ended:
+            return self._before + _joint(self._texts)
+        blocks = "".join(self._blocks.values())
+        return self._before + _joint(self._texts) + "}" + blocks + ("" if self._ended else self._after)
+
+
+def _object(text: str) -> dict[str, Json] | None:
+    """The JSON object that a text is as a whole; None where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _joint(texts: Mapping[str, str]) -> str:
+    """The object that holds these, without its end."""
+    return "{" + ", ".join(f"{dump(name)}: {text}" for name, text in texts.items())
+
+
+def _up_to(name: str, texts: dict[str, str]) -> dict[str, str]:
+    names = list(texts)
+    return {kept: texts[kept] for kept in names[: names.index(name) + 1]}

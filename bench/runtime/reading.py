@@ -1,0 +1,63 @@
+"""How a reply becomes JSON, in each answer format: one rule for all architectures, whatever shares a call.
+
+json, schema   the JSON object that is found in it (`bench.runtime.verification`)
+fenced         the same object, looked for outside of code blocks; then the code blocks behind it, each put in its place
+               (`bench.answers.fenced`). Blocks before it are passed over. An answer that is nothing but code needs no JSON.
+               A block that the reply breaks off inside of is `cut_off`; of blocks that cannot be told apart none is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from bench.answers import fenced
+from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.answers.places import Schema, holds_code, is_all_code
+from bench.runtime.schema import answer_schema
+from bench.runtime.verification import Extracted, Unreadable, extract
+from bench.scenario import Json, Output, Subtask
+
+
+def read(text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT) -> Extracted | Unreadable:
+    """The answer to a call for these subtasks, its code in its places. Never raises. What is read is shared, and never to be
+    changed. Of a fenced answer text[start:end] are its JSON and its blocks."""
+    if not is_fenced(subtasks, answer_format):
+        return extract(text, finish)
+    return _fenced(text, finish, tuple((subtask.name, subtask.output) for subtask in subtasks))
+
+
+def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
+    """Whether this call's answer has code that stands in blocks."""
+    return answer_format == "fenced" and holds_code(answer_schema(subtasks))
+
+
+@lru_cache(maxsize=64)
+def _fenced(text: str, finish: str, outputs: tuple[tuple[str, type[Output]], ...]) -> Extracted | Unreadable:
+    schema = answer_schema([Subtask(name, "", (), output) for name, output in outputs])
+    before = fenced.before_json(text)
+    found = extract(text, finish, before.code)
+    if isinstance(found, Extracted):
+        in_fence = before.fence is not None and before.fence[1] == found.start
+        start = before.fence[0] if before.fence and in_fence else found.start
+        return _with_blocks(text, found.value, schema, start, fenced.behind_json(text, found.end, in_fence))
+    if not (found.is_prose and before.code):
+        return found
+    if not is_all_code(schema):
+        return Unreadable("not_json", "the reply holds no JSON object before its code")
+    return _with_blocks(text, {}, schema, 0, 0)
+
+
+def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, behind: int) -> Extracted | Unreadable:
+    """The answer whose JSON this is, with the blocks that stand behind it."""
+    blocks = fenced.blocks_of(text, behind)
+    if isinstance(blocks, fenced.Unended):
+        which = f" '{blocks.label}'" if blocks.label else ""
+        return Unreadable("cut_off", f"the code block{which} is not closed: the reply breaks off inside it")
+    try:
+        whole = fenced.assemble(value, blocks, schema)
+    except RecursionError:
+        return Unreadable("not_json", "the JSON object is malformed: it is nested too deeply")
+    if isinstance(whole, fenced.Unplaced):
+        return Unreadable("code_blocks", whole.why)
+    return Extracted(whole, start, blocks[-1].end if blocks else behind)
