@@ -63,6 +63,9 @@ def _refuse_constant(name: str) -> NoReturn:
 _decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 _begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
 _begun_value = re.compile(r"-|\.|[eE][+-]?|\\|u[0-9a-fA-F]{0,4}")
+LONGEST_BEGUN = 6
+"""Characters of what can be begun of a value without a quote: of `false`, of an escape."""
+_begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*`*\s*")
 _brace_or_string = re.compile(r'[{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _refusal = re.compile(r"^\W*(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
@@ -79,17 +82,19 @@ def extract(text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] |
     if not text.strip():
         return Unreadable("empty", "the reply is empty")
     malformed = ""
-    start = _next_brace(text, 0, code)
+    last = len(text.rstrip().rstrip("`").rstrip())
+    start = _next_begin(text, 0, code, last)
     while start >= 0:
         try:
             value, end = _decoder.raw_decode(text, start)
             _refuse_half_pairs(text, value)
         except (ValueError, RecursionError) as error:
-            if _ran_out(text, error):
+            if _ran_out(text, error, last):
                 return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
             if begun := _begun.match(text, start):
                 malformed = malformed or _said(error)
-            start = _next_start(text, start, bool(begun), code)
+            behind = _object_end(text, start) if begun else start + 1
+            start = -1 if begun and code is not None else _next_begin(text, behind, code, last)
         else:
             return Extracted(value, start, end)
     if malformed:
@@ -99,11 +104,12 @@ def extract(text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] |
     return Unreadable("not_json", "the reply holds no JSON object", is_prose=True)
 
 
-def _next_start(text: str, start: int, begun: bool, code: tuple[tuple[int, int], ...] | None) -> int:
-    """Where an object may begin after the one that was looked for at `start`, and perhaps `begun` there; -1 for nowhere."""
-    if begun and code is not None:
-        return -1
-    return _next_brace(text, _object_end(text, start) if begun else start + 1, code)
+def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None, last: int) -> int:
+    """Where an object may begin next; -1 where none does."""
+    brace = _next_brace(text, start, code)
+    while brace >= 0 and not _may_begin(text, brace, last):
+        brace = _next_brace(text, brace + 1, code)
+    return brace
 
 
 def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None) -> int:
@@ -123,11 +129,24 @@ def _refuse_half_pairs(text: str, value: object) -> None:
         json.dumps(value, ensure_ascii=False).encode()
 
 
-def _ran_out(text: str, error: Exception) -> bool:
-    """Whether the decoder stopped because the text ended, not because of a character in it."""
+def _may_begin(text: str, start: int, last: int) -> bool:
+    """Whether the brace may begin an object, whole or broken. It does not ask the decoder, which counts the lines before each
+    error: a text of nothing but braces would take time that grows as its square does."""
+    return bool(_begins.match(text, start)) or len(_rest(text, start + 1, last)) <= LONGEST_BEGUN
+
+
+def _rest(text: str, start: int, last: int) -> str:
+    """What is left of a text, less blanks and what closes a code block; no more of it than tells whether that is much."""
+    blank = _blanks.match(text, start)
+    return text[blank.end() : min(last, blank.end() + LONGEST_BEGUN + 1)] if blank else ""
+
+
+def _ran_out(text: str, error: Exception, last: int) -> bool:
+    """Whether the decoder stopped because the text ended, not because of a character in it. `last`: where the text ends, less
+    what closes a code block."""
     if not isinstance(error, json.JSONDecodeError):
         return False
-    rest = text[error.pos :].strip().strip("`").strip()
+    rest = _rest(text, error.pos, last)
     begun = _begun_value.fullmatch(rest) or any(whole.startswith(rest) for whole in ("true", "false", "null"))
     return bool(begun) or error.msg.startswith("Unterminated string")
 
