@@ -16,7 +16,7 @@ Kind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "ins
 
 cut_off        it breaks off inside its JSON object
 missing_field  a field that its schema requires is not there: the paper's kind
-form           there is no JSON object in it, or a field is of another form than its schema says
+form           there is no JSON object in it, its code blocks cannot be told apart, or a field is of another form than its schema says
 vocabulary     all of its form is right, but a field holds a word outside the closed list that it may take
 content        its form is right, but a check or a later validation refused what it says
 insufficient   it is right so far as it goes, and too weak to build on
@@ -27,7 +27,7 @@ MALFORMED: tuple[Kind, ...] = ("cut_off", "missing_field", "form", "vocabulary")
 FORM = ("schema", "empty", "refusal", "not_json", "cut_off", "code_blocks")
 """The reasons of a verdict that they come of."""
 _BY_REASON: dict[str, Kind] = {
-    **dict.fromkeys(("empty", "refusal", "not_json"), "form"),
+    **dict.fromkeys(("empty", "refusal", "not_json", "code_blocks"), "form"),
     "cut_off": "cut_off",
     "insufficient": "insufficient",
 }

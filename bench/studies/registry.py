@@ -27,6 +27,7 @@ STUDIES = {
     "depth": "bench.studies.depth",
     "context": "bench.studies.context",
     "repair": "bench.studies.repair",
+    "answer_format": "bench.studies.answer_format",
 }
 """Name -> module, imported where it is asked for: a study imports pandas and matplotlib, for which no run should wait."""
 

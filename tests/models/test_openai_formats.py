@@ -28,31 +28,32 @@ from bench.models.openai_settings import OpenAISettings, ResponseFormat
 from bench.packs import load_pack
 from bench.report.tables import all_tables
 from bench.runtime.schema import answer_schema
-from bench.scenario import Subtask
+from bench.scenario import CODE, Subtask
 
-CONFIG = ROOTS[0].parent / "configs" / "structured_output.toml"
+CONFIG = ROOTS[0].parent / "configs" / "answer_format.toml"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": 1}}}
 CLOSED = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 SUBTASKS = [subtask for pack in ("multi_file_debugging", "k8s_oomkill") for subtask in load_pack(pack, ROOTS).task.subtasks]
 
 
 def without_titles(schema: Any) -> Any:
-    """Titles say nothing about what fits, and the SDK's way of naming them is its own."""
+    """Titles say nothing about what fits, and the SDK's way of naming them is its own; nor does our own word for code."""
     if isinstance(schema, Mapping):
-        return {key: without_titles(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+        said = {key: value for key, value in schema.items() if not (key in ("title", CODE) and isinstance(value, str))}
+        return {key: without_titles(value) for key, value in said.items()}
     return [without_titles(one) for one in schema] if isinstance(schema, list) else schema
 
 
 @pytest.mark.parametrize(
     ("wanted", "sent"),
     [
-        ("none", None),
+        (None, None),
         ("json_object", {"type": "json_object"}),
         ("json_schema", {"type": "json_schema", "json_schema": {"name": "answer", "schema": CLOSED, "strict": True}}),
         ("json_object_schema", {"type": "json_object", "schema": CLOSED}),
     ],
 )
-def test_each_endpoint_is_told_the_schema_in_its_own_form(wanted: ResponseFormat, sent: object) -> None:
+def test_each_endpoint_is_told_the_schema_in_its_own_form(wanted: ResponseFormat | None, sent: object) -> None:
     assert response_format(wanted, SCHEMA) == sent
     assert response_format(wanted, None) == (sent if wanted == "json_object" else None)
 
@@ -73,6 +74,11 @@ def test_several_subtasks_are_asked_for_as_an_object_with_one_required_property_
     assert answer_schema(several) is answer_schema(list(several)), "the same subtasks have one schema, made once"
 
 
+def test_our_own_word_for_code_is_not_told_to_an_endpoint() -> None:
+    schema = answer_schema([subtask for subtask in SUBTASKS if subtask.name == "fix_generation"])
+    assert CODE in json.dumps(schema) and CODE not in json.dumps(closed(schema))
+
+
 @pytest.mark.parametrize("architecture", ["monolithic", "static", "runtime_structured"])
 def test_every_request_of_a_trial_carries_the_schema_of_what_it_asks_for(architecture: str) -> None:
     _, model = scripted(architecture)
@@ -82,7 +88,7 @@ def test_every_request_of_a_trial_carries_the_schema_of_what_it_asks_for(archite
         assert request.schema == answer_schema([tiny.subtask(name) for name in request.context.subtasks])
 
 
-def probe(wanted: ResponseFormat, *steps: Step) -> Any:
+def probe(wanted: ResponseFormat | None, *steps: Step) -> Any:
     """What `prepare` sent to an endpoint that answers so; raises what it raised."""
 
     async def prepare(url: str) -> None:
@@ -101,7 +107,7 @@ def test_the_probe_asks_for_the_format_with_a_schema_of_its_own() -> None:
     body = probe("json_schema")
     assert body["response_format"]["json_schema"]["schema"]["properties"] == {"ok": {"type": "boolean"}}
     assert "JSON" in body["messages"][0]["content"]
-    assert "response_format" not in probe("none")
+    assert "response_format" not in probe(None)
 
 
 @pytest.mark.parametrize("code", [400, 422])
@@ -126,9 +132,9 @@ def test_the_effect_on_natural_failures_stands_in_their_table_by_model(tmp_path:
 
     with ScriptedServer(answer) as server:
         written = tomllib.loads(CONFIG.read_text())
-        for table in written["model"].values():
-            table["base_url"] = server.base_url
+        asked = {name: {**table, "base_url": server.base_url} for name, table in written["model"].items() if "base_url" in table}
         changes = {"scenarios": ["k8s_oomkill"], "architectures": ["runtime_structured"], "repetitions": 1}
+        changes |= {"models": list(asked), "model": asked}
         matrix = build_matrix(Config.model_validate({**written, **changes}), ROOTS, "code")
         writer = RunWriter(tmp_path / "run", manifest_of(matrix, "run"))
         for result in run_all(matrix):
@@ -137,7 +143,7 @@ def test_the_effect_on_natural_failures_stands_in_their_table_by_model(tmp_path:
     run = bench.load_run(tmp_path / "run")
     [table] = [one for one in all_tables(run, arms_of(run), load_published(), ()) if one.name == "natural_failures"]
     shares = {row[1]: row[5] for row in table.texts() if (row[2], row[4]) == ("every call", "form: a missing field")}
-    assert shares["free"].startswith("3/3 = 100.0%") and shares["json-object"].startswith("3/3 = 100.0%")
-    assert shares["json-schema"].startswith(f"0/{len(reference)} = 0.0%")
+    assert shares["qwen-json"].startswith("3/3 = 100.0%") and shares["qwen-fenced"].startswith("3/3 = 100.0%")
+    assert shares["qwen-schema"].startswith(f"0/{len(reference)} = 0.0%")
     sent = {json.dumps(body.get("response_format", {}).get("type")) for body in server.bodies}
-    assert sent == {"null", '"json_object"', '"json_schema"'}
+    assert sent == {"null", '"json_schema"'}

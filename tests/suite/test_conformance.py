@@ -20,7 +20,8 @@ from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Ju
 from bench.runtime.lineage import Lineage
 from bench.scenario import Scenario
 
-PACKS = list(find_packs(ROOTS))
+FENCED = " in code blocks"
+PACKS = [*find_packs(ROOTS), f"multi_file_debugging{FENCED}"]
 VARIANTS = [f"{name}:{size}" for name, folder in find_packs(ROOTS).items() for size in variants_of(folder)]
 CELLS = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
 TRIGGERS: dict[str, dict[str, object]] = {"always": {"probability": 1.0}, "first": {"attempts": [1]}}
@@ -42,8 +43,10 @@ LAWFUL = {
 @cache
 def ran(pack: str, effect: str, point: str, trigger: str) -> Mapping[str, TrialResult]:
     """The results by architecture and, of a pack that has several, instance."""
+    fenced = pack.endswith(FENCED)
+    model = {"wrapping": fenced, "answer_format": "fenced" if fenced else "json"}
     plans = {"plan": [{"point": point, "effect": effect, **TRIGGERS[trigger]}]}
-    matrix = matrix_of(pack, plans, {"wrapping": False}, instances=FEW, back_off={"tries": MOST_SUBTASKS + 1})
+    matrix = matrix_of(pack.removesuffix(FENCED), plans, model, instances=FEW, back_off={"tries": MOST_SUBTASKS + 1})
     return {f"{result.record.architecture}/{result.record.instance}": result for result in run_all(matrix)}
 
 

@@ -1,0 +1,182 @@
+"""Answer format: what it does to solved, rejected and tokens in which form a model is asked to answer, by architecture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Mean, PairedMean, RateDifference, Share, by_unit, mean_of
+from bench.answers.formats import DEFAULT
+from bench.errors import ResultsError
+from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.render.labels import format_of, model_label, slug
+from bench.render.marks import Sign, signs_of, whisker
+from bench.render.table import Cell, Estimate, Rate, RateGap, Table
+
+ASIDE = ("answer_format", "response_format", "recording", "cache_from")
+"""Parameters in which the same model may differ from one format to another."""
+
+
+@dataclass(frozen=True)
+class FormatArm:
+    """One architecture in one answer format, beside itself asked for JSON in words.
+
+    malformed, objected   replies of a trial that were rejected for their form, or for what they say, each reply once
+    tokens                of a trial
+    solved_less, tokens_less   less those of the arm in json, paired by (instance, repetition); None for that one
+    """
+
+    scenario: str
+    plan: str
+    model: str
+    architecture: str
+    answer_format: str
+    arm: Arm
+    solved: Share
+    malformed: Mean
+    objected: Mean
+    tokens: Mean
+    solved_less: RateDifference | None
+    tokens_less: PairedMean | None
+
+
+def answer_formats(run: Run) -> list[list[FormatArm]]:
+    """By scenario, fault plan and architecture: the arms of one model in its formats, that in json first.
+
+    Raises ResultsError where no model was asked in json and in another format.
+    """
+    arms = arms_of(run)
+    rejected = _rejected_replies(run)
+    found = [
+        group
+        for models in _same_but_for_format(run)
+        for scenario in run.names("scenario")
+        for plan in run.names("fault")
+        for architecture in run.names("architecture")
+        if (group := _group(run, [Condition(scenario, model, plan) for model in models], architecture, arms, rejected))
+    ]
+    if not found:
+        raise ResultsError("needs a model under two names, one asked for json and one for another answer_format: [model.NAME]")
+    return found
+
+
+def _same_but_for_format(run: Run) -> list[list[str]]:
+    """The models that differ in their answer format alone, json first; those that were asked in one format are left out."""
+    same: dict[str, list[str]] = {}
+    for model in run.names("model"):
+        parameters = run.manifest.get("models", {}).get(model, {})
+        key = json.dumps({name: value for name, value in parameters.items() if name not in ASIDE}, sort_keys=True)
+        same.setdefault(key, []).append(model)
+    groups = (sorted(models, key=lambda model: format_of(run, model) != DEFAULT) for models in same.values())
+    return [
+        models for models in groups if len(models) > 1 and format_of(run, models[0]) == DEFAULT != format_of(run, models[-1])
+    ]
+
+
+def _rejected_replies(run: Run) -> pd.DataFrame:
+    """Trial -> how many of its replies were rejected for their form, and how many for what they say: each reply once, however
+    many outputs it holds."""
+    judged = run.outputs.groupby(["trial", "call"], sort=False)[["malformed", "objected"]].any()
+    judged["objected"] &= ~judged["malformed"]
+    return judged.groupby("trial").sum()
+
+
+def _group(run: Run, conditions: Sequence[Condition], architecture: str, arms: Arms, rejected: pd.DataFrame) -> list[FormatArm]:
+    own = [arm for one in conditions if (arm := arms.get(one, {}).get(architecture))]
+    return [_format_arm(run, arm, None if arm is own[0] else own[0], rejected) for arm in own]
+
+
+def _format_arm(run: Run, arm: Arm, words: Arm | None, rejected: pd.DataFrame) -> FormatArm:
+    condition = arm.condition
+    return FormatArm(
+        *(condition.scenario, condition.plan, condition.model, arm.architecture, format_of(run, condition.model), arm),
+        solved=arm.solved(),
+        malformed=_replies(arm, rejected, "malformed"),
+        objected=_replies(arm, rejected, "objected"),
+        tokens=arm.mean("tokens"),
+        solved_less=arm.solved_less(words) if words else None,
+        tokens_less=arm.less(words, "tokens") if words else None,
+    )
+
+
+def _replies(arm: Arm, rejected: pd.DataFrame, column: str) -> Mean:
+    counts = rejected[column].reindex(arm.usable["trial"], fill_value=0).astype(float)
+    return mean_of(by_unit(dict(zip(pairs_of(arm.usable), counts.tolist(), strict=True))).values())
+
+
+# What a report shows of it
+
+NOTES = (
+    "json: one JSON object, asked for in words; schema: the same words, and the endpoint holds the model to it; fenced: "
+    "code stands in code blocks behind the JSON; where outputs hold no code, fenced asks in the words of json",
+    "solved: k/N with Wilson's 95% interval; replies rejected and tokens: mean ± sd of a trial with Student's 95% interval; a "
+    "reply counts once, however many outputs it holds",
+    "against json: paired by instance and repetition with the same architecture asked for JSON in words",
+    "a simulated model makes no mistake of form: on it a format shows its tokens and nothing else",
+)
+COLUMNS = (
+    *("Scenario", "Fault plan", "Architecture", "Format", "Model", "Solved", "Rejected for form", "Rejected for content"),
+    *("Tokens a trial", "Solved against json", "Tokens against json"),
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.scenario, one.plan, one.architecture, one.answer_format, model_label(run, one.model), Rate(one.solved)),
+            *(Estimate(one.malformed, 2, with_n=True), Estimate(one.objected, 2), Estimate(one.tokens)),
+            RateGap(one.solved_less) if one.solved_less else "–",
+            Estimate(one.tokens_less.difference, with_n=True) if one.tokens_less else "–",
+        )
+        for group in answer_formats(run)
+        for one in group
+    ]
+    yield Table("study-answer_format", "Answer format: solved, rejected and tokens", COLUMNS, tuple(rows), NOTES)
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: above the share solved, below the tokens a trial, by architecture; a column of panels for each
+    scenario and fault plan."""
+    groups = answer_formats(run)
+    for model in dict.fromkeys(group[0].model for group in groups):
+        yield _figure(run, [one for group in groups if group[0].model == model for one in group])
+
+
+def _figure(run: Run, found: Sequence[FormatArm]) -> Picture:
+    signs = signs_of(list(dict.fromkeys(one.answer_format for one in found)))
+    places = list(dict.fromkeys((one.scenario, one.plan) for one in found))
+    figure, axes = panels(2 * len(places), len(places), 3.2, 2.4)
+    for number, ax in enumerate(axes):
+        scenario, plan = places[number % len(places)]
+        own = [one for one in found if (one.scenario, one.plan) == (scenario, plan)]
+        _panel(ax, own, signs, above=number < len(places))
+        panel_title(ax, scenario, f"fault plan {plan}")
+    legend_of_points(figure, signs)
+    title = "Answer format: share solved and tokens a trial"
+    models = ", ".join(dict.fromkeys(model_label(run, one.model) for one in found))
+    name = slug("study", "answer_format", found[0].model)
+    return finish(figure, name, f"{title}, {models}", f"{title}, by architecture; 95% intervals. Models: {models}.")
+
+
+def _panel(ax: Axes, found: Sequence[FormatArm], signs: Mapping[str, Sign], above: bool) -> None:
+    names = list(dict.fromkeys(one.architecture for one in found))
+    step = 0.8 / len(signs)
+    for one in found:
+        x = names.index(one.architecture) + (list(signs).index(one.answer_format) - (len(signs) - 1) / 2) * step
+        whisker(ax, x, _share(one.solved) if above else one.tokens, signs[one.answer_format])
+    ax.set_xticks(range(len(names)), [name.replace("_", "\n") for name in names])
+    ax.set_xlim(-0.5, len(names) - 0.5)
+    ax.set_ylim(0, 1.05 if above else None)
+    ax.set_ylabel("solved" if above else "tokens a trial")
+    ax.grid(axis="y", color=PALE, lw=0.6)
+
+
+def _share(share: Share) -> Mean:
+    """A share where a mean is drawn."""
+    return Mean(share.n, share.rate, None, share.low, share.high)
