@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bench.answers.places import ANY, Path, Schema, at, declared, name_of, places
 from bench.scenario import Json
@@ -156,12 +157,11 @@ def _filled(value: dict[str, Json], given: Mapping[Path, str]) -> dict[str, Json
 
 
 def _put(value: Json, path: Path, code: str) -> None:
-    *parents, last = path
-    for step in parents:
-        if isinstance(value, dict) and not isinstance(value.get(step), dict | list):
-            value[step] = {}  # a table of code that its JSON leaves out
+    for step, following in pairwise(path):
+        if isinstance(value, dict) and isinstance(following, str) and not isinstance(value.get(step), dict):
+            value[step] = {}  # a table of code that its JSON leaves out, or has as something else
         value = value[step]
-    value[last] = code
+    value[path[-1]] = code
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Written:
 def written(value: dict[str, Json], schema: Schema) -> Written:
     """An answer as this format has it; read again it is the same. Code that could not be told apart stays in the JSON."""
     known = places(schema, value)
-    code = {path: text for path in known.fields if isinstance(text := at(value, path), str) and _is_writable(text)}
+    code = {path: text for path in known.fields if isinstance(text := at(value, path), str)}
     bare = _without(value, list(code), known.tables)
     blocks = {name_of(path): _block(name_of(path), known.fields[path], text) for path, text in code.items()}
     result = Written(bare, blocks)
@@ -187,11 +187,6 @@ def written(value: dict[str, Json], schema: Schema) -> Written:
     if isinstance(found, Unended) or len(blocks) < len(code) or assemble(bare, found, schema) != value:
         return Written(value, {})
     return result
-
-
-def _is_writable(code: str) -> bool:
-    """Half a surrogate pair has no UTF-8, and only JSON can escape it."""
-    return not any("\ud800" <= character <= "\udfff" for character in code)
 
 
 def _without(value: dict[str, Json], paths: list[Path], tables: Mapping[Path, str]) -> dict[str, Json]:

@@ -11,7 +11,7 @@ from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import can_judge
 from bench.analysis.frames import Run
 from bench.render.drawing import Picture
-from bench.render.labels import model_label, taken_over_from
+from bench.render.labels import format_of, model_label, taken_over_from
 from bench.render.table import Table, markdown
 from bench.report.claims_table import none_judged
 from bench.report.history import history_facts, listed, sessions_said
@@ -119,6 +119,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     return [
         ("Runs" if run.parts else "Run", run.name),
         ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
+        ("Answer format", "; ".join(_formats(run))),
         ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
         *_reused(run),
         ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
@@ -132,6 +133,14 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
         *history_facts(run),
     ]
+
+
+def _formats(run: Run) -> list[str]:
+    """Each answer format with the models that were asked for it; where there is one, alone."""
+    asked: dict[str, list[str]] = {}
+    for model in run.names("model"):
+        asked.setdefault(format_of(run, model), []).append(model)
+    return list(asked) if len(asked) == 1 else [f"{one} ({', '.join(models)})" for one, models in asked.items()]
 
 
 def _graded_anew(run: Run) -> list[tuple[str, str]]:

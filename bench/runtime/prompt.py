@@ -128,4 +128,4 @@ def _scalar(schema: Mapping[str, Json]) -> str:
 
 
 def _braced(fields: str) -> str:
-    return "{\n  " + fields.replace("\n", "\n  ") + "\n}"
+    return "{}" if not fields else "{\n  " + fields.replace("\n", "\n  ") + "\n}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+import json
+from time import process_time
 from typing import Any
 
 import pytest
 from coded import CODE_ALONE, EVERYTHING, FILES, FUNCTION, NESTED, PATCH, Everything, Function, Nested, Patch
 from hypothesis import given
 from hypothesis import strategies as st
+from trials import TINY
 
 from bench.answers.fenced import Unended, blocks_of, written
 from bench.runtime.reading import read
@@ -16,7 +18,7 @@ from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Extracted, Unreadable
 from bench.scenario import Json, Subtask
 
-SCALARS = st.text(st.characters(), max_size=12)
+SCALARS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)  # half a surrogate pair is no JSON
 CODE = st.one_of(
     SCALARS, st.lists(st.sampled_from(["", "x = 1", "```", "  ````py", "{", '{"a": 1}', "a:", "\r"]), max_size=5).map("\n".join)
 )
@@ -42,19 +44,21 @@ JSON = st.recursive(
 FRAGMENTS = st.lists(
     st.sampled_from(
         [
-            '{"plan": "p"}',
-            "{",
-            "}",
-            '{"edits": [{"file": "f"}]}',
-            "```",
-            "```python",
-            "````",
-            "\n",
-            "code:",
-            "edits[0].find:",
-            "files.a:",
+            *(
+                '{"plan": "p"}',
+                "{",
+                "}",
+                '{"edits": [{"file": "f"}]}',
+                "```",
+                "```python",
+                "````",
+                "\n",
+                "code:",
+                "edits[0].find:",
+            ),
+            *('{"files": []}', '{"files": {"a": 1}}', '{"edits": {}, "modules": {"m": {}}, "inner": {}}', "modules.m.body:"),
+            *("files.a:", "x = {1: 2}", " ", '{"plan": "\n```\n"}', "~~~", "\r\n", '{"code": 1}', "\ud800"),
         ]
-        + ["x = {1: 2}", " ", '{"plan": "\n```\n"}', "~~~", "\r\n", '{"code": 1}', "\ud800"]
     ),
     max_size=20,
 ).map("".join)
@@ -91,8 +95,6 @@ def test_so_is_what_does_not_fit_the_form(value: dict[str, Any]) -> None:
 @given(ANSWERS)
 def test_an_answer_whose_json_holds_the_code_is_read_as_it_stands(value: dict[str, Any]) -> None:
     """As an agent hands it in that wrote JSON itself."""
-    import json
-
     assert value_of(json.dumps(value), EVERYTHING) == value
 
 
@@ -211,8 +213,6 @@ def test_a_type_that_holds_itself_has_a_place_wherever_the_json_has_it() -> None
 
 
 def test_an_answer_without_code_is_read_as_json_is() -> None:
-    from trials import TINY
-
     subtasks = TINY.task.subtasks
     text = f'{{"gather": 1}}\n{BLOCK}'
     assert read(text, "stop", subtasks, "fenced") == read(text, "stop", subtasks, "json")
@@ -227,16 +227,13 @@ def test_a_block_ends_with_a_fence_of_at_least_its_own_length() -> None:
 @pytest.mark.parametrize(
     "part", ["```\n", "```\n```\n", "{", "{\n```\n", '{"a": 1}\n```x\n', " \n", "`", "code:\n```\nx\n```\n", '{"a": {']
 )
-def test_reading_takes_time_that_grows_as_the_text_does(part: str) -> None:
-    def seconds(length: int) -> float:
-        text = '{"plan": "p"}\n' + part * (length // len(part))
-        began = perf_counter()
-        fenced(text, FUNCTION)
-        fenced(text[14:], FUNCTION)
-        return perf_counter() - began
-
-    seconds(2_000)
-    assert seconds(160_000) < 64 * max(seconds(10_000), 0.001)
+def test_a_long_text_is_read_in_time_that_grows_as_it_does(part: str) -> None:
+    """In time that grew as its square, each of these took 8 seconds or more."""
+    text = part * (160_000 // len(part))
+    began = process_time()
+    fenced(PLAN + "\n" + text, FUNCTION)
+    fenced(text, FUNCTION)
+    assert process_time() - began < 3
 
 
 def test_the_types_of_these_tests_hold_what_is_read() -> None:

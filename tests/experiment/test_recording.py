@@ -183,7 +183,9 @@ def test_responses_of_an_earlier_version_tell_of_no_cache(recorded: Path, tmp_pa
 
 
 def test_a_run_offers_each_of_its_models_as_a_recorded_one(recorded: Path) -> None:
-    assert recorded_entries(recorded) == {"small": {"kind": "recorded", "run": str(recorded), "model": "small"}}
+    assert recorded_entries(recorded) == {
+        "small": {"kind": "recorded", "run": str(recorded), "model": "small", "answer_format": "json"}
+    }
 
 
 def with_manifest(**parts: Any) -> Callable[[Path], object]:

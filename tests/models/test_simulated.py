@@ -11,6 +11,8 @@ from trials import ROOTS, TINY
 from bench.models.base import Message, Reply, Request, RequestContext
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.packs import load_pack
+from bench.runtime.reading import read
+from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Extracted, extract
 from bench.seeding import seed_of
 from bench.tokens import count_tokens
@@ -85,3 +87,25 @@ def test_its_parameters_say_that_it_is_simulated() -> None:
     assert model.timing == "simulated"
     assert model.parameters["kind"] == "simulated"
     assert model.parameters["failure_rate"] == 0.1
+
+
+def test_it_answers_in_the_format_that_is_asked_for_whoever_asks() -> None:
+    """A framework's own request over the endpoint has no schema."""
+    scenario = load_pack("multi_file_debugging", ROOTS)
+    subtask = scenario.task.subtask("fix_generation")
+    for names in (("fix_generation",), tuple(scenario.reference)):
+        subtasks = [scenario.task.subtask(name) for name in names]
+        for schema in (None, answer_schema(subtasks)):
+            context = RequestContext(scenario.name, names, 1, 1, answer_format="fenced")
+            model = SimulatedModel("simulated", SimulatedSettings(), {scenario.name: scenario})
+            reply = asyncio.run(model.reply(Request((Message("user", "?"),), 1, context, schema=schema), no_time))
+            found = read(reply.text, "stop", subtasks, "fenced")
+            assert isinstance(found, Extracted) and "```python\n" in reply.text
+            assert subtask.output.model_validate(found.value.get("fix_generation", found.value))
+            assert found.value == (
+                {name: scenario.reference[name] for name in names} if len(names) > 1 else scenario.reference[names[0]]
+            )
+
+
+async def no_time(_: float) -> None:
+    pass

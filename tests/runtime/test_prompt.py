@@ -6,11 +6,13 @@ import re
 from typing import Literal
 
 import pytest
+from coded import CODE_ALONE, FILES, FUNCTION, PATCH
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, create_model
 from trials import ROOTS, TINY
 
+from bench.answers.formats import AnswerFormat
 from bench.packs import find_packs, load_pack
 from bench.runtime.prompt import form, form_of, render
 from bench.runtime.verification import Rejected
@@ -102,3 +104,48 @@ def test_every_packs_form_names_every_field(pack: str) -> None:
         for field in subtask.output.model_fields:
             assert f'"{field}": ' in form_of(subtask.output)
             assert f'"{field}": ' in whole
+
+
+# Answers in code blocks
+
+
+def test_code_is_asked_for_behind_the_json_and_nowhere_in_it() -> None:
+    system, asked = render(TASK, [FUNCTION], {}, None, "reason", "fenced")
+    assert system.content.endswith(
+        "\nAnswer with one JSON object and then the code blocks of the given form, and nothing else."
+    )
+    assert asked.content.partition("# Form of the answer\n")[2] == (
+        '{\n  "plan": string\n}\n\ncode:\n```python\nthe whole function\n```'
+    )
+
+
+def test_a_block_of_a_list_of_a_table_and_of_one_call_for_several_says_its_place() -> None:
+    form = user(TASK, [PATCH, FILES], {}, None, "reason", "fenced").partition("# Form of the answer\n")[2]
+    assert form == (
+        '{\n  "patch": {\n    "edits": [{\n      "file": string\n    }, ...]\n  },\n  "files": {}\n}\n\n'
+        "patch.edits[0].find:\n```python\nthe line as it stands\n```\npatch.edits[0].replace:\n```python\n...\n```\n"
+        "files.files.NAME:\n```python\n...\n```\n"
+        "The same for patch.edits[1].find and so on.\nOne such block for each NAME."
+    )
+
+
+def test_an_answer_that_is_nothing_but_code_is_asked_for_without_json() -> None:
+    system, asked = render(TASK, [CODE_ALONE], {}, None, "reason", "fenced")
+    assert system.content.endswith("\nAnswer with the code of the given form and nothing else.")
+    assert asked.content.endswith("# Form of the answer\ncode:\n```python\n...\n```")
+
+
+def test_a_repair_prompt_says_where_code_belongs() -> None:
+    rejected = Rejected("function", "schema", "code: Field required")
+    asked = user(TASK, [FUNCTION], {}, rejected, "reason", "fenced")
+    assert asked.endswith("Give the whole answer again, corrected. Code stands in its code block behind the JSON.")
+
+
+@pytest.mark.parametrize("answer_format", ["schema", "fenced"])
+def test_where_no_output_is_code_every_format_asks_in_the_same_words(answer_format: AnswerFormat) -> None:
+    for name in find_packs(ROOTS):
+        task = load_pack(name, ROOTS).task
+        for subtask in task.subtasks:
+            if answer_format == "schema" or subtask.name != "fix_generation":
+                words = render(task, [subtask], {}, REJECTED, "reason")
+                assert render(task, [subtask], {}, REJECTED, "reason", answer_format) == words

@@ -77,6 +77,14 @@ def test_no_fault_ends_in_an_error_and_every_record_adds_up(pack: str, effect: s
         assert RECORD.validate_json(RECORD.dump_json(record)) == record
 
 
+@pytest.mark.parametrize("answer_format", ["schema", "fenced"])
+@pytest.mark.parametrize("pack", find_packs(ROOTS))
+def test_every_pack_is_solved_in_every_answer_format(pack: str, answer_format: str) -> None:
+    for result in run_all(matrix_of(pack, answer_format=answer_format)):
+        assert result.record.outcome == "solved", result.record.reason
+        assert {call.cause for call in events(result, Called)} == {"first"}
+
+
 def test_an_event_of_a_kind_that_nobody_knows_yet_is_kept_as_it_stands_and_read_over() -> None:
     [result] = run_all(matrix_of(architectures=["static"]))
     later = {"kind": "tool_called", "tool": "refund", "args": {"order": 7}}

@@ -38,10 +38,10 @@ class Everything(Output):
     code: Python
     test: Python | None = None
     files: dict[str, Python] = Field(default_factory=dict, description="each file, whole")
-    edits: list[Edit] = []
-    modules: dict[str, Module] = {}
+    edits: tuple[Edit, ...] = ()
+    modules: dict[str, Module] = Field(default_factory=dict)
     inner: Module | None = None
-    lines: list[Python] = []
+    lines: tuple[Python, ...] = ()
 
 
 class CodeAlone(Output):
@@ -56,7 +56,7 @@ class Nested(Output):
     """A type that holds itself."""
 
     code: Python
-    below: list[Nested] = []
+    below: tuple[Nested, ...] = ()
 
 
 def subtask(name: str, output: type[Output]) -> Subtask:

@@ -1,0 +1,190 @@
+"""The answer format of a run: said by the config or by a model's entry, the same for all architectures, kept with the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiment_runs import config, run
+from pydantic import ValidationError
+from scripted_server import ScriptedServer, completion
+from trials import ROOTS, events, matrix_of, run_all
+
+import bench
+from bench.analysis.claims.published import load_published
+from bench.analysis.merge import merge
+from bench.errors import ConfigError, ResultsError
+from bench.experiment.config import Config
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.reading import read_manifest
+from bench.experiment.recording import recorded_entries
+from bench.packs import load_pack
+from bench.render.labels import model_label
+from bench.report.page import as_markdown, page_of
+from bench.runtime.events import Called
+
+DEBUGGING = "multi_file_debugging"
+FENCED = {"kind": "simulated", "answer_format": "fenced"}
+
+
+def debugging(**models: dict[str, Any]) -> Config:
+    return config({}, scenarios=[DEBUGGING], plans=["none"], plan={}, repetitions=1, models=list(models), model=models)
+
+
+def asked(matrix: Matrix) -> dict[str, set[str]]:
+    """Model -> the first message of each call that asks for the edits."""
+    found: dict[str, set[str]] = {}
+    for result in run_all(matrix):
+        calls = [call for call in events(result, Called) if "fix_generation" in call.subtasks]
+        found.setdefault(result.record.model, set()).update(result.texts[call.messages[-1].content] for call in calls)
+    return found
+
+
+def test_all_architectures_of_a_model_ask_in_its_format_and_each_model_in_its_own() -> None:
+    matrix = build_matrix(debugging(words={"kind": "simulated"}, blocks=FENCED), ROOTS, "code")
+    prompts = asked(matrix)
+    assert all("edits[0].find:\n```python\n" in text for text in prompts["blocks"])
+    assert not any("```" in text for text in prompts["words"])
+
+
+def test_a_models_own_format_takes_the_place_of_the_experiments() -> None:
+    one = debugging(words={"kind": "simulated", "answer_format": "json"}, other={"kind": "simulated"})
+    changed = one.model_copy(update={"answer_format": "fenced"})
+    assert [changed.format_of(name) for name in changed.models] == ["json", "fenced"]
+    assert Config.model_fields["answer_format"].default == "json"
+
+
+def test_the_format_is_part_of_a_trials_identity_where_it_changes_nothing_else() -> None:
+    ids = [matrix_of("tiny", answer_format=one).specs[0].id for one in ("json", "schema", "fenced")]
+    assert len(set(ids)) == 3
+
+
+def test_what_json_and_schema_ask_is_the_same_and_so_is_fenced_where_there_is_no_code() -> None:
+    def texts(pack: str, answer_format: str) -> list[str]:
+        results = run_all(matrix_of(pack, answer_format=answer_format, model={"wrapping": False}))
+        return [result.texts[one.content] for result in results for call in events(result, Called) for one in call.messages]
+
+    assert texts(DEBUGGING, "json") == texts(DEBUGGING, "schema") != texts(DEBUGGING, "fenced")
+    assert texts("k8s_oomkill", "json") == texts("k8s_oomkill", "fenced")
+
+
+def test_what_later_subtasks_read_is_the_same_in_every_format() -> None:
+    """The JSON with its code in it: a format is about the answer that is asked for, not about what is read."""
+
+    def read(answer_format: str) -> set[str]:
+        results = run_all(matrix_of(DEBUGGING, answer_format=answer_format, architectures=["static"]))
+        asked = [result.texts[call.messages[-1].content] for result in results for call in events(result, Called)]
+        return {part for text in asked for part in text.split("\n\n# ") if part.startswith("Input: fix_generation")}
+
+    assert len(read("json")) == 1
+    assert read("json") == read("fenced")
+
+
+# The endpoint
+
+
+def bodies(**entry: Any) -> list[Any]:
+    reference = load_pack("tiny", ROOTS).reference
+
+    def answer(body: Any) -> Any:
+        name = next((name for name in reference if f"# Task: {name}" in body["messages"][-1]["content"]), "")
+        return completion(json.dumps(reference.get(name, {"ok": True})))
+
+    with ScriptedServer(answer) as server:
+        one = config(
+            {"kind": "openai", "base_url": server.base_url, **entry}, architectures=["static"], plans=["none"], plan={}
+        )
+        for result in run_all(build_matrix(one, ROOTS, "code")):
+            assert result.record.outcome == "solved"
+    return server.bodies
+
+
+@pytest.mark.parametrize(
+    ("entry", "sent"),
+    [
+        ({}, None),
+        ({"answer_format": "fenced"}, None),
+        ({"answer_format": "schema"}, "json_schema"),
+        ({"answer_format": "schema", "response_format": "json_object"}, "json_object"),
+    ],
+)
+def test_an_endpoint_holds_the_model_to_the_schema_where_the_format_is_schema(entry: dict[str, str], sent: str | None) -> None:
+    assert {body.get("response_format", {}).get("type") for body in bodies(**entry)} == {sent}
+
+
+# What is refused
+
+
+def refusal(**settings: Any) -> str:
+    with pytest.raises((ConfigError, ValidationError)) as refused:
+        matrix_of("tiny", **settings)
+    return str(refused.value)
+
+
+def test_how_an_endpoint_is_told_means_nothing_where_nothing_is_to_be_held() -> None:
+    with pytest.raises(ValidationError, match='add answer_format = "schema", or leave it out'):
+        config({"kind": "openai", "response_format": "json_schema"})
+    config({"kind": "openai", "response_format": "json_schema"}, answer_format="schema")
+
+
+def test_a_routed_model_and_its_targets_are_asked_in_one_format() -> None:
+    route = {"kind": "routed", "default": "small", "subtasks": {"total": "small"}, "answer_format": "fenced"}
+    with pytest.raises(
+        ValidationError, match="'route' is asked for fenced answers and routes to 'small', which is asked for json"
+    ):
+        config({}, models=["route"], model={"small": {"kind": "simulated"}, "route": route})
+
+
+@pytest.mark.parametrize(
+    ("architecture", "answer_format", "said"),
+    [
+        ("reflexion", "schema", "architecture 'reflexion' makes its calls itself, and nothing holds them to a schema"),
+        ("dspy", "fenced", "architecture 'dspy' asks for JSON in words of its own"),
+    ],
+)
+def test_a_system_that_could_not_be_asked_alike_is_refused(architecture: str, answer_format: str, said: str) -> None:
+    if architecture == "dspy":
+        pytest.importorskip("dspy")
+    assert refusal(architectures=["static", architecture], answer_format=answer_format).startswith(said)
+
+
+# What is kept and shown
+
+
+def test_the_manifest_the_report_and_the_labels_say_the_format(tmp_path: Path) -> None:
+    run(debugging(words={"kind": "simulated"}, other=FENCED), tmp_path / "run")
+    models = read_manifest(tmp_path / "run")["models"]
+    assert (models["words"].get("answer_format"), models["other"]["answer_format"]) == (None, "fenced")
+    read = bench.load_run(tmp_path / "run")
+    assert model_label(read, "other") == "other, fenced (SIMULATED)"
+    assert model_label(read, "words") == "words (SIMULATED)"
+    page = as_markdown(page_of(read, [], [], load_published()))
+    assert "- Answer format: json (words); fenced (other)\n" in page
+
+
+def test_a_recording_is_asked_in_the_format_in_which_it_was_made(tmp_path: Path) -> None:
+    recorded = run(debugging(words={"kind": "simulated"}, other=FENCED), tmp_path / "recorded")
+    entries = recorded_entries(tmp_path / "recorded")
+    assert {name: entry["answer_format"] for name, entry in entries.items()} == {"words": "json", "other": "fenced"}
+    again = run(debugging(**entries), tmp_path / "again")
+    assert {trial.outcome for trial in again} == {"solved"}
+    assert sum(trial.tokens for trial in again) == sum(trial.tokens for trial in recorded)
+    models = read_manifest(tmp_path / "again")["models"]
+    assert (models["words"].get("answer_format"), models["other"]["answer_format"]) == (None, "fenced")
+
+
+def test_runs_of_one_model_in_two_formats_stand_side_by_side_under_two_names_alone(tmp_path: Path) -> None:
+    for folder, models in {"json": {"m": {"kind": "simulated"}}, "same": {"m": FENCED}, "other": {"m-fenced": FENCED}}.items():
+        run(debugging(**models), tmp_path / folder)
+    words, same, other = (bench.load_run(tmp_path / folder) for folder in ("json", "same", "other"))
+    with pytest.raises(ResultsError, match="they differ in the settings of model m"):
+        merge([words, same])
+    assert merge([words, other]).names("model") == ["m", "m-fenced"]
+
+
+def test_a_json_runs_manifest_is_what_it_was_before_there_were_formats() -> None:
+    manifest = manifest_of(matrix_of(), "run")
+    assert "answer_format" not in manifest["models"]["m"]
