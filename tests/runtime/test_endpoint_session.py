@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 from scripted_model import Line
-from trials import GRADERS, TINY, Fault, conducted, events, matrix_of, stages, verdicts
+from trials import GRADERS, ROOTS, TINY, Fault, conducted, events, matrix_of, stages, verdicts
 
+from bench.answers.fenced import written
 from bench.errors import CallFailed, CutOff, RateLimited, ServerFailed
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Message, Reply
+from bench.packs import load_pack
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called, Judged, Waited
 from bench.runtime.loop import run
+from bench.runtime.schema import answer_schema
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -283,3 +286,30 @@ def test_agents_of_two_subtasks_at_work_over_one_session_do_not_cause_each_other
     ]
     result = served(work, ['{"confidence": 3}'], review=["I plan."])
     assert [call.cause for call in events(result, Called)] == ["first", "first", "retry", "step"]
+
+
+def test_a_framework_is_asked_in_code_blocks_and_its_replies_are_read_so_its_own_json_as_well() -> None:
+    """Its replies in shadow, and what it hands in: a reply's text, or JSON that it made of it."""
+    scenario = load_pack("multi_file_debugging", ROOTS)
+    fix = scenario.task.subtask("fix_generation")
+    reference = scenario.reference["fix_generation"]
+    good = written(reference, answer_schema([fix])).text
+    unended = good[:-3]
+
+    async def architecture(task: Task, workbench: Workbench) -> None:
+        workbench.commit_unverified(await workbench.propose(task.subtask("analysis")))
+        async with workbench.endpoint(fix, server=unserved) as endpoint:
+            asked = endpoint.messages(fix)
+            assert "edits[0].find:\n```python\n" in asked[-1].content
+            assert (await endpoint.answer((fix,), asked)).text == unended
+            assert (await endpoint.answer((fix,), (*asked, OTHER[0]))).text == good
+            for handed_in in (good, json.dumps(reference)):
+                [proposal] = endpoint.submit({"fix_generation": handed_in})
+                assert proposal.parts["fix_generation"].value == reference
+                assert proposal.calls == (3,)
+                assert workbench.verify(proposal) is None
+
+    script = {"fix_generation": [unended, good]}
+    result = conducted(architecture, script, pack="multi_file_debugging", answer_format="fenced")
+    assert ("fix_generation", "cut_off") in verdicts(result)
+    assert [call.cause for call in events(result, Called)] == ["first", "first", "retry"]

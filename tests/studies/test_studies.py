@@ -24,6 +24,7 @@ from bench.render.drawing import style
 from bench.render.table import markdown
 from bench.runtime.events import Answered, Committed, Event
 from bench.scenario import Grade, Output, Scenario, Subtask, Task
+from bench.studies.answer_format import answer_formats
 from bench.studies.context import context
 from bench.studies.depth import End, depth
 from bench.studies.detectability import detectability
@@ -468,3 +469,43 @@ def test_variants_without_one_that_is_told_nothing_have_nothing_to_be_compared_w
     records = [repaired("told", 1, True), repaired("shown", 1, True)]
     with pytest.raises(ResultsError, match="'none' among them"):
         repair(variants(tmp_path / "run", records, told="reason", shown="reason+reply"))
+
+
+# Answer format
+
+
+def in_formats(folder: Path, formats: Mapping[str, str], records: list[TrialRecord]) -> Run:
+    """A run of these records, whose models were asked in these formats, and are else the same."""
+    write_run(folder, records)
+    models = {name: {"kind": "openai", **({"answer_format": one} if one != "json" else {})} for name, one in formats.items()}
+    edit_manifest(folder, models=models)
+    return bench.load_run(folder)
+
+
+def asked_in(model: str, repetition: int, *reasons: str, tokens: int = 100) -> TrialRecord:
+    """One trial whose replies, of two subtasks each, were rejected for these reasons; the last one was accepted."""
+    events: list[Event] = []
+    for call, reason in enumerate([*reasons, ""], 1):
+        events.append(called(call, "a", "b", attempt=call, tokens=(tokens, 0)))
+        events += [rejected(call, name, reason) if reason else accepted(call, name) for name in ("a", "b")]
+    return trial("static", repetition=repetition, events=events, model=model)
+
+
+def test_each_format_is_compared_with_json_by_the_same_architecture_and_a_reply_counts_once(tmp_path: Path) -> None:
+    records = [asked_in("words", 1, "schema", "check"), asked_in("words", 2), asked_in("blocks", 1, tokens=130)]
+    records += [asked_in("blocks", 2, "code_blocks", tokens=130)]
+    [[words, blocks]] = answer_formats(in_formats(tmp_path / "run", {"blocks": "fenced", "words": "json"}, records))
+    assert (words.answer_format, blocks.answer_format) == ("json", "fenced")
+    assert (words.malformed.mean, words.objected.mean, words.tokens.mean) == (0.5, 0.5, 200)
+    assert (blocks.malformed.mean, blocks.objected.mean, blocks.tokens.mean) == (0.5, 0.0, 195)
+    assert words.tokens_less is None and words.solved_less is None
+    assert blocks.tokens_less is not None and blocks.tokens_less.difference.mean == pytest.approx((130 - 300 + 260 - 100) / 2)
+    assert blocks.solved_less is not None and blocks.solved_less.pairs == 2
+
+
+def test_models_that_differ_in_more_than_their_format_are_not_compared(tmp_path: Path) -> None:
+    run = in_formats(tmp_path / "run", {"words": "json", "blocks": "fenced"}, [asked_in("words", 1), asked_in("blocks", 1)])
+    models = {**run.manifest["models"], "blocks": {"kind": "openai", "answer_format": "fenced", "temperature": 1.0}}
+    edit_manifest(tmp_path / "run", models=models)
+    with pytest.raises(ResultsError, match="one asked for json and one for another answer_format"):
+        answer_formats(bench.load_run(tmp_path / "run"))
