@@ -19,7 +19,7 @@ from bench.experiment.config import Config
 from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
 
-OWN = frozenset(("name", "seed", "repetitions", "instances", "study", "answer_format", "architecture", "plan")) | {
+OWN = frozenset(("name", "seed", "repetitions", "instances", "study", "architecture", "plan")) | {
     *("scenarios", "architectures", "models", "plans")
 }
 """Keys of a config that are looked at one by one; where any other differs, the report says so."""

@@ -16,7 +16,8 @@ Kind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "ins
 
 cut_off        it breaks off inside its JSON object
 missing_field  a field that its schema requires is not there: the paper's kind
-form           there is no JSON object in it, its code blocks cannot be told apart, or a field is of another form than its schema says
+form           there is no JSON object in it, its code blocks cannot be told apart, or a field is of another form than its
+               schema says
 vocabulary     all of its form is right, but a field holds a word outside the closed list that it may take
 content        its form is right, but a check or a later validation refused what it says
 insufficient   it is right so far as it goes, and too weak to build on

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, PairedMean, RateDifference, Share, by_unit, mean_of
+from bench.analysis.replies import MALFORMED
+from bench.analysis.statistics import Mean, PairedMean, RateDifference, Share, amount_of, by_unit
 from bench.answers.formats import DEFAULT
 from bench.errors import ResultsError
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
@@ -80,11 +81,10 @@ def _same_but_for_format(run: Run) -> list[list[str]]:
 
 
 def _rejected_replies(run: Run) -> pd.DataFrame:
-    """Trial -> how many of its replies were rejected for their form, and how many for what they say: each reply once, however
-    many outputs it holds."""
-    judged = run.outputs.groupby(["trial", "call"], sort=False)[["malformed", "objected"]].any()
-    judged["objected"] &= ~judged["malformed"]
-    return judged.groupby("trial").sum()
+    """Trial -> how many of its replies were rejected for their form, and how many for what they say."""
+    malformed = run.replies["kind"].isin(MALFORMED)
+    objected = run.replies["kind"].ne("") & ~malformed
+    return pd.DataFrame({"malformed": malformed, "objected": objected}).groupby(run.replies["trial"]).sum()
 
 
 def _group(run: Run, conditions: Sequence[Condition], architecture: str, arms: Arms, rejected: pd.DataFrame) -> list[FormatArm]:
@@ -107,7 +107,7 @@ def _format_arm(run: Run, arm: Arm, words: Arm | None, rejected: pd.DataFrame) -
 
 def _replies(arm: Arm, rejected: pd.DataFrame, column: str) -> Mean:
     counts = rejected[column].reindex(arm.usable["trial"], fill_value=0).astype(float)
-    return mean_of(by_unit(dict(zip(pairs_of(arm.usable), counts.tolist(), strict=True))).values())
+    return amount_of(by_unit(dict(zip(pairs_of(arm.usable), counts.tolist(), strict=True))).values(), "retry")
 
 
 # What a report shows of it
@@ -115,8 +115,8 @@ def _replies(arm: Arm, rejected: pd.DataFrame, column: str) -> Mean:
 NOTES = (
     "json: one JSON object, asked for in words; schema: the same words, and the endpoint holds the model to it; fenced: "
     "code stands in code blocks behind the JSON; where outputs hold no code, fenced asks in the words of json",
-    "solved: k/N with Wilson's 95% interval; replies rejected and tokens: mean ± sd of a trial with Student's 95% interval; a "
-    "reply counts once, however many outputs it holds",
+    "solved: k/N with Wilson's 95% interval; replies rejected and tokens: mean ± sd of a trial with its 95% interval; a reply "
+    "counts once, however many outputs it holds",
     "against json: paired by instance and repetition with the same architecture asked for JSON in words",
     "a simulated model makes no mistake of form: on it a format shows its tokens and nothing else",
 )

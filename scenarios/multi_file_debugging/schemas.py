@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bench.scenario import Code, Output
+from bench.scenario import Output
 
 File = Literal["pipeline.py", "validator.py"]
 Text = Annotated[str, Field(min_length=1)]
@@ -32,8 +32,8 @@ class Analysis(Output):
 
 class Edit(Part):
     file: File
-    find: Annotated[Text, Code("python")] = Field(description="existing whole line, copied exactly")
-    replace: Annotated[str, Code("python")] = Field(description="what stands there instead")
+    find: Text = Field(description="existing whole line, copied exactly")
+    replace: str = Field(description="what stands there instead")
 
 
 class FixGeneration(Output):

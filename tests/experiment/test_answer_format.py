@@ -15,7 +15,7 @@ from trials import ROOTS, events, matrix_of, run_all
 import bench
 from bench.analysis.claims.published import load_published
 from bench.analysis.merge import merge
-from bench.errors import ConfigError, ResultsError
+from bench.errors import ConfigError
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
@@ -26,32 +26,32 @@ from bench.render.labels import model_label
 from bench.report.page import as_markdown, page_of
 from bench.runtime.events import Called
 
-DEBUGGING = "multi_file_debugging"
+WORKSHOP = "workshop"
 FENCED = {"kind": "simulated", "answer_format": "fenced"}
 
 
-def debugging(**models: dict[str, Any]) -> Config:
-    return config({}, scenarios=[DEBUGGING], plans=["none"], plan={}, repetitions=1, models=list(models), model=models)
+def workshop(**models: dict[str, Any]) -> Config:
+    return config({}, scenarios=[WORKSHOP], plans=["none"], plan={}, repetitions=1, models=list(models), model=models)
 
 
 def asked(matrix: Matrix) -> dict[str, set[str]]:
-    """Model -> the first message of each call that asks for the edits."""
+    """Model -> the last message of each call that asks for code."""
     found: dict[str, set[str]] = {}
     for result in run_all(matrix):
-        calls = [call for call in events(result, Called) if "fix_generation" in call.subtasks]
+        calls = [call for call in events(result, Called) if "ship" in call.subtasks]
         found.setdefault(result.record.model, set()).update(result.texts[call.messages[-1].content] for call in calls)
     return found
 
 
 def test_all_architectures_of_a_model_ask_in_its_format_and_each_model_in_its_own() -> None:
-    matrix = build_matrix(debugging(words={"kind": "simulated"}, blocks=FENCED), ROOTS, "code")
+    matrix = build_matrix(workshop(words={"kind": "simulated"}, blocks=FENCED), ROOTS, "code")
     prompts = asked(matrix)
-    assert all("edits[0].find:\n```python\n" in text for text in prompts["blocks"])
-    assert not any("```" in text for text in prompts["words"])
+    assert all("edits[0].replace:\n```python\n" in text for text in prompts["blocks"])
+    assert not any("edits[0].replace:" in text for text in prompts["words"])
 
 
 def test_a_models_own_format_takes_the_place_of_the_experiments() -> None:
-    one = debugging(words={"kind": "simulated", "answer_format": "json"}, other={"kind": "simulated"})
+    one = workshop(words={"kind": "simulated", "answer_format": "json"}, other={"kind": "simulated"})
     changed = one.model_copy(update={"answer_format": "fenced"})
     assert [changed.format_of(name) for name in changed.models] == ["json", "fenced"]
     assert Config.model_fields["answer_format"].default == "json"
@@ -67,7 +67,7 @@ def test_what_json_and_schema_ask_is_the_same_and_so_is_fenced_where_there_is_no
         results = run_all(matrix_of(pack, answer_format=answer_format, model={"wrapping": False}))
         return [result.texts[one.content] for result in results for call in events(result, Called) for one in call.messages]
 
-    assert texts(DEBUGGING, "json") == texts(DEBUGGING, "schema") != texts(DEBUGGING, "fenced")
+    assert texts(WORKSHOP, "json") == texts(WORKSHOP, "schema") != texts(WORKSHOP, "fenced")
     assert texts("k8s_oomkill", "json") == texts("k8s_oomkill", "fenced")
 
 
@@ -75,9 +75,9 @@ def test_what_later_subtasks_read_is_the_same_in_every_format() -> None:
     """The JSON with its code in it: a format is about the answer that is asked for, not about what is read."""
 
     def read(answer_format: str) -> set[str]:
-        results = run_all(matrix_of(DEBUGGING, answer_format=answer_format, architectures=["static"]))
+        results = run_all(matrix_of(WORKSHOP, answer_format=answer_format, architectures=["static"]))
         asked = [result.texts[call.messages[-1].content] for result in results for call in events(result, Called)]
-        return {part for text in asked for part in text.split("\n\n# ") if part.startswith("Input: fix_generation")}
+        return {part for text in asked for part in text.split("\n\n# ") if part.startswith("Input: draft")}
 
     assert len(read("json")) == 1
     assert read("json") == read("fenced")
@@ -155,7 +155,7 @@ def test_a_system_that_could_not_be_asked_alike_is_refused(architecture: str, an
 
 
 def test_the_manifest_the_report_and_the_labels_say_the_format(tmp_path: Path) -> None:
-    run(debugging(words={"kind": "simulated"}, other=FENCED), tmp_path / "run")
+    run(workshop(words={"kind": "simulated"}, other=FENCED), tmp_path / "run")
     models = read_manifest(tmp_path / "run")["models"]
     assert (models["words"].get("answer_format"), models["other"]["answer_format"]) == (None, "fenced")
     read = bench.load_run(tmp_path / "run")
@@ -166,23 +166,25 @@ def test_the_manifest_the_report_and_the_labels_say_the_format(tmp_path: Path) -
 
 
 def test_a_recording_is_asked_in_the_format_in_which_it_was_made(tmp_path: Path) -> None:
-    recorded = run(debugging(words={"kind": "simulated"}, other=FENCED), tmp_path / "recorded")
+    recorded = run(workshop(words={"kind": "simulated"}, other=FENCED), tmp_path / "recorded")
     entries = recorded_entries(tmp_path / "recorded")
     assert {name: entry["answer_format"] for name, entry in entries.items()} == {"words": "json", "other": "fenced"}
-    again = run(debugging(**entries), tmp_path / "again")
+    again = run(workshop(**entries), tmp_path / "again")
     assert {trial.outcome for trial in again} == {"solved"}
     assert sum(trial.tokens for trial in again) == sum(trial.tokens for trial in recorded)
     models = read_manifest(tmp_path / "again")["models"]
     assert (models["words"].get("answer_format"), models["other"]["answer_format"]) == (None, "fenced")
 
 
-def test_runs_of_one_model_in_two_formats_stand_side_by_side_under_two_names_alone(tmp_path: Path) -> None:
-    for folder, models in {"json": {"m": {"kind": "simulated"}}, "same": {"m": FENCED}, "other": {"m-fenced": FENCED}}.items():
-        run(debugging(**models), tmp_path / folder)
-    words, same, other = (bench.load_run(tmp_path / folder) for folder in ("json", "same", "other"))
-    with pytest.raises(ResultsError, match="they differ in the settings of model m"):
-        merge([words, same])
-    assert merge([words, other]).names("model") == ["m", "m-fenced"]
+def test_runs_of_one_model_in_two_formats_stand_side_by_side_each_with_its_name(tmp_path: Path) -> None:
+    one = workshop(m={"kind": "simulated"})
+    run(one, tmp_path / "json")
+    run(one.model_copy(update={"answer_format": "fenced"}), tmp_path / "fenced")
+    merged = merge([bench.load_run(tmp_path / folder) for folder in ("json", "fenced")])
+    names = merged.names("model")
+    assert [model_label(merged, name) for name in names] == ["m (SIMULATED)", f"{names[1]} (SIMULATED)"]
+    assert names == ["m", "m (fenced)"]
+    assert any("differ in the config's answer_format" in note for note in merged.notes)
 
 
 def test_a_json_runs_manifest_is_what_it_was_before_there_were_formats() -> None:

@@ -91,9 +91,9 @@ def test_its_parameters_say_that_it_is_simulated() -> None:
 
 def test_it_answers_in_the_format_that_is_asked_for_whoever_asks() -> None:
     """A framework's own request over the endpoint has no schema."""
-    scenario = load_pack("multi_file_debugging", ROOTS)
-    subtask = scenario.task.subtask("fix_generation")
-    for names in (("fix_generation",), tuple(scenario.reference)):
+    scenario = load_pack("workshop", ROOTS)
+    subtask = scenario.task.subtask("ship")
+    for names in (("ship",), tuple(scenario.reference)):
         subtasks = [scenario.task.subtask(name) for name in names]
         for schema in (None, answer_schema(subtasks)):
             context = RequestContext(scenario.name, names, 1, 1, answer_format="fenced")
@@ -101,7 +101,7 @@ def test_it_answers_in_the_format_that_is_asked_for_whoever_asks() -> None:
             reply = asyncio.run(model.reply(Request((Message("user", "?"),), 1, context, schema=schema), no_time))
             found = read(reply.text, "stop", subtasks, "fenced")
             assert isinstance(found, Extracted) and "```python\n" in reply.text
-            assert subtask.output.model_validate(found.value.get("fix_generation", found.value))
+            assert subtask.output.model_validate(found.value.get("ship", found.value))
             assert found.value == (
                 {name: scenario.reference[name] for name in names} if len(names) > 1 else scenario.reference[names[0]]
             )

@@ -290,26 +290,25 @@ def test_agents_of_two_subtasks_at_work_over_one_session_do_not_cause_each_other
 
 def test_a_framework_is_asked_in_code_blocks_and_its_replies_are_read_so_its_own_json_as_well() -> None:
     """Its replies in shadow, and what it hands in: a reply's text, or JSON that it made of it."""
-    scenario = load_pack("multi_file_debugging", ROOTS)
-    fix = scenario.task.subtask("fix_generation")
-    reference = scenario.reference["fix_generation"]
-    good = written(reference, answer_schema([fix])).text
+    scenario = load_pack("workshop", ROOTS)
+    draft = scenario.task.subtask("draft")
+    reference = scenario.reference["draft"]
+    good = written(reference, answer_schema([draft])).text
     unended = good[:-3]
 
-    async def architecture(task: Task, workbench: Workbench) -> None:
-        workbench.commit_unverified(await workbench.propose(task.subtask("analysis")))
-        async with workbench.endpoint(fix, server=unserved) as endpoint:
-            asked = endpoint.messages(fix)
-            assert "edits[0].find:\n```python\n" in asked[-1].content
-            assert (await endpoint.answer((fix,), asked)).text == unended
-            assert (await endpoint.answer((fix,), (*asked, OTHER[0]))).text == good
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with workbench.endpoint(draft, server=unserved) as endpoint:
+            asked = endpoint.messages(draft)
+            assert "code:\n```python\n" in asked[-1].content
+            assert (await endpoint.answer((draft,), asked)).text == unended
+            assert (await endpoint.answer((draft,), (*asked, OTHER[0]))).text == good
             for handed_in in (good, json.dumps(reference)):
-                [proposal] = endpoint.submit({"fix_generation": handed_in})
-                assert proposal.parts["fix_generation"].value == reference
-                assert proposal.calls == (3,)
+                [proposal] = endpoint.submit({"draft": handed_in})
+                assert proposal.parts["draft"].value == reference
+                assert proposal.calls == (2,)
                 assert workbench.verify(proposal) is None
 
-    script = {"fix_generation": [unended, good]}
-    result = conducted(architecture, script, pack="multi_file_debugging", answer_format="fenced")
-    assert ("fix_generation", "cut_off") in verdicts(result)
-    assert [call.cause for call in events(result, Called)] == ["first", "first", "retry"]
+    script = {"draft": [unended, good]}
+    result = conducted(architecture, script, pack="workshop", answer_format="fenced")
+    assert ("draft", "cut_off") in verdicts(result)
+    assert [call.cause for call in events(result, Called)] == ["first", "retry"]

@@ -21,7 +21,7 @@ from bench.runtime.lineage import Lineage
 from bench.scenario import Scenario
 
 FENCED = " in code blocks"
-PACKS = [*find_packs(ROOTS), f"multi_file_debugging{FENCED}"]
+PACKS = [*find_packs(ROOTS), f"workshop{FENCED}"]
 VARIANTS = [f"{name}:{size}" for name, folder in find_packs(ROOTS).items() for size in variants_of(folder)]
 CELLS = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
 TRIGGERS: dict[str, dict[str, object]] = {"always": {"probability": 1.0}, "first": {"attempts": [1]}}
