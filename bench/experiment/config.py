@@ -184,7 +184,8 @@ class Config(_Strict):
 
     def format_of(self, model: str) -> AnswerFormat:
         """In which form this model is asked to answer."""
-        return self.model[model].answer_format or self.answer_format
+        entry = self.model.get(model)
+        return (entry.answer_format if entry else None) or self.answer_format
 
     @model_validator(mode="after")
     def _held_where_it_says_how(self) -> Config:
