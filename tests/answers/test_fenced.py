@@ -218,6 +218,11 @@ def test_an_answer_without_code_is_read_as_json_is() -> None:
     assert read(text, "stop", subtasks, "fenced") == read(text, "stop", subtasks, "json")
 
 
+def test_code_that_holds_a_fence_stands_in_a_longer_one() -> None:
+    answer = written({"plan": "p", "code": "a\n```\nb"}, answer_schema([FUNCTION]))
+    assert answer.blocks["code"] == "\n\ncode:\n````python\na\n```\nb\n````"
+
+
 def test_a_block_ends_with_a_fence_of_at_least_its_own_length() -> None:
     [block] = list(blocks_of("````\n```\ninner\n```\n`````", 0))  # type: ignore[arg-type]
     assert block.code == "```\ninner\n```"

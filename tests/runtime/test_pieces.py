@@ -156,3 +156,11 @@ def test_of_blocks_that_cannot_be_told_apart_the_part_is_the_whole_reply() -> No
     text = '{"plan": "p"}\n```\na\n```\n```\nb\n```'
     assert pieces_of(text, "stop", [FUNCTION], "fenced").part("function") == Part(text, None)
     assert pieces_of(text, "stop", CODED, "fenced").part("function") is None
+
+
+def test_a_struck_reply_to_one_subtask_has_the_rest_of_its_code_in_blocks_still() -> None:
+    texts = {struck("missing_field", seed, "function", FUNCTION) or "" for seed in range(20)}
+    assert {("code:\n```python" in text, "def add" in text, '"plan"' in text) for text in texts} == {
+        (True, True, False),
+        (False, False, True),
+    }
