@@ -142,6 +142,11 @@ def control_of(arms: Arms, arm: Arm) -> Arm | None:
     return arms.get(fault_free, {}).get(arm.architecture)
 
 
+def tokens_over(control: Arm | None, arm: Arm) -> Mean:
+    """The paired excess: this arm's tokens less its control's, over the pairs that both answered; of none without a control."""
+    return arm.answered.less(control.answered, "tokens").difference if control else statistics.mean_of(())
+
+
 def require_receipts(run: Run) -> None:
     """Raises ResultsError, naming the trials, where the receipt of a fault does not add up: planned and neither delivered nor
     not applicable, or unplanned. Then the arms did not run under the faults that they are compared under."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench.analysis.arms import Arm, Arms, Condition, control_of
+from bench.analysis.arms import Arms, Condition, control_of, tokens_over
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.measures import COSTS, RETRY_TOKENS, SCORE, SOLVED, Measure
-from bench.analysis.statistics import mean_of
 from bench.render.labels import condition_label, slug
 from bench.render.table import Cell, Estimate, PublishedNumber, Rate, Table
 
@@ -98,9 +97,5 @@ class _Columns:
         return self._row(title, [len(arm.usable) if what == "usable" else arm.count(what) for arm in self._arms.values()])
 
     def excess(self) -> tuple[Cell, ...]:
-        return self._row("Paired excess tokens", [self._excess(arm) for arm in self._arms.values()])
-
-    def _excess(self, arm: Arm) -> Estimate:
-        control = control_of(self._all, arm)
-        excess = arm.answered.less(control.answered, "tokens").difference if control else mean_of(())
-        return Estimate(excess, with_n=True)
+        each = [tokens_over(control_of(self._all, arm), arm) for arm in self._arms.values()]
+        return self._row("Paired excess tokens", [Estimate(excess, with_n=True) for excess in each])

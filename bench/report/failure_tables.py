@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import pandas as pd
 
 from bench.analysis import statistics
-from bench.analysis.arms import Arm, Arms, control_of
+from bench.analysis.arms import Arm, Arms, control_of, tokens_over
 from bench.analysis.claims.published import Published
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
@@ -75,7 +76,7 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
         effective = _only(arm, arm.usable[PRICE[0].column].notna()).mean(FIRST_ROUND[0].column)
         recovered = _recovered(run, arm)
         apart = [_priced(_only(arm, recovered.eq(held)), PRICE[0]) for held in (True, False)]
-        excess = [_excess(arm, control)] if any(controls) else []
+        excess = [Estimate(tokens_over(control, arm), with_n=True)] if any(controls) else []
         prices = [_priced(arm, measure) for measure in PRICE]
         rows.append((*arm_cells(run, arm), Estimate(effective, with_n=True), *prices, *apart, *excess, _retry_share(arm)))
     return Table(
@@ -102,11 +103,6 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
 EXCESS = "paired excess: a trial's tokens less its control's, where both answered; it holds what failed anyway as well"
 
 
-def _excess(arm: Arm, control: Arm | None) -> Estimate:
-    excess = arm.answered.less(control.answered, "tokens").difference if control else statistics.mean_of(())
-    return Estimate(excess, with_n=True)
-
-
 def _retry_share(arm: Arm) -> BoundedNumber:
     retry, tokens = (dict(enumerate(arm.units(name))) for name in (RETRY_TOKENS.column, "tokens"))
     share = statistics.ratio_of_means(retry, tokens)
@@ -126,7 +122,7 @@ def _recovered(run: Run, arm: Arm) -> pd.Series[bool]:
 
 
 def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
-    return Arm(arm.condition, arm.architecture, arm.trials, arm.usable[chosen.fillna(value=False)])
+    return replace(arm, usable=arm.usable[chosen.fillna(value=False)])
 
 
 def first_pass(run: Run, arms: Arms) -> Table:
@@ -148,7 +144,7 @@ def first_pass(run: Run, arms: Arms) -> Table:
     )
 
 
-COMPARED = (*FIRST_ROUND[:2], PRICE[0], *FIRST_PASS[:2])
+DIFFERENCES = (*FIRST_ROUND[:2], PRICE[0], *FIRST_PASS[:2])
 
 
 def differences(run: Run, arms: Arms) -> Table:
@@ -156,7 +152,7 @@ def differences(run: Run, arms: Arms) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for condition, found in arms.items():
         place = (condition.scenario, model_label(run, condition.model), condition.plan)
-        measures = [one for one in COMPARED if one in FIRST_PASS or condition.plan != FAULT_FREE]
+        measures = [one for one in DIFFERENCES if one in FIRST_PASS or condition.plan != FAULT_FREE]
         for first, second in combinations(found.values(), 2):
             name = f"{second.architecture} − {first.architecture}"
             rows += [(*place, name, measure.title, *_difference(first, second, measure)) for measure in measures]

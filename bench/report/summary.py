@@ -170,7 +170,7 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
         yield "Tasks of other kinds: intervals cluster by instance and speak of tasks like these, with these models."
     else:
         yield "Other tasks: of each pack there is one, so intervals speak of repetitions of that task alone, with these models."
-    yield "Other models, prompts and settings: what was run stands at the end."
+    yield "Other models, prompts and settings than those that were run."
 
 
 def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
