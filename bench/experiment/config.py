@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import ConfigError, nearest
@@ -68,6 +68,17 @@ class RoutedEntry(RoutedSettings, Asked):
 ModelEntry = Annotated[SimulatedEntry | OpenAIEntry | RecordedEntry | RoutedEntry, Field(discriminator="kind")]
 
 
+def _attempts(given: object) -> object:
+    numbers = isinstance(given, list | tuple) and all(isinstance(one, int) and one > 0 for one in given)
+    if given != "every" and not numbers:
+        raise ValueError(f'must be a list of attempts, counted from 1, or "every", not {given!r}')
+    return given
+
+
+Attempts = Annotated[tuple[int, ...] | Literal["every"], BeforeValidator(_attempts)]
+Position = Literal["first", "middle", "last"]
+
+
 class FaultEntry(_Strict):
     """One fault of a plan. It has one trigger: either `attempts` or `probability`."""
 
@@ -77,8 +88,13 @@ class FaultEntry(_Strict):
     """What it does there; `bench list` shows each effect with the points at which it can strike."""
     subtask: str | dict[str, str] = EVERY
     """Whom it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario."""
-    attempts: tuple[int, ...] = ()
-    """The attempts at the subtask that it strikes, counted from 1."""
+    position: Position | None = Field(None, exclude_if=lambda position: position is None)
+    """In the place of `subtask`: whom it strikes by its place in the order in which the task lists its subtasks. The middle one
+    of an even number is the earlier of the two."""
+    attempts: Attempts = ()
+    """The attempts at the subtask that it strikes, counted from 1; `every`, for a persistent fault, which never wears off: at
+    `call` it strikes every request of every attempt, so that where it makes the call fail all tries fail and the trial gives
+    up. Of several samples of an attempt only the first is struck."""
     probability: float = Field(0.0, ge=0.0, le=1.0)
     """The chance with which it strikes each attempt."""
     seconds: float = Field(1.0, ge=0.0)
@@ -93,7 +109,9 @@ class FaultEntry(_Strict):
         if self.point not in points:
             raise ValueError(f"effect '{self.effect}' cannot strike at '{self.point}', only at {', '.join(sorted(points))}")
         if bool(self.attempts) == bool(self.probability):
-            raise ValueError("a fault has one trigger: either attempts = [1, ...] or a probability above 0")
+            raise ValueError('a fault has one trigger: either attempts = [1, ...] or "every", or a probability above 0')
+        if self.position and self.subtask != EVERY:
+            raise ValueError("a fault strikes a subtask or a position: give one of the two")
         return self
 
 
@@ -277,8 +295,10 @@ def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
 
 def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:
     pack = scenario.name.partition(":")[0]
-    subtask = entry.subtask.get(pack) if isinstance(entry.subtask, dict) else entry.subtask
     names = [one.name for one in scenario.task.subtasks]
+    subtask = entry.subtask.get(pack) if isinstance(entry.subtask, dict) else entry.subtask
+    if entry.position:
+        subtask = at_position(names, entry.position)
     if subtask is None:
         raise ConfigError(f"plan '{plan}': {entry.effect} names no subtask for scenario '{pack}'; add {pack} = \"...\" to it")
     if subtask != EVERY and subtask not in names:
@@ -286,6 +306,11 @@ def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:
     if entry.point == "input" and EFFECTS[entry.effect].needs_json and not _reads_outputs(scenario, subtask):
         raise ConfigError(f"plan '{plan}': '{subtask}' reads only documents, so {entry.effect} can never strike its input")
     return Fault(entry.point, entry.effect, subtask, entry.attempts, entry.probability, entry.seconds)
+
+
+def at_position(names: Sequence[str], position: Position) -> str:
+    """Of n names in the task's order the first, the (n - 1) // 2-th counted from 0, or the last."""
+    return names[{"first": 0, "middle": (len(names) - 1) // 2, "last": -1}[position]]
 
 
 def _reads_outputs(scenario: Scenario, subtask: str) -> bool:

@@ -214,11 +214,23 @@ def _plan(manifest: Mapping[str, Any], plan: str) -> str:
 
 def _fault(fault: Mapping[str, Any]) -> str:
     """One fault of a plan, as the config has it."""
+    return f"{fault.get('effect')} at {fault.get('point')} of {_where(fault)}, {_when(fault)}"
+
+
+def _where(fault: Mapping[str, Any]) -> str:
     subtask = fault.get("subtask", "*")
-    where = " or ".join(dict.fromkeys(subtask.values())) if isinstance(subtask, Mapping) else subtask
-    attempts = ", ".join(str(number) for number in fault.get("attempts", ()))
-    when = f"attempt {attempts}" if attempts else f"probability {fault.get('probability')}"
-    return f"{fault.get('effect')} at {fault.get('point')} of {'every subtask' if where == '*' else where}, {when}"
+    if "position" in fault:
+        return f"the {fault['position']} subtask"
+    if isinstance(subtask, Mapping):
+        return " or ".join(dict.fromkeys(subtask.values()))
+    return "every subtask" if subtask == "*" else str(subtask)
+
+
+def _when(fault: Mapping[str, Any]) -> str:
+    attempts = fault.get("attempts", ())
+    if attempts == "every":
+        return "every attempt"
+    return f"attempt {', '.join(map(str, attempts))}" if attempts else f"probability {fault.get('probability')}"
 
 
 def _code(manifest: Mapping[str, Any]) -> str:

@@ -165,7 +165,8 @@ class Caller:
             self._log.emit(self._waited("slot", began))
 
     async def _make(self, attempt: CallAttempt, faults: list[Due]) -> None:
-        """Send a request through the call faults that strike it; each leaves the list when the call gets there."""
+        """Send a request through the call faults that strike it; each leaves the list when the call gets there, unless it
+        is persistent."""
         send: Send = functools.partial(self._ask_model, attempt)
         for dues in reversed(_striking(faults)):
             send = self._disturbed(send, dues, attempt, faults)
@@ -189,7 +190,8 @@ class Caller:
 
         async def disturbed() -> Reply:
             for due in dues:
-                faults.remove(due)
+                if not due.fault.is_persistent:
+                    faults.remove(due)
                 receipt = self._schedule.plan(due, attempt.call)
                 receipt.enter("delivered")
                 if effect.fails:

@@ -19,7 +19,7 @@ from bench.errors import GaveUp, NotRecorded, whole_text
 from bench.models.base import Message, Reply
 from bench.runtime.call import Lost, Received, after
 from bench.runtime.caller import Caller
-from bench.runtime.causes import Ask, Limit
+from bench.runtime.causes import MOST_CALLS_OF_AN_ATTEMPT, Ask, Limit
 from bench.runtime.clock import Pause
 from bench.runtime.faults import Due, Receipt
 from bench.runtime.host import Host
@@ -212,8 +212,11 @@ class EndpointSession:
             raise self._bug
 
     def _pending(self, question: Question, subtasks: tuple[Subtask, ...]) -> _Pending:
-        """The failed request that this one repeats, else a new one."""
+        """The failed request that this one repeats, else a new one. Raises GaveUp where one was repeated without end, as by an
+        agent that asks again until a reply comes, under a fault that never wears off."""
         if failed := self._failed.get(question):
+            if self._limit != "none" and failed[0].tries >= MOST_CALLS_OF_AN_ATTEMPT:
+                raise GaveUp(question[0], f"no reply after {failed[0].tries} tries")
             pending = failed.pop(0)
             if pending.pause:
                 self._caller.waited(pending.pause)

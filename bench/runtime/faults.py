@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
+from typing import Literal
 
 from bench.runtime.effects import Point
 from bench.runtime.events import Faulted, Stage
@@ -26,7 +27,7 @@ EVERY = "*"
 
 @dataclass(frozen=True)
 class Fault:
-    """An effect at a point, under a trigger: on chosen attempts, or else with a probability at every attempt.
+    """An effect at a point, under a trigger: on chosen attempts, on `every` one, or else with a probability at every attempt.
 
     `subtask` names one, or `*` for each. `seconds` is how long a `slow` call or a `timeout` takes, and what a `rate_limit`
     says in Retry-After.
@@ -35,9 +36,18 @@ class Fault:
     point: Point
     effect: str
     subtask: str = EVERY
-    attempts: tuple[int, ...] = ()
+    attempts: tuple[int, ...] | Literal["every"] = ()
     probability: float = 0.0
     seconds: float = 1.0
+
+    @property
+    def is_persistent(self) -> bool:
+        """Then it does not wear off: at `call` it strikes every request, where any other strikes one of an attempt's."""
+        return self.attempts == "every"
+
+    def chooses(self, attempt: int) -> bool:
+        """Whether its trigger names this attempt."""
+        return isinstance(self.attempts, str) or attempt in self.attempts
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ class FaultSchedule:
         for number, fault in enumerate(self._plan.faults):
             if fault.point == point and fault.subtask in (EVERY, subtask):
                 draw = draw_for(*self._key.drawn_from, subtask, attempt, *sampled, number, fault.effect)
-                chosen = attempt in fault.attempts and sample == 1
+                chosen = sample == 1 and fault.chooses(attempt)
                 if chosen or draw.random() < fault.probability:
                     yield Due(fault, subtask, attempt, draw, sample)
 

@@ -65,9 +65,15 @@ def detectability(run: Run) -> list[Detection]:
 
 def named(fault: FaultTable) -> str:
     """A fault in a few words, such as `missing_field at output, attempts 1, 2, 3`."""
-    attempts = ", ".join(str(attempt) for attempt in fault["attempts"])
-    when = f"attempt{'s' if len(fault['attempts']) > 1 else ''} {attempts}" if attempts else f"chance {fault['probability']:g}"
-    return f"{fault['effect']} at {fault['point']}, {when}"
+    return f"{fault['effect']} at {fault['point']}, {_when(fault)}"
+
+
+def _when(fault: FaultTable) -> str:
+    attempts = fault["attempts"]
+    if attempts == "every":
+        return "every attempt"
+    numbers = ", ".join(map(str, attempts))
+    return f"attempt{'s' if len(attempts) > 1 else ''} {numbers}" if attempts else f"chance {fault['probability']:g}"
 
 
 def _detection(scenario: str, model: str, architecture: str, plan: str, fault: str, trials: pd.DataFrame) -> Detection:
