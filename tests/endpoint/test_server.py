@@ -213,8 +213,9 @@ def test_a_clients_hidden_retries_in_a_storm_of_429_are_tries_of_one_attempt(end
     assert [call.tokens_in > 0 for call in events(result, Called)] == [False, False, True]
 
 
-def test_a_client_that_the_storm_outlasts_has_given_up(endpoint: Trial) -> None:
-    result = endpoint(ask, [fault("rate_limit", 0.05)] * 9)
+@pytest.mark.parametrize("storm", [[fault("rate_limit", 0.05)] * 9, [{**fault("rate_limit", 0.05), "attempts": "every"}]])
+def test_a_client_that_the_storm_outlasts_has_given_up(endpoint: Trial, storm: list[Fault]) -> None:
+    result = endpoint(ask, storm)
     assert [(call.attempt, call.try_) for call in events(result, Called)] == [(1, 1), (1, 2), (1, 3)]
     assert result.record.outcome == "gave_up"
     assert "gather: the framework gave up: 429" in result.record.reason

@@ -12,7 +12,7 @@ from trials import ROOTS
 
 from bench.architectures.registry import extras_of
 from bench.errors import ConfigError
-from bench.experiment.config import Config, load_config, resolve_plan
+from bench.experiment.config import Config, at_position, load_config, resolve_plan
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.packs import load_pack
 from bench.runtime.faults import Fault
@@ -72,6 +72,7 @@ def test_an_override_takes_the_place_of_a_key_and_none_leaves_it(tmp_path: Path)
     assert read(tmp_path, seed=None).seed == 1
 
 
+ONE_TRIGGER = 'a fault has one trigger: either attempts = [1, ...] or "every", or a probability above 0'
 UNKNOWN = {
     ("repetitions = 3", "repetition = 3"): "unknown key 'repetition'; did you mean 'repetitions'?",
     ('"simulated"\n\n', '"simulated"\nfailur_rate = 1\n\n'): "failur_rate'; did you mean 'failure_rate'?",
@@ -90,8 +91,13 @@ UNKNOWN = {
 SENSELESS = {
     ('"total"', '{ other = "x" }'): "missing_field names no subtask for scenario 'tiny'; add tiny = \"...\" to it",
     ('"output"', '"call"'): "effect 'missing_field' cannot strike at 'call', only at input, output, state",
-    ("attempts = [1], ", ""): "a fault has one trigger: either attempts = [1, ...] or a probability above 0",
-    ("[1]", "[1], probability = 0.5"): "a fault has one trigger: either attempts = [1, ...] or a probability above 0",
+    ("attempts = [1], ", ""): ONE_TRIGGER,
+    ("[1]", "[1], probability = 0.5"): ONE_TRIGGER,
+    ("[1]", '"every", probability = 0.5'): ONE_TRIGGER,
+    ("[1]", '"evry"'): "attempts: must be a list of attempts, counted from 1, or \"every\", not 'evry'",
+    ("[1]", "[0]"): 'attempts: must be a list of attempts, counted from 1, or "every", not [0]',
+    ('subtask = "total"', 'position = "frist"'): "position: must be 'first', 'middle' or 'last', not 'frist'",
+    ("[1]", '[1], position = "last"'): "a fault strikes a subtask or a position: give one of the two",
     ('"static", "runtime_structured"', '"static", "static"'): "architectures: 'static' stands twice",
     ('"none", "broken"', '"none", "none"'): "plans: 'none' stands twice",
 }
@@ -141,6 +147,26 @@ def test_a_fault_may_name_another_subtask_for_each_scenario(tmp_path: Path) -> N
         (Fault("output", "missing_field", "log_triage", (1,)),),
     ]
     assert resolve_plan(config, "none", load_pack("tiny", ROOTS)).faults == ()
+
+
+def test_a_fault_may_name_its_subtask_by_position_in_the_tasks_order(tmp_path: Path) -> None:
+    def struck(position: str, pack: str = "tiny") -> list[str]:
+        config = read(tmp_path, CONFIG.replace('subtask = "total"', f'position = "{position}"'))
+        return [fault.subtask for fault in resolve_plan(config, "broken", load_pack(pack, ROOTS)).faults]
+
+    names = [one.name for one in load_pack("k8s_oomkill", ROOTS).task.subtasks]
+    for place, position in enumerate(("first", "middle", "last")):
+        assert struck(position) == [("gather", "total", "review")[place]]
+        assert struck(position, "k8s_oomkill") == [names[(0, 2, 4)[place]]]
+    assert [at_position(names[:n], "middle") for n in (1, 2, 3, 4)] == [names[0], names[0], names[1], names[1]]
+
+
+def test_a_position_stands_in_the_manifest_and_none_does_not_so_that_plans_of_earlier_runs_are_the_same(tmp_path: Path) -> None:
+    [fault] = read(tmp_path).model_dump(mode="json")["plan"]["broken"]["faults"]
+    assert fault.keys() == {"point", "effect", "subtask", "attempts", "probability", "seconds"}
+    text = CONFIG.replace('subtask = "total"', 'position = "last"').replace("[1]", '"every"')
+    [fault] = read(tmp_path, text).model_dump(mode="json")["plan"]["broken"]["faults"]
+    assert (fault["position"], fault["attempts"]) == ("last", "every")
 
 
 def test_the_matrix_holds_every_arm_of_a_repetition_before_the_next(tmp_path: Path) -> None:

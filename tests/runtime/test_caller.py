@@ -11,7 +11,9 @@ from scripted_model import ScriptedModel
 from trials import GRADERS, TINY, Fault, calls, events, matrix_of, scripted, stages, with_model
 
 from bench.analysis.ledger import book, totals
+from bench.analysis.trial import Trial
 from bench.errors import BadAnswer, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.experiment.cost import Tariff
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Reply
 from bench.runtime.call import BackOff, unbounded
@@ -102,6 +104,30 @@ def test_a_trial_whose_tries_were_used_up_by_injected_failures_has_given_up() ->
     assert (result.record.outcome, len(model.requests)) == ("gave_up", 1)
     assert result.record.reason == "total: no reply after 3 tries: 500 (injected)"
     assert list(stages(result).values()) == [["planned", "delivered", "detected", "gave_up"]] * 3
+
+
+@pytest.mark.parametrize(
+    ("effect", "paid"), [("rate_limit", False), ("server_error", False), ("timeout", True), ("cut_off", True)]
+)
+def test_a_persistent_failure_strikes_every_request_until_the_tries_are_used_up(effect: str, paid: bool) -> None:
+    """Each request has its receipt, effective as every call fault's is. What was paid and lost is made again: that is its price."""
+    fault = api_fault(effect, attempts="every")
+    result, _ = scripted("static", faults=[fault, api_fault("slow", attempts="every")], back_off={"tries": 4})
+    assert result.record.outcome == "gave_up"
+    assert [(call.try_, call.failure is None) for call in total_calls(result)] == [(number, False) for number in (1, 2, 3, 4)]
+    assert list(stages(result).values()) == [["planned", "delivered", "detected", "gave_up"]] * 4, "what comes later is not met"
+    trial = Trial(result.record, Tariff({}))
+    assert [receipt.impact for receipt in trial.receipts] == ["effective"] * 4
+    assert trial.price(len) == (3 / 4 if paid else None), "three requests were made again for four faults"
+    assert not any(recovery.recovered for recovery in trial.recoveries)
+
+
+def test_a_persistent_delay_strikes_every_request_of_a_call_that_fails_once() -> None:
+    faults = [api_fault("slow", attempts="every", seconds=5.0), api_fault("server_error")]
+    result, _ = scripted("runtime_structured", faults=faults)
+    assert result.record.outcome == "solved"
+    assert [call.delay for call in total_calls(result)] == [5.0, 5.0]
+    assert [way[-1] for way in stages(result).values()] == ["recovered", "recovered", "undetected"]
 
 
 @pytest.mark.parametrize(

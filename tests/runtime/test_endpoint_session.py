@@ -71,6 +71,20 @@ def test_a_request_that_repeats_a_failed_one_is_its_next_try_another_one_a_step_
     assert tries(result) == [(1, 1, "first"), (1, 2, "first"), (1, 1, "step"), (1, 1, "sample")]
 
 
+def test_an_agent_that_repeats_a_request_without_end_is_refused_and_the_trial_gives_up() -> None:
+    """Under a fault that strikes every request nothing else would end it."""
+    fault = {"point": "call", "effect": "rate_limit", "attempts": "every"}
+
+    async def work(_: Workbench, endpoint: EndpointSession) -> None:
+        while True:
+            await ask(endpoint)
+
+    for limit in ("attempts", "calls"):
+        result = served(work, faults=[fault], limit=limit)
+        assert (result.record.outcome, result.record.reason) == ("gave_up", "gather: no reply after 100 tries")
+        assert [call.try_ for call in events(result, Called)] == list(range(1, 101))
+
+
 def test_a_try_after_a_reply_that_was_paid_and_lost_is_a_retry() -> None:
     async def work(_: Workbench, endpoint: EndpointSession) -> None:
         await ask(endpoint)

@@ -75,6 +75,16 @@ def test_chosen_attempts_are_struck_and_no_others() -> None:
     assert [attempt for attempt in range(1, 6) if schedule_of().due("state", ["a"], attempt)] == [1, 3]
 
 
+def test_a_persistent_fault_strikes_the_first_sample_of_every_attempt_by_the_draws_of_chosen_ones() -> None:
+    chosen, every = (
+        schedule_of(FaultPlan("p", (Fault("output", "truncated", attempts=attempts),))) for attempts in ((1, 2, 3, 4), "every")
+    )
+    for attempt in range(1, 5):
+        assert told(every.due("output", SUBTASKS, attempt)) == told(chosen.due("output", SUBTASKS, attempt))
+    assert len(every.due("output", SUBTASKS, 99)) == len(SUBTASKS)
+    assert not every.due("output", SUBTASKS, 1, sample=2)
+
+
 def test_one_text_carries_one_fault_the_plans_first_and_a_call_may_fail_more_than_once() -> None:
     plan = FaultPlan(
         "both",

@@ -24,7 +24,12 @@ FENCED = " in code blocks"
 PACKS = [*find_packs(ROOTS), f"workshop{FENCED}"]
 VARIANTS = [f"{name}:{size}" for name, folder in find_packs(ROOTS).items() for size in variants_of(folder)]
 CELLS = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
-TRIGGERS: dict[str, dict[str, object]] = {"always": {"probability": 1.0}, "first": {"attempts": [1]}}
+TRIGGERS: dict[str, dict[str, object]] = {
+    "first": {"attempts": [1]},
+    "persistent": {"attempts": "every"},
+    "once an attempt": {"probability": 1.0},
+}
+"""A content fault of probability 1 is a persistent one. A call fault is not: that strikes every request."""
 STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
 FEW = 2
 """Instances of a pack: they differ in their texts, not in what can happen to them."""
@@ -50,9 +55,16 @@ def ran(pack: str, effect: str, point: str, trigger: str) -> Mapping[str, TrialR
     return {f"{result.record.architecture}/{result.record.instance}": result for result in run_all(matrix)}
 
 
-def cells(*triggers: str) -> pytest.MarkDecorator:
-    every = [(pack, *cell, trigger) for pack in PACKS for cell in CELLS for trigger in triggers]
-    return pytest.mark.parametrize(("pack", "effect", "point", "trigger"), every)
+every_cell = pytest.mark.parametrize(
+    ("pack", "effect", "point", "trigger"),
+    [
+        (pack, effect, point, trigger)
+        for pack in PACKS
+        for effect, point in CELLS
+        for trigger in TRIGGERS
+        if point == "call" or trigger != "once an attempt"
+    ],
+)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -64,7 +76,7 @@ def test_without_a_fault_every_architecture_solves_every_pack_at_the_first_try(p
         assert not events(result, Faulted)
 
 
-@cells("always", "first")
+@every_cell
 def test_no_fault_ends_in_an_error_and_every_record_adds_up(pack: str, effect: str, point: str, trigger: str) -> None:
     for architecture, result in ran(pack, effect, point, trigger).items():
         record = result.record
@@ -96,7 +108,7 @@ def test_an_event_of_a_kind_that_nobody_knows_yet_is_kept_as_it_stands_and_read_
     assert Lineage(back.events).of_answer == Lineage(result.record.events).of_answer
 
 
-@cells("always", "first")
+@every_cell
 def test_every_planned_fault_is_delivered_and_followed_to_its_end(pack: str, effect: str, point: str, trigger: str) -> None:
     for architecture, result in ran(pack, effect, point, trigger).items():
         for number, way in stages(result).items():
@@ -114,7 +126,7 @@ def test_every_architecture_recovers_from_a_broken_first_reply(pack: str, effect
         assert all("detected" in way for way in stages(result).values()), architecture
 
 
-@pytest.mark.parametrize("trigger", TRIGGERS)
+@pytest.mark.parametrize("trigger", ["first", "once an attempt"])
 @pytest.mark.parametrize("effect", NEVER_FATAL)
 @pytest.mark.parametrize("pack", PACKS)
 def test_a_call_that_fails_for_a_passing_reason_is_made_again(pack: str, effect: str, trigger: str) -> None:
@@ -125,10 +137,20 @@ def test_a_call_that_fails_for_a_passing_reason_is_made_again(pack: str, effect:
 @pytest.mark.parametrize("effect", STRUCTURAL)
 @pytest.mark.parametrize("pack", PACKS)
 def test_an_architecture_gives_up_where_every_reply_is_broken(pack: str, effect: str) -> None:
-    for architecture, result in ran(pack, effect, "output", "always").items():
+    for architecture, result in ran(pack, effect, "output", "persistent").items():
         assert result.record.outcome == "gave_up", architecture
         asked = Counter(name for call in events(result, Called) for name in call.subtasks)
         assert max(asked.values()) == 3, architecture
+
+
+@pytest.mark.parametrize("effect", [effect for effect in NEVER_FATAL if EFFECTS[effect].fails])
+@pytest.mark.parametrize("pack", PACKS)
+def test_a_trial_gives_up_after_the_tries_of_one_call_where_every_request_fails(pack: str, effect: str) -> None:
+    for architecture, result in ran(pack, effect, "call", "persistent").items():
+        asked = events(result, Called)
+        assert result.record.outcome == "gave_up", architecture
+        assert {(call.attempt, call.failure is None) for call in asked} == {(1, False)}, architecture
+        assert len(asked) == len(stages(result)) == MOST_SUBTASKS + 1, architecture
 
 
 def assert_texts_are_kept(result: TrialResult) -> None:

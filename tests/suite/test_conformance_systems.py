@@ -46,3 +46,14 @@ def test_under_every_fault_a_system_ends_lawfully_and_its_record_adds_up(
     if effect in PASSING:
         tried_too_often = name == "reflexion" and effect != "slow"
         assert record.outcome == ("gave_up" if tried_too_often else "solved"), record.reason
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_a_systems_own_retries_end_where_every_request_is_refused(name: str) -> None:
+    fault = {"point": "call", "effect": "rate_limit", "attempts": "every", "seconds": 0.01}
+    [result] = run_all(matrix_of(plans={"plan": [fault]}, model={"wrapping": False}, architectures=[name]))
+    asked = events(result, Called)
+    assert result.record.outcome == "gave_up", result.record.reason
+    assert all(call.failure == "rate_limited" for call in asked)
+    assert set(map(tuple, stages(result).values())) == {("planned", "delivered", "detected", "gave_up")}
+    assert len(asked) == len(stages(result)) < 20
