@@ -167,17 +167,19 @@ def report(
 
 def _report(folders: list[Path], target: Path) -> None:
     # Here, because these import pandas and matplotlib, for which no other command should wait.
-    from bench.analysis.claims.published import load_published  # noqa: PLC0415
+    from bench.analysis.claims.published import load_others, load_published  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.merge import merge  # noqa: PLC0415
-    from bench.report.claims_table import verdict_lines  # noqa: PLC0415
+    from bench.report.claims_table import other_lines, verdict_lines  # noqa: PLC0415
     from bench.report.report import report_of, write_report  # noqa: PLC0415
 
     run, published = merge([load_run(folder) for folder in folders]), load_published()
-    found = report_of(run, published)
+    found = report_of(run, published, load_others())
     written = write_report(found, target)
     out.print("\n".join((*run.notes, *found.summary.lines)), markup=False)
     out.print("\n".join(verdict_lines(run, found.judgements, published)), markup=False)
+    for one in found.others:
+        out.print("\n".join(other_lines(run, one)), markup=False)
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 
 

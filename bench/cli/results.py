@@ -93,15 +93,15 @@ def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
 def trace(run: RunName, claim: Annotated[str, typer.Argument(help="A claim's id, from the table of verdicts.")]) -> None:
     """List the trials and calls that a claim's number came from."""
     from bench.analysis.claims.evidence import Missing  # noqa: PLC0415
-    from bench.analysis.claims.published import load_published  # noqa: PLC0415
-    from bench.analysis.claims.trace import claim_named  # noqa: PLC0415
+    from bench.analysis.claims.published import load_others, load_published  # noqa: PLC0415
+    from bench.analysis.claims.trace import claim_named, source_of  # noqa: PLC0415
     from bench.analysis.claims.trace import trace as traced  # noqa: PLC0415
     from bench.analysis.claims.verdicts import judge_all  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.render.labels import model_label  # noqa: PLC0415
     from bench.report.claims_table import verdict_line  # noqa: PLC0415
 
-    published, loaded = load_published(), load_run(folder_of(run))
+    published, loaded = source_of((load_published(), *load_others()), claim), load_run(folder_of(run))
     wanted = claim_named(published, claim)
     judged = {one.model: one for one in judge_all(loaded, published) if one.claim.id == wanted.id}
     for model, found in traced(loaded, wanted):

@@ -7,23 +7,34 @@ there: a note names it, once for each reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from bench.analysis.claims import claim as claims
 from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import VERDICTS, ClaimVerdict, Judgement, counts, family_of, levels, structural
+from bench.analysis.claims.verdicts import (
+    VERDICTS,
+    ClaimVerdict,
+    Judged,
+    Judgement,
+    counts,
+    family_of,
+    levels,
+    structural,
+)
 from bench.analysis.frames import Run
-from bench.analysis.measures import COMPARED, COSTS, FIRST_PASS, FIRST_ROUND, PRICE, SOLVED, Measure
-from bench.analysis.statistics import Share
-from bench.render.labels import model_label
+from bench.render.labels import model_label, slug
 from bench.render.limits import noted
-from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, Rate, Table, text_of
+from bench.render.table import AdjustedP, Cell, Table, text_of
+from bench.report.claims_cells import by_published, measure_of, number_of, ours, theirs, to_decide
 from bench.report.summary import Finding
 
-VERDICT_NOTES = (
+DIRECTION_NOTES = (
     "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "
     "were the truth what was found (of means: with a spread exceeded only one time in five)",
     "a direction holds where the interval of the paired difference lies on the claimed side and p, of the sign-flip test with "
     "Holm's correction, is at most 0.05; it is contradicted where both hold on the other side",
+)
+VERDICT_NOTES = (
+    *DIRECTION_NOTES,
     "a ratio holds where its direction does and the published ratio lies in our interval; where that does not: holds, size "
     "differs",
     "a share that is said to be none or all falls by one counterexample; it holds where there is none and our interval ends "
@@ -33,6 +44,13 @@ VERDICT_NOTES = (
     "without a failure is its first pass",
     "wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; those known to be "
     "wrong, by form or by a check",
+)
+DEGRADATION_NOTES = (
+    *DIRECTION_NOTES,
+    "ours: what one side loses less what the other does; of one side alone, what it loses. A loss is solved without a fault "
+    "less solved under it, by instance and repetition, the mean over the plans that the claim names; a pair of which a fault "
+    "was not delivered is left out",
+    "nothing is concluded from an interval without width, as equal values have, nor from a simulated model",
 )
 LEVEL_NOTES = (
     "levels are judged only where the model and the prompts are the paper's; else they are not comparable, and stand outside "
@@ -46,9 +64,26 @@ def claims_tables(run: Run, judgements: Sequence[Judgement], published: Publishe
     return [_verdicts(run, structural(judgements), published), _levels(run, levels(judgements))] if judgements else []
 
 
+def other_claims(run: Run, judged: Judged) -> Table:
+    """The verdicts on the claims of a source beside the paper, all of them degradations."""
+    published = judged.published
+    table = _verdicts(run, judged.judgements, published)
+    notes = (f"source: {published.paper.title}; {published.paper.source}", *DEGRADATION_NOTES)
+    return replace(
+        table,
+        title=f"{published.paper.name}: its claims and their verdicts",
+        notes=(*notes, *(note for note in table.notes if note not in VERDICT_NOTES)),
+    )
+
+
+def _name(published: Published) -> str:
+    """Of the table of its verdicts."""
+    return f"claims_{slug(published.paper.name).lower()}" if published.paper.name else "claims"
+
+
 def _verdicts(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
     return Table(
-        name="claims",
+        name=_name(published),
         title="Claims and their verdicts",
         columns=(
             *("Claim", "Model", "Compares", "Verdict", "What is said", "Ours", "Published", "N", "To decide", "p (Holm)"),
@@ -80,15 +115,15 @@ def _rows(
 
 def _verdict_cells(one: Judgement) -> tuple[Cell, ...]:
     return (
-        *(one.claim.compares, one.said, one.claim.sentence, _ours(one), _published(one)),
-        *(_n(one), _needed(one), AdjustedP(one.p, one.floor)),
+        *(one.claim.compares, one.said, one.claim.sentence, ours(one), theirs(one)),
+        *(number_of(one), to_decide(one), AdjustedP(one.p, one.floor)),
         *(one.reason, one.claim.why, one.claim.source),
     )
 
 
 def _level_cells(one: Judgement) -> tuple[Cell, ...]:
     return (
-        *(one.said, one.claim.sentence, _measure(one.claim), _ours(one), _published(one), _factor(one), _n(one)),
+        *(one.said, one.claim.sentence, measure_of(one.claim), ours(one), theirs(one), by_published(one), number_of(one)),
         *(one.reason, one.claim.source),
     )
 
@@ -97,7 +132,7 @@ def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
     """Why each measure is a level."""
     measures: dict[str, dict[str, None]] = {}
     for one in judgements:
-        measures.setdefault(one.claim.why, {})[_measure(one.claim)] = None
+        measures.setdefault(one.claim.why, {})[measure_of(one.claim)] = None
     return (f"{', '.join(own)}: {why}" for why, own in measures.items())
 
 
@@ -117,53 +152,6 @@ def _floor(published: Published) -> str:
     )
 
 
-def _ours(one: Judgement) -> Cell:
-    measured = one.measured
-    if measured is None:
-        return NOTHING
-    if isinstance(measured.basis, Share):
-        return Rate(measured.basis)
-    return BoundedNumber(measured.value, measured.low, measured.high, *_form(one.claim))
-
-
-def _published(one: Judgement) -> Cell:
-    return Number(one.expected.value, *_form(one.claim))
-
-
-def _factor(one: Judgement) -> Cell:
-    factor = one.factor
-    return (
-        NOTHING if factor is None else BoundedNumber(factor.value, factor.low, factor.high, 4 if 0 < factor.value < 0.1 else 2)
-    )
-
-
-def _n(one: Judgement) -> int:
-    return one.measured.n if one.measured else 0
-
-
-def _needed(one: Judgement) -> Cell:
-    if one.measured is None or one.verdict != "inconclusive":
-        return "–"
-    return NOTHING if one.measured.needed is None else one.measured.needed
-
-
-def _measure(claim: claims.Claim) -> str:
-    return claim.counted if isinstance(claim, claims.RateClaim) else claim.measure
-
-
-def _form(claim: claims.Claim) -> tuple[int, bool]:
-    """How many digits stand behind the point, and whether it is a percentage."""
-    if isinstance(claim, claims.RateClaim | claims.PartClaim):
-        return (3 if isinstance(claim, claims.PartClaim) else 1), True
-    if isinstance(claim, claims.RatioClaim):
-        return 3, False
-    measure = _MEASURES.get(claim.measure, Measure(claim.measure, claim.measure, 3))
-    return (1, True) if measure.percent else (max(measure.digits, measure.published_digits), False)
-
-
-_MEASURES = {measure.column: measure for measure in (*COSTS, *COMPARED, *FIRST_ROUND, *PRICE, *FIRST_PASS, SOLVED)}
-
-
 # In words
 
 
@@ -181,7 +169,7 @@ def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
         yield f"{model_label(run, model)}, {len(own)} claims of directions and ratios: {said}"
 
 
-def verdict_finding(run: Run, judgements: Sequence[Judgement]) -> Finding | None:
+def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> Finding | None:
     """The sentence of the summary; None where no direction or ratio was judged, as by a simulated model."""
     said = []
     for model in run.names("model"):
@@ -189,7 +177,8 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement]) -> Finding | None
         told = [f"{found[verdict]} {words}" for verdict, words in _IN_WORDS.items() if found[verdict]]
         if told:
             said.append(f"{model_label(run, model)}: {'; '.join(told)}")
-    return Finding(f"The paper's claims of directions and ratios, by {'. By '.join(said)}.", "claims") if said else None
+    whose = f"{published.paper.name or 'The paper'}'s claims of directions{'' if published.paper.name else ' and ratios'}"
+    return Finding(f"{whose}, by {'. By '.join(said)}.", _name(published)) if said else None
 
 
 _IN_WORDS: dict[ClaimVerdict, str] = {
@@ -212,12 +201,20 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Publishe
         own = _of_model(judgements, model)
         yield from (verdict_line(one) for one in structural(own) if one.measured)
         yield from (f"  {line}" for line in _unmeasured(structural(own)))
-        yield f"  {len(levels(own))} levels (tokens, seconds, calls, rates) stand in the report, as factors of the published"
+        if levels(own):
+            said = "(tokens, seconds, calls, rates) stand in the report, as factors of the published"
+            yield f"  {len(levels(own))} levels {said}"
+
+
+def other_lines(run: Run, judged: Judged) -> Iterator[str]:
+    """The same of a source beside the paper, under its name."""
+    yield f"{judged.published.paper.name}:"
+    yield from verdict_lines(run, judged.judgements, judged.published)
 
 
 def verdict_line(one: Judgement) -> str:
     n = f", N={one.measured.n}" if one.measured else ""
-    return f"  {one.said:<30}  {one.claim.id}: {one.claim.sentence}: ours {text_of(_ours(one))}{n}"
+    return f"  {one.said:<30}  {one.claim.id}: {one.claim.sentence}: ours {text_of(ours(one))}{n}"
 
 
 def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:

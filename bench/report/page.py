@@ -47,9 +47,9 @@ class Page:
 
 
 def page_of(
-    run: Run, tables: Sequence[Table], pictures: Sequence[Picture], published: Published, verdicts: Finding | None = None
+    run: Run, tables: Sequence[Table], pictures: Sequence[Picture], published: Published, verdicts: Sequence[Finding] = ()
 ) -> Page:
-    """`verdicts`: the sentence on the published claims, where some were judged."""
+    """`verdicts`: a sentence on the claims of each source of which some were judged."""
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
         warnings=tuple(_warnings(run)),

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from bench.analysis.arms import arms_of, require_receipts
 from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import Judgement, can_judge, judge_all
+from bench.analysis.claims.verdicts import Judged, Judgement, can_judge, judge_all, judge_each
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.render.drawing import Picture
@@ -34,15 +34,16 @@ Named = TypeVar("Named", Table, Picture)
 @dataclass(frozen=True)
 class Report:
     """`files`: what is to be written, by its path in the report's folder, the pages first. `judgements`: the verdicts on the
-    published claims; none where no scenario of theirs is in the run."""
+    paper's claims; none where no scenario of theirs is in the run. `others`: those on other sources', where one is."""
 
     files: Mapping[str, bytes]
     summary: Summary
     judgements: tuple[Judgement, ...]
+    others: tuple[Judged, ...] = ()
 
 
-def report_of(run: Run, published: Published) -> Report:
-    """`published`: the figures to stand beside ours.
+def report_of(run: Run, published: Published, others: Sequence[Published] = ()) -> Report:
+    """`published`: the figures to stand beside ours. `others`: further sources of claims.
 
     Raises ResultsError where a fault did not arrive, so that no number may be reported, or where the run's folder cannot be
     read again.
@@ -50,10 +51,12 @@ def report_of(run: Run, published: Published) -> Report:
     require_receipts(run)
     arms = arms_of(run)
     judgements = judge_all(run, published, arms) if can_judge(run, published) else ()
-    tables = _named_apart(all_tables(run, arms, published, judgements))
+    beside = judge_each(run, others, arms)
+    tables = _named_apart(all_tables(run, arms, published, judgements, beside))
     pictures = _named_apart(all_figures(run, arms, published))
-    page = page_of(run, tables, pictures, published, verdict_finding(run, judgements))
-    return Report(_files(run, page, tables, pictures), page.summary, judgements)
+    verdicts = [verdict_finding(run, one.judgements, one.published) for one in (Judged(published, judgements), *beside)]
+    page = page_of(run, tables, pictures, published, [finding for finding in verdicts if finding])
+    return Report(_files(run, page, tables, pictures), page.summary, judgements, beside)
 
 
 def write_report(report: Report, out: Path) -> list[Path]:

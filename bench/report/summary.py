@@ -46,9 +46,9 @@ class Summary:
         return (self.ran, *(f"  * {finding.text}" for finding in self.findings), "What this does not show:", *limits)
 
 
-def summary_of(run: Run, arms: Arms, verdicts: Finding | None = None) -> Summary:
-    """`verdicts`: the sentence on published claims, where some were judged."""
-    found = (_first_rounds(run, arms), _impacts(run), _first_passes(run, arms), _solved(run), verdicts)
+def summary_of(run: Run, arms: Arms, verdicts: Sequence[Finding] = ()) -> Summary:
+    """`verdicts`: a sentence on the claims of each source of which some were judged."""
+    found = (_first_rounds(run, arms), _impacts(run), _first_passes(run, arms), _solved(run), *verdicts)
     findings = [finding for finding in found if finding]
     return Summary(_ran(run), tuple(findings[:MOST_FINDINGS]), tuple(_limits(run, arms)))
 

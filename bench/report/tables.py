@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.analysis.arms import Arms
 from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import Judgement
+from bench.analysis.claims.verdicts import Judged, Judgement
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.measures import SPENT, per_solved
@@ -15,7 +15,7 @@ from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.limits import with_limits
 from bench.render.table import Cell, Number, Spent, Table
 from bench.report.break_even import break_even_tables
-from bench.report.claims_table import claims_tables
+from bench.report.claims_table import claims_tables, other_claims
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
 from bench.report.failure_tables import failure_tables
@@ -27,8 +27,11 @@ from bench.studies import sensitivity
 from bench.studies.registry import study_tables
 
 
-def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement]) -> list[Table]:
-    """The verdicts first, where there are any; below each table what its intervals do not hold."""
+def all_tables(
+    run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement], others: Sequence[Judged] = ()
+) -> list[Table]:
+    """The verdicts first, where there are any, those of `others` after the paper's; below each table what its intervals do not
+    hold."""
     tables = [
         *failure_tables(run, arms, published),
         *break_even_tables(run, arms, published),
@@ -48,7 +51,7 @@ def all_tables(run: Run, arms: Arms, published: Published, judgements: Sequence[
         *study_tables(run),
     ]
     verdicts = (*claims_tables(run, judgements, published), *sensitivity.tables(run, published, judgements))
-    return [*verdicts, *map(with_limits, tables)]
+    return [*verdicts, *(other_claims(run, one) for one in others), *map(with_limits, tables)]
 
 
 def spent_by_solved(run: Run, arms: Arms) -> Table:

@@ -110,7 +110,7 @@ def test_a_trial_whose_tries_were_used_up_by_injected_failures_has_given_up() ->
     ("effect", "paid"), [("rate_limit", False), ("server_error", False), ("timeout", True), ("cut_off", True)]
 )
 def test_a_persistent_failure_strikes_every_request_until_the_tries_are_used_up(effect: str, paid: bool) -> None:
-    """Each request has its receipt, effective as every call fault's is. What was paid and lost is made again: that is its price."""
+    """Each request has its receipt, effective as every call fault's is. What was paid and lost is made again, at a price."""
     fault = api_fault(effect, attempts="every")
     result, _ = scripted("static", faults=[fault, api_fault("slow", attempts="every")], back_off={"tries": 4})
     assert result.record.outcome == "gave_up"

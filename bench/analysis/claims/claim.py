@@ -1,4 +1,4 @@
-"""What is claimed: sentences about results that a program can judge, as `published.toml` has them.
+"""What is claimed: sentences about results that a program can judge, as `published.toml` and `agentchaos.toml` have them.
 
 By its `kind` a claim's number is worked out:
 
@@ -7,6 +7,7 @@ ratio       by a measure, one architecture is so many times another
 part        one measure is such a part of another, within one architecture
 cell        one cell of a published table
 rate        such a share of outputs, answers or trials
+degradation faults cost one architecture more solved tasks than another one, than other faults, or than none
 
 and by what it `compares` that number is judged:
 
@@ -125,8 +126,38 @@ class RateClaim(_Claim):
         return self
 
 
-Claim = DirectionClaim | RatioClaim | PartClaim | CellClaim | RateClaim
-WrittenClaim = Annotated[DirectionClaim | RatioClaim | PartClaim | RateClaim, Field(discriminator="kind")]
+class Side(BaseModel):
+    """An architecture under fault plans. What it loses is what it solves without a fault less what it solves under these, pair
+    by pair: the mean over the plans."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    architecture: str
+    plans: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def arms(self) -> tuple[tuple[str, str], ...]:
+        """(architecture, fault plan), the control first."""
+        return tuple((self.architecture, plan) for plan in (FAULT_FREE, *self.plans))
+
+
+class DegradationClaim(_Claim):
+    """`higher` loses more than `lower`; where there is no `lower`, it loses something. `published`: the figures in the source's
+    own words, with which nothing is compared."""
+
+    kind: Literal["degradation"]
+    compares: Literal["direction"]
+    higher: Side
+    lower: Side | None = None
+    published: str = ""
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        return (self.higher, self.lower) if self.lower else (self.higher,)
+
+
+Claim = DirectionClaim | RatioClaim | PartClaim | CellClaim | RateClaim | DegradationClaim
+WrittenClaim = Annotated[DirectionClaim | RatioClaim | PartClaim | RateClaim | DegradationClaim, Field(discriminator="kind")]
 """A claim that stands in the file as such."""
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
-from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.analysis.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
 from bench.analysis.frames import Run
 from bench.analysis.natural import distinct
 from bench.analysis.replies import MALFORMED
 from bench.analysis.statistics import Pair
+from bench.experiment.config import FAULT_FREE
 
 
 @dataclass(frozen=True)
@@ -48,22 +49,22 @@ class ModelResults:
     model: str
 
     def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
-        """The arm, if a trial of it is usable."""
-        found = self.arms.get(Condition(claim.scenario, self.model, claim.plan), {}).get(architecture)
+        """The arm under the claim's fault plan, if a trial of it is usable."""
+        return self.arm_under(claim.plan, claim.scenario, architecture)
+
+    def arm_under(self, plan: str, scenario: str, architecture: str) -> Arm | Missing:
+        found = self.arms.get(Condition(scenario, self.model, plan), {}).get(architecture)
         if found is None:
-            return Missing(self._absent(claim, architecture))
+            return Missing(self._absent(plan, scenario, architecture))
         if found.usable.empty:
-            return Missing(
-                f"no trial of {architecture} under plan {claim.plan} was graded: {len(found.trials)} errors or counts"
-            )
+            return Missing(f"no trial of {architecture} under plan {plan} was graded: {len(found.trials)} errors or counts")
         return found
 
-    def _absent(self, claim: Claim, architecture: str) -> str:
-        wanted = (("scenario", claim.scenario), ("fault", claim.plan), ("architecture", architecture))
-        for column, name in wanted:
+    def _absent(self, plan: str, scenario: str, architecture: str) -> str:
+        for column, name in (("scenario", scenario), ("fault", plan), ("architecture", architecture)):
             if name not in self.run.names(column):
                 return f"the run has no {'fault plan' if column == 'fault' else column} {name}"
-        return f"the run has no trial of {architecture} under plan {claim.plan} on {claim.scenario} with this model"
+        return f"the run has no trial of {architecture} under plan {plan} on {scenario} with this model"
 
 
 def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, ...]:
@@ -85,6 +86,8 @@ def evidence(source: ModelResults, claim: Claim) -> tuple[Item, ...] | Missing:
             return _measured(source, claim, (claim.architecture, claim.measure))
         case RateClaim():
             return _counted(source, claim)
+        case DegradationClaim():
+            return _solved(source, claim)
 
 
 def _part(source: ModelResults, claim: PartClaim) -> tuple[Item, ...] | Missing:
@@ -109,6 +112,26 @@ def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tu
         side = architecture if len({one for one, _ in sides}) > 1 else measure
         items += _items(known, side, known[measure])
     return tuple(items)
+
+
+def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[Item, ...] | Missing:
+    """Whether each trial was solved, for each arm of the two sides. A fault that was not delivered did no harm that could be
+    measured: such a trial is left out, and its pair with it."""
+    items: list[Item] = []
+    for architecture, plan in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
+        arm = source.arm_under(plan, claim.scenario, architecture)
+        if isinstance(arm, Missing):
+            return arm
+        struck = arm.usable if plan == FAULT_FREE else arm.usable[arm.usable["faults_delivered"] > 0]
+        if struck.empty:
+            return Missing(f"no fault of plan {plan} was delivered to {architecture}")
+        items += _items(struck, under(architecture, plan), struck["correct"])
+    return tuple(items)
+
+
+def under(architecture: str, plan: str) -> str:
+    """The side of an item that is of this arm."""
+    return f"{architecture} under {plan}"
 
 
 def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:

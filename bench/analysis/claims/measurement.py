@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from bench.analysis import statistics
 from bench.analysis.arms import measure_of
-from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
-from bench.analysis.claims.evidence import Item, Missing, ModelResults, evidence
+from bench.analysis.claims.claim import (
+    CellClaim,
+    Claim,
+    DegradationClaim,
+    DirectionClaim,
+    PartClaim,
+    RateClaim,
+    RatioClaim,
+    Side,
+)
+from bench.analysis.claims.evidence import Item, Missing, ModelResults, evidence, under
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.ranges import PublishedRange, range_of
 from bench.analysis.claims.sample_size import (
@@ -69,15 +79,34 @@ def _measurement(claim: Claim, items: Sequence[Item], published: Published, fami
             return _mean(items, range_of(published, claim), claim.measure)
         case CellClaim() | RateClaim():
             return _share(claim, items, published)
+        case DegradationClaim():
+            return _degradation(claim, _by_side(items), family)
+
+
+def _by_side(items: Sequence[Item]) -> Mapping[str, Mapping[Pair, float]]:
+    """The values of each side by what tells the pairs."""
+    found: dict[str, dict[Pair, float]] = {}
+    for item in items:
+        found.setdefault(item.side, {})[item.pair] = item.value
+    return found
 
 
 def _sides(items: Sequence[Item]) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
-    """The values of either side by what tells the pairs."""
-    by_side: dict[str, dict[Pair, float]] = {}
-    for item in items:
-        by_side.setdefault(item.side, {})[item.pair] = item.value
-    first, second = by_side.values()
+    first, second = _by_side(items).values()
     return first, second
+
+
+def _degradation(claim: DegradationClaim, solved: Mapping[str, Mapping[Pair, float]], family: int) -> Measurement:
+    higher = _lost(claim.higher, solved)
+    lower = _lost(claim.lower, solved) if claim.lower else dict.fromkeys(higher, 0.0)
+    return _difference(higher, lower, family, "correct")
+
+
+def _lost(side: Side, solved: Mapping[str, Mapping[Pair, float]]) -> Mapping[Pair, float]:
+    """The loss of each pair that has a value under every plan."""
+    control, *struck = (solved[under(*arm)] for arm in side.arms)
+    both = (pair for pair in control if all(pair in one for one in struck))
+    return {pair: control[pair] - fmean(one[pair] for one in struck) for pair in both}
 
 
 def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], family: int, column: str) -> Measurement:

@@ -1,4 +1,5 @@
-"""The paper's own figures, read from `published.toml`, each with the place where it stands."""
+"""What was published, each figure and claim with the place where it stands: the paper's, read from `published.toml`, and other
+sources' findings, a file each."""
 
 from __future__ import annotations
 
@@ -9,12 +10,23 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, Measured, RateClaim, RatioClaim, WrittenClaim
+from bench.analysis.claims.claim import (
+    CellClaim,
+    Claim,
+    DirectionClaim,
+    Measured,
+    RateClaim,
+    RatioClaim,
+    WrittenClaim,
+    is_structural,
+)
 from bench.errors import ConfigError
 from bench.experiment.config import FAULT_FREE
 from bench.wording import first_violation
 
 FILE = Path(__file__).with_name("published.toml")
+OTHERS = (Path(__file__).with_name("agentchaos.toml"),)
+"""Sources beside the paper. Of one about scenarios that a run does not have, its report says nothing."""
 
 
 class _Strict(BaseModel):
@@ -61,14 +73,16 @@ class NaturalFailures(_Strict):
 
 
 class Paper(_Strict):
-    """`prompts`: scenario -> the digest of what is asked in a pack that has the paper's own prompts and documents. With the
+    """`name`: how a sentence calls it; "" for the paper. `model`, `temperature` and `runs` are needed where levels are claimed.
+    `prompts`: scenario -> the digest of what is asked in a pack that has the paper's own prompts and documents. With the
     model and the temperature it tells whether a level of a run can be compared with the paper's."""
 
     title: str
     source: str
-    model: str
-    temperature: float
-    runs: int = Field(ge=1)
+    name: str = ""
+    model: str | None = None
+    temperature: float | None = None
+    runs: int | None = Field(None, ge=1)
     prompts: dict[str, str] = {}
 
     @property
@@ -94,7 +108,7 @@ class Judging(_Strict):
 
 class Published(_Strict):
     paper: Paper
-    columns: dict[str, str]
+    columns: dict[str, str] = {}
     table: tuple[PublishedTable, ...] = ()
     natural_failures: tuple[NaturalFailures, ...] = ()
     judging: Judging = Judging()
@@ -116,6 +130,13 @@ class Published(_Strict):
             for row in table.cells:
                 if row not in self.rows:
                     raise ValueError(f"table {table.number}: what of ours is '{row}' compared with? [rows.{row}] is missing")
+        return self
+
+    @model_validator(mode="after")
+    def _levels_have_a_model(self) -> Published:
+        for key in ("model", "temperature", "runs"):
+            if getattr(self.paper, key) is None and not all(map(is_structural, self.claims)):
+                raise ValueError(f"paper.{key}: is missing, and a level is claimed")
         return self
 
     @model_validator(mode="after")
@@ -224,3 +245,8 @@ def load_published(path: Path = FILE) -> Published:
         raise ConfigError(f"{path}: is no TOML: {error}") from error
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_violation(error).line}") from error
+
+
+def load_others() -> tuple[Published, ...]:
+    """The sources beside the paper. Raises ConfigError as `load_published` does."""
+    return tuple(map(load_published, OTHERS))

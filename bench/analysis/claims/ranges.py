@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from bench.analysis.claims.claim import CellClaim, Claim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.analysis.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
 from bench.analysis.claims.published import Published, Value
 from bench.analysis.statistics import CONFIDENCE, share_of
 
@@ -22,7 +22,8 @@ class PublishedRange:
 
 
 def range_of(published: Published, claim: Claim) -> PublishedRange:
-    """Of a direction the published difference, of which the verdict takes the side alone.
+    """Of a direction the published difference, of which the verdict takes the side alone; of a degradation 0, above which it is
+    said to lie.
 
     A level may lie off by the tolerance, or by the half-width of the published mean's own 95% interval where that is wider: ten
     runs of theirs leave as much open as ten of ours.
@@ -39,6 +40,8 @@ def range_of(published: Published, claim: Claim) -> PublishedRange:
             return PublishedRange(claim.published, claim.published - margin, claim.published + margin)
         case RateClaim():
             return _rate(published, claim)
+        case DegradationClaim():
+            return _exactly(0.0)
 
 
 def _mean(published: Published, claim: DirectionClaim | RatioClaim, architecture: str) -> float:
@@ -56,9 +59,9 @@ def _cell(published: Published, claim: CellClaim, value: Value) -> PublishedRang
     return PublishedRange(value.mean, value.mean - margin, value.mean + margin)
 
 
-def _half_width(value: Value, runs: int) -> float:
+def _half_width(value: Value, runs: int | None) -> float:
     """Of the published mean's own interval; 0 where no sd was published."""
-    if not value.sd or runs < 2:
+    if not value.sd or not runs or runs < 2:
         return 0.0
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, runs - 1)) * value.sd / math.sqrt(runs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,14 @@ def claim_named(published: Published, name: str) -> Claim:
     if name not in known:
         raise ResultsError(f"no claim is called '{name}': {nearest(name, known)}")
     return known[name]
+
+
+def source_of(sources: Sequence[Published], name: str) -> Published:
+    """The source that makes this claim. Raises ResultsError, with the nearest one, where none does."""
+    by_claim = {claim.id: one for one in sources for claim in one.claims}
+    if name not in by_claim:
+        raise ResultsError(f"no claim is called '{name}': {nearest(name, by_claim)}")
+    return by_claim[name]
 
 
 def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:

@@ -27,7 +27,7 @@ from typing import Literal, get_args
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arms
-from bench.analysis.claims.claim import Claim, DirectionClaim, RateClaim, RatioClaim, is_structural
+from bench.analysis.claims.claim import Claim, DegradationClaim, DirectionClaim, RateClaim, RatioClaim, is_structural
 from bench.analysis.claims.comparable import obstacle
 from bench.analysis.claims.evidence import Missing, ModelResults, results_by_model
 from bench.analysis.claims.measurement import LEVEL, Measurement, measured
@@ -97,6 +97,19 @@ class Judgement:
         return Factor(measured.value / published, low, high)
 
 
+@dataclass(frozen=True)
+class Judged:
+    """One source, and how its claims were judged."""
+
+    published: Published
+    judgements: tuple[Judgement, ...]
+
+
+def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[Judged, ...]:
+    """Those of the sources of which the run has a scenario. Each is a family of its own."""
+    return tuple(Judged(one, judge_all(run, one, arms)) for one in sources if can_judge(run, one))
+
+
 def can_judge(run: Run, published: Published) -> bool:
     """Whether any of the scenarios that the claims are about is in the run."""
     return bool({claim.scenario for claim in published.claims} & set(run.names("scenario")))
@@ -150,6 +163,8 @@ def _comparison(claim: Claim) -> Hashable | None:
             return claim.scenario, claim.plan, claim.measure, frozenset((claim.higher, claim.lower))
         case RatioClaim():
             return claim.scenario, claim.plan, claim.measure, frozenset((claim.of, claim.to))
+        case DegradationClaim():
+            return claim.scenario, frozenset((claim.higher, claim.lower))
     return None
 
 
@@ -185,7 +200,7 @@ def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange, p: float 
     if not statistics.has_width(found):
         return "inconclusive", f"the interval has no width: {found.n} equal values do not show how far off they may be"
     match claim:
-        case DirectionClaim():
+        case DirectionClaim() | DegradationClaim():
             return _on_a_side(_side(claim, found, wanted), p) or ("holds", "the interval lies on the claimed side")
         case RatioClaim():
             return _on_a_side(_side(claim, found, wanted), p) or _of_a_size(found.low, found.high, wanted.value)
@@ -194,7 +209,7 @@ def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange, p: float 
 
 def _side(claim: Claim, found: Measurement, wanted: PublishedRange) -> int:
     match claim:
-        case DirectionClaim():
+        case DirectionClaim() | DegradationClaim():
             return found.side_of(0.0)
         case RatioClaim():
             return found.side_of(1.0) if wanted.value > 1 else -found.side_of(1.0)
