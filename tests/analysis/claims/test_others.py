@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from records import run_of, trial
 
@@ -15,7 +16,7 @@ from bench.analysis.claims.published import Published, load_others, load_publish
 from bench.analysis.claims.trace import claim_named, source_of, trace
 from bench.analysis.claims.verdicts import Judgement, family_of, judge_all, judge_each
 from bench.analysis.frames import Run
-from bench.errors import ConfigError, ResultsError
+from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE, load_config
 from bench.report.claims_table import other_lines
 from bench.report.report import report_of
@@ -31,20 +32,21 @@ Solved = Callable[[str, str, int], bool]
 """Whether the trial of this architecture, fault plan and repetition is solved."""
 
 
-def run_where(
-    folder: Path, solved: Solved, plans: Iterable[str] = PLANS, scenario: str = "humaneval", timing: str = "live"
-) -> Run:
-    """A run of every arm, in which every fault was delivered."""
-    run = run_of(
-        folder / "run",
-        [
-            trial(name, plan, n, "solved" if solved(name, plan, n) else "wrong", scenario=scenario, timing=timing)
-            for name in ARCHITECTURES
-            for plan in plans
-            for n in range(1, N + 1)
-        ],
-    )
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of every arm, in which all is solved and every fault was delivered."""
+    arms = [(name, plan, n) for name in ARCHITECTURES for plan in PLANS for n in range(1, N + 1)]
+    records = [trial(name, plan, n, scenario="humaneval", timing="live") for name, plan, n in arms]
+    run = run_of(tmp_path_factory.mktemp("base") / "run", records)
     return delivered(run, lambda plan, _: plan != FAULT_FREE)
+
+
+def where(run: Run, solved: Solved) -> Run:
+    """The run as if these trials alone had been solved."""
+    places = zip(*(run.trials[column] for column in ("architecture", "fault", "repetition")), strict=True)
+    correct = pd.Series([solved(*place) for place in places], index=run.trials.index, dtype="boolean")
+    outcome = correct.map({True: "solved", False: "wrong"}).astype("str")
+    return replace(run, trials=run.trials.assign(correct=correct, outcome=outcome))
 
 
 def delivered(run: Run, whether: Callable[[str, int], bool]) -> Run:
@@ -54,7 +56,8 @@ def delivered(run: Run, whether: Callable[[str, int], bool]) -> Run:
 
 
 def judged(run: Run, name: str) -> Judgement:
-    return next(one for one in judge_all(run, AGENTCHAOS) if one.claim.id == name)
+    [one] = judge_all(run, AGENTCHAOS, only=lambda claim: claim.id == name)
+    return one
 
 
 def losing(claim: DegradationClaim, inverted: bool) -> Solved:
@@ -70,27 +73,25 @@ def losing(claim: DegradationClaim, inverted: bool) -> Solved:
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_inverted_data_invert_the_verdict(claim: DegradationClaim, tmp_path: Path) -> None:
-    straight, inverted = (judged(run_where(tmp_path / str(way), losing(claim, way)), claim.id) for way in (False, True))
+def test_inverted_data_invert_the_verdict(claim: DegradationClaim, base: Run) -> None:
+    straight, inverted = (judged(where(base, losing(claim, way)), claim.id) for way in (False, True))
     assert (straight.verdict, inverted.verdict) == ("holds", "contradicted")
     assert straight.measured and inverted.measured and straight.measured.value == -inverted.measured.value  # type: ignore[operator]
     assert straight.p == inverted.p is not None
 
 
-def test_a_loss_is_that_of_each_pair_and_over_several_plans_their_mean(tmp_path: Path) -> None:
+def test_a_loss_is_that_of_each_pair_and_over_several_plans_their_mean(base: Run) -> None:
     """By hand: of 12 pairs one is never solved, and one of three single faults spoils six others: 6 / 12 / 3."""
     claim = claim_named(AGENTCHAOS, "agentchaos.persistent-above-single.static")
     assert isinstance(claim, DegradationClaim) and claim.lower
     spoilt = claim.lower.plans[0]
-    run = run_where(tmp_path, lambda _, plan, n: n != 1 and not (plan == spoilt and n > 6))
-    measured = judged(run, claim.id).measured
+    measured = judged(where(base, lambda _, plan, n: n != 1 and not (plan == spoilt and n > 6)), claim.id).measured
     assert measured and measured.n == N and measured.value == pytest.approx(-6 / 12 / 3)
 
 
-def test_a_pair_whose_fault_was_not_delivered_is_left_out(tmp_path: Path) -> None:
-    run = run_where(tmp_path, lambda _, plan, n: plan != "missing_field_first")
-    some = delivered(run, lambda plan, n: plan != FAULT_FREE and (plan, n) != ("missing_field_last", 3))
-    none = delivered(run, lambda plan, _: plan not in (FAULT_FREE, "missing_field_last"))
+def test_a_pair_whose_fault_was_not_delivered_is_left_out(base: Run) -> None:
+    some = delivered(base, lambda plan, n: plan != FAULT_FREE and (plan, n) != ("missing_field_last", 3))
+    none = delivered(base, lambda plan, _: plan not in (FAULT_FREE, "missing_field_last"))
     assert judged(some, EARLY).measured.n == N - 1  # type: ignore[union-attr]
     assert (judged(none, EARLY).verdict, judged(none, EARLY).reason) == (
         "not measured",
@@ -98,17 +99,17 @@ def test_a_pair_whose_fault_was_not_delivered_is_left_out(tmp_path: Path) -> Non
     )
 
 
-def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(tmp_path: Path) -> None:
-    simulated = run_where(tmp_path / "simulated", lambda _, plan, n: plan == FAULT_FREE, timing="simulated")
+def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base: Run) -> None:
+    simulated = replace(base, trials=base.trials.assign(timing="simulated"))
     assert {(one.verdict, one.reason) for one in judge_all(simulated, AGENTCHAOS)} == {("not comparable", SIMULATED)}
-    lacking = run_where(tmp_path / "lacking", lambda *_: True, plans=("none", "missing_field_first"))
+    lacking = replace(base, trials=base.trials[base.trials["fault"] != "missing_field_last"])
     assert judged(lacking, EARLY).reason == "the run has no fault plan missing_field_last"
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_source_stands_in_the_report_of_a_run_of_its_pack_and_in_no_other(tmp_path: Path) -> None:
+def test_a_source_stands_in_the_report_of_a_run_of_its_pack_and_in_no_other(base: Run, tmp_path: Path) -> None:
     paper = load_published()
-    own = run_where(tmp_path / "own", lambda _, plan, n: plan == FAULT_FREE or n == N)
+    own = where(base, lambda _, plan, n: plan == FAULT_FREE or n == N)
     found = report_of(own, paper, [AGENTCHAOS])
     table = found.files["tables/claims_agentchaos.md"].decode()
     assert all(claim.id in table for claim in AGENTCHAOS.claims) and AGENTCHAOS.paper.source in table
@@ -117,18 +118,17 @@ def test_a_source_stands_in_the_report_of_a_run_of_its_pack_and_in_no_other(tmp_
     lines = list(other_lines(own, judged_here))
     assert lines[0] == "AgentChaos:" and lines[1].startswith("m, 12 claims of directions")
     assert "tables/claims.md" not in found.files and "levels" not in "".join(lines)
-    other = run_where(tmp_path / "other", lambda *_: True, plans=("none",), scenario="k8s_oomkill")
+    other = run_of(tmp_path / "other", [trial(scenario="k8s_oomkill")])
     with_others, without = (report_of(other, paper, others) for others in ([AGENTCHAOS], []))
     assert with_others.files == without.files and judge_each(other, [AGENTCHAOS]) == ()
 
 
-def test_a_claim_of_any_source_is_traced_to_the_trials_of_every_arm(tmp_path: Path) -> None:
+def test_a_claim_of_any_source_is_traced_to_the_trials_of_every_arm(base: Run) -> None:
     sources = (load_published(), AGENTCHAOS)
     assert source_of(sources, EARLY) is AGENTCHAOS and source_of(sources, "natural.rca") is sources[0]
-    with pytest.raises(ResultsError, match="did you mean 'agentchaos.early-above-late.static'"):
+    with pytest.raises(ResultsError, match=r"did you mean 'agentchaos\.early-above-late\.static'"):
         source_of(sources, "agentchaos.early-above-late.statik")
-    run = run_where(tmp_path, lambda *_: True)
-    [(_, found)] = trace(run, claim_named(AGENTCHAOS, EARLY))
+    [(_, found)] = trace(base, claim_named(AGENTCHAOS, EARLY))
     assert isinstance(found, tuple) and len(found) == 3 * N
     assert {one.item.side for one in found} == {
         f"static under {plan}" for plan in ("none", "missing_field_first", "missing_field_last")
@@ -145,6 +145,6 @@ def test_each_claim_names_plans_of_the_config_and_is_of_a_family_of_its_own() ->
 def test_a_level_needs_the_model_that_it_was_measured_with() -> None:
     written = load_published().model_dump()
     written["paper"] |= {"model": None}
-    with pytest.raises(ValueError, match="paper.model: is missing, and a level is claimed"):
+    with pytest.raises(ValueError, match=r"paper\.model: is missing, and a level is claimed"):
         Published.model_validate(written)
     assert AGENTCHAOS.paper.model is None
