@@ -21,6 +21,7 @@ from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
 from bench.render.table import markdown
 from bench.report.claims_table import verdict_lines
+from bench.report.page import page_of
 from bench.report.report import report_of, write_report
 from bench.report.tables import all_tables
 from bench.runtime.events import Called, Event
@@ -395,3 +396,16 @@ def test_a_run_of_ones_own_pack_has_no_claims_but_one_line_that_says_so(tmp_path
     theirs = report_of(run, published)
     assert len(theirs.judgements) == len(published.claims) and "tables/claims.md" in theirs.files
     assert "- Claims: " not in theirs.files["report.md"].decode()
+
+
+def test_a_fault_plan_is_told_by_whom_it_strikes_and_when(tmp_path: Path) -> None:
+    once = {"point": "output", "effect": "empty", "subtask": "b", "attempts": [1, 2], "probability": 0.0}
+    persistent = {**once, "subtask": "*", "position": "last", "attempts": "every"}
+    likely = {**once, "subtask": "*", "attempts": [], "probability": 0.5}
+    run = run_of(tmp_path / "run", [trial(plan="paper")])
+    config = {**run.manifest["config"], "plan": {"paper": {"faults": [once, persistent, likely]}}}
+    page = page_of(replace(run, manifest={**run.manifest, "config": config}), [], [], load_published())
+    assert dict(page.facts)["Fault plans"] == (
+        "paper: empty at output of b, attempt 1, 2 + empty at output of the last subtask, every attempt"
+        " + empty at output of every subtask, probability 0.5"
+    )
