@@ -8,7 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import ConfigError, nearest
@@ -59,6 +67,9 @@ class RecordedEntry(Asked):
     """Dollars per million tokens read, in place of the recorded price."""
     price_out: float | None = Field(None, ge=0.0)
     """Dollars per million tokens written, in place of the recorded price."""
+    concurrency: int | None = Field(None, ge=1)
+    """How many calls at a time are taken here, in place of as many as in that run. Seconds are then as if each of so many
+    calls took as long as it took there, and the model's label says so."""
 
 
 class RoutedEntry(RoutedSettings, Asked):
@@ -113,6 +124,14 @@ class ArchitectureEntry(_Strict):
     """This variant's, in place of the experiment's."""
     repair: Repair | None = None
     """This variant's, in place of the experiment's."""
+    parallel: bool = False
+    """Whether subtasks whose inputs are there are asked at the same time. `static` and `runtime_structured` have such a form,
+    and so has a function of your own that takes `parallel`."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_set(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A variant that is not parallel is kept in a manifest as it was before there was a choice."""
+        return {key: value for key, value in dump(self).items() if key != "parallel" or value}
 
 
 class BackOffEntry(_Strict):
@@ -201,6 +220,11 @@ class Config(_Strict):
         """The architecture that this one is a variant of, or itself."""
         variant = self.architecture.get(architecture)
         return variant.base if variant else architecture
+
+    def is_parallel(self, architecture: str) -> bool:
+        """Whether this is a variant that asks at the same time for what can be asked at the same time."""
+        variant = self.architecture.get(architecture)
+        return bool(variant and variant.parallel)
 
     @model_validator(mode="after")
     def _routes_end(self) -> Config:
