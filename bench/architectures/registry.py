@@ -125,7 +125,7 @@ def load_architecture(name: str) -> Architecture:
         raise ConfigError(f"architecture '{name}' cannot be imported: {_why(error)}") from error
 
 
-def in_parallel(architecture: Architecture, name: str) -> Architecture:
+def in_parallel(architecture: Callable[..., Coroutine[Any, Any, None]], name: str) -> Architecture:
     """Its form that asks at the same time for what can be asked at the same time. Raises ConfigError where it has none."""
     if "parallel" not in inspect.signature(architecture).parameters:
         said = f"architecture '{name}' has no parallel form; leave `parallel` out of its variant"

@@ -110,7 +110,7 @@ class SimulatedModel:
         return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
 
     def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json:
-        reference = scenario.reference | request.context.references
+        reference = {**scenario.reference, **request.context.references}
         if name not in reference:
             whole = smallest(request.schema or {})
             return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -73,8 +74,9 @@ def test_what_forks_begins_together_and_what_joins_after_the_last_of_it() -> Non
 def test_static_runs_again_one_after_another_in_the_listed_order() -> None:
     _, parallel = both_forms("static", "lacking")
     again = [call for call in events(parallel, Called) if call.caused_by is not None]
-    assert [(call.subtasks[0], call.cause) for call in again] == [("metrics", "retry"), ("changes", "rerun"), ("cause", "rerun")]
-    for earlier, later in zip(again, again[1:], strict=False):
+    causes = [(call.subtasks[0], call.cause) for call in again]
+    assert causes == [("metrics", "retry"), ("changes", "rerun"), ("cause", "rerun")]
+    for earlier, later in pairwise(again):
         assert later.started == pytest.approx(earlier.started + earlier.seconds)
 
 

@@ -117,7 +117,8 @@ def test_another_setting_of_a_variant_changes_its_own_ids_and_no_others(packs: P
 
 def test_parallel_is_in_the_ids_and_in_what_is_kept_of_a_variant_only_where_it_is_set(packs: Path) -> None:
     def built(**form: bool) -> Matrix:
-        return build_matrix(config(architectures=("quick",), architecture={"quick": {"base": "static", **form}}), [packs], "code")
+        variants = {"quick": {"base": "static", **form}}
+        return build_matrix(config(architectures=("quick",), architecture=variants), [packs], "code")
 
     usual, said, parallel = built(), built(parallel=False), built(parallel=True)
     assert ids(usual) == ids(said) and not ids(usual) & ids(parallel)

@@ -126,13 +126,13 @@ def test_the_simulated_model_answers_what_was_made_at_run_time() -> None:
 
 @pytest.mark.parametrize(("failure_rate", "text"), [(0.0, "many"), (1.0, None)])
 def test_the_simulated_model_answers_by_the_reference_that_came_with_it(failure_rate: float, text: str | None) -> None:
-    said: list[Note | None] = []
+    said: list[Output | None] = []
 
-    async def architecture(task: Task, workbench: Workbench) -> None:
+    async def architecture(_: Task, workbench: Workbench) -> None:
         note = note_of()
         workbench.add(note, reference={"text": "many"})
         workbench.commit_unverified(await workbench.propose(note))
-        said.append(workbench.output(note))  # type: ignore[arg-type]
+        said.append(workbench.output(note))
         raise GaveUp([note.name], "it was only to be noted")
 
     simulated = SimulatedModel("m", SimulatedSettings(failure_rate=failure_rate), {ORCHARD.key: ORCHARD})

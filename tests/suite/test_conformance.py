@@ -24,6 +24,9 @@ FENCED = " in code blocks"
 PACKS = [*find_packs(ROOTS), f"workshop{FENCED}"]
 VARIANTS = [f"{name}:{size}" for name, folder in find_packs(ROOTS).items() for size in variants_of(folder)]
 CELLS = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
+PARALLEL = {f"{base}_parallel": {"base": base, "parallel": True} for base in ("static", "runtime_structured")}
+FORKS = "orchard"
+"""The pack on which the parallel forms are run: in a chain they are the forms that ask one after another."""
 TRIGGERS: dict[str, dict[str, object]] = {"always": {"probability": 1.0}, "first": {"attempts": [1]}}
 STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
 FEW = 2
@@ -46,7 +49,9 @@ def ran(pack: str, effect: str, point: str, trigger: str) -> Mapping[str, TrialR
     fenced = pack.endswith(FENCED)
     model = {"wrapping": fenced, "answer_format": "fenced" if fenced else "json"}
     plans = {"plan": [{"point": point, "effect": effect, **TRIGGERS[trigger]}]}
-    matrix = matrix_of(pack.removesuffix(FENCED), plans, model, instances=FEW, back_off={"tries": MOST_SUBTASKS + 1})
+    architectures = [*ARCHITECTURES, *(PARALLEL if pack == FORKS else ())]
+    settings = {"instances": FEW, "back_off": {"tries": MOST_SUBTASKS + 1}, "architecture": PARALLEL}
+    matrix = matrix_of(pack.removesuffix(FENCED), plans, model, architectures=architectures, **settings)
     return {f"{result.record.architecture}/{result.record.instance}": result for result in run_all(matrix)}
 
 
