@@ -6,7 +6,9 @@ SYSTEMS        what people use, over the measuring endpoint; most need an option
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import logging
 import os
 import sys
@@ -29,6 +31,7 @@ ARCHITECTURES = {
     "monolithic": "bench.architectures.monolithic:monolithic",
     "static": "bench.architectures.static:static",
     "runtime_structured": "bench.architectures.runtime_structured:runtime_structured",
+    "llm_compiler": "bench.architectures.llm_compiler:llm_compiler",
 }
 
 
@@ -120,6 +123,14 @@ def load_architecture(name: str) -> Architecture:
         if system and system.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
             raise ConfigError(f"architecture '{name}' needs: pip install '.[{system.extra}]'") from error
         raise ConfigError(f"architecture '{name}' cannot be imported: {_why(error)}") from error
+
+
+def in_parallel(architecture: Callable[..., Coroutine[Any, Any, None]], name: str) -> Architecture:
+    """Its form that asks at the same time for what can be asked at the same time. Raises ConfigError where it has none."""
+    if "parallel" not in inspect.signature(architecture).parameters:
+        said = f"architecture '{name}' has no parallel form; leave `parallel` out of its variant"
+        raise ConfigError(f"{said}: static and runtime_structured have one, and any function that takes `parallel`")
+    return functools.update_wrapper(functools.partial(architecture, parallel=True), architecture)
 
 
 def _loaded(module: str, function: str) -> Architecture:

@@ -2,25 +2,29 @@
 
 It branches on three signals: which subtasks are done; whether an output is valid; whether it is sufficient. So it skips what is
 not needed, asks again for what is too weak, and reopens the subtask that a validating subtask found wrong.
+
+In parallel all that can be asked now is asked at the same time, a rejected subtask among it.
 """
 
 from __future__ import annotations
+
+import asyncio
 
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 
-async def runtime_structured(task: Task, workbench: Workbench) -> None:
+async def runtime_structured(_: Task, workbench: Workbench, parallel: bool = False) -> None:
     repairs: dict[str, Rejected] = {}
-    while subtask := next((one for one in task.subtasks if not workbench.done(one)), None):
-        if workbench.skip(subtask):
-            continue
-        proposal = await workbench.propose(subtask, repair=repairs.pop(subtask.name, None))
-        if rejected := workbench.verify(proposal, sufficiency=True):
-            repairs[subtask.name] = rejected
-            continue
-        workbench.commit(proposal)
-        if found := workbench.finding(subtask):
+    while ready := workbench.ready():
+        wave = [subtask for subtask in (ready if parallel else ready[:1]) if not workbench.skip(subtask)]
+        asked = [workbench.propose(subtask, repair=repairs.pop(subtask.name, None)) for subtask in wave]
+        for proposal in await asyncio.gather(*asked):
+            if rejected := workbench.verify(proposal, sufficiency=True):
+                repairs[rejected.subtask] = rejected
+            else:
+                workbench.commit(proposal)
+        for found in filter(None, map(workbench.finding, wave)):
             workbench.invalidate(found)
             repairs[found.subtask] = found

@@ -1,18 +1,25 @@
 """The subtasks one after another, handed on unverified; verified at the pack's checkpoints. At a rejection everything from the
-first rejected subtask to the checkpoint runs again, with the same prompts."""
+first rejected subtask to the checkpoint runs again, with the same prompts.
+
+In parallel what forks in a stage is asked at the same time. What runs again does so one after another, in the listed order.
+"""
 
 from __future__ import annotations
 
+import asyncio
+
+from bench.architectures.waves import by_reads, one_by_one
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 
-async def static(task: Task, workbench: Workbench) -> None:
+async def static(task: Task, workbench: Workbench, parallel: bool = False) -> None:
     for stage in task.stages:
         names = [subtask.name for subtask in stage]
-        rest = stage
-        while rest:
-            for subtask in rest:
-                workbench.commit_unverified(await workbench.propose(subtask))
+        waves = by_reads(stage) if parallel else one_by_one(stage)
+        while waves:
+            for wave in waves:
+                for proposal in await asyncio.gather(*map(workbench.propose, wave)):
+                    workbench.commit_unverified(proposal)
             rejected = workbench.checkpoint(stage)
-            rest = stage[names.index(rejected.subtask) :] if rejected else ()
+            waves = one_by_one(stage[names.index(rejected.subtask) :]) if rejected else ()

@@ -19,7 +19,7 @@ from bench.cli.progress import RunProgress, SoFar
 from bench.cli.results import compare, trace
 from bench.cli.scaffold import check_command, new_scenario
 from bench.cli.serve import command as serve
-from bench.cli.setup import cache_from, chosen_models, open_run, run_name, whose_replies
+from bench.cli.setup import cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.errors import BenchError
 from bench.experiment.config import load_config
 from bench.experiment.matrix import Matrix, build_matrix
@@ -91,6 +91,9 @@ def run(
         list[str] | None,
         typer.Option("--cache-from", help="Ask for nothing again that this run was answered; its seconds count."),
     ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Let a replayed model take so many calls at a time; its label says so.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
@@ -98,6 +101,7 @@ def run(
 ) -> None:
     """Run what is missing of an experiment, and say where the results are."""
     models, recorded = chosen_models(model or ())
+    recorded = declared(recorded, concurrency)
     settings = load_config(config, {"models": models, "scenarios": scenario, "repetitions": repetitions}, recorded)
     require_known(settings.study)
     settings = cache_from(settings, cached or ())

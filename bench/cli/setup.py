@@ -35,6 +35,15 @@ def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
     return names or None, entries
 
 
+def declared(entries: Entries, concurrency: int | None) -> Entries:
+    """The entries of replayed models, which take so many calls at a time. Raises ConfigError where there is none of them."""
+    if concurrency is None:
+        return entries
+    if not entries:
+        raise ConfigError("--concurrency: only a replay's is declared; give --model recorded:RUN with it")
+    return {name: {**entry, "concurrency": concurrency} for name, entry in entries.items()}
+
+
 def cache_from(config: Config, runs: Sequence[str]) -> Config:
     """The config, whose caching models take over what was answered in these runs.
 

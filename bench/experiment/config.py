@@ -8,7 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import ConfigError, nearest
@@ -59,6 +66,9 @@ class RecordedEntry(Asked):
     """Dollars per million tokens read, in place of the recorded price."""
     price_out: float | None = Field(None, ge=0.0)
     """Dollars per million tokens written, in place of the recorded price."""
+    concurrency: int | None = Field(None, ge=1)
+    """How many calls at a time are taken here, in place of as many as in that run. Seconds are then as if each of so many
+    calls took as long as it took there, and the model's label says so."""
 
 
 class RoutedEntry(RoutedSettings, Asked):
@@ -131,6 +141,9 @@ class ArchitectureEntry(_Strict):
     """This variant's, in place of the experiment's."""
     repair: Repair | None = None
     """This variant's, in place of the experiment's."""
+    parallel: bool = Field(False, exclude_if=lambda parallel: not parallel)
+    """Whether subtasks whose inputs are there are asked at the same time. `static` and `runtime_structured` have such a form,
+    and so has a function of your own that takes `parallel`."""
 
 
 class BackOffEntry(_Strict):
@@ -219,6 +232,11 @@ class Config(_Strict):
         """The architecture that this one is a variant of, or itself."""
         variant = self.architecture.get(architecture)
         return variant.base if variant else architecture
+
+    def is_parallel(self, architecture: str) -> bool:
+        """Whether this is a variant that asks at the same time for what can be asked at the same time."""
+        variant = self.architecture.get(architecture)
+        return bool(variant and variant.parallel)
 
     @model_validator(mode="after")
     def _routes_end(self) -> Config:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bench.architectures.registry import ARCHITECTURES, SYSTEMS, Architecture, extras_of, load_architecture
+from bench.architectures.registry import ARCHITECTURES, SYSTEMS, Architecture, extras_of, in_parallel, load_architecture
 from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
 from bench.experiment.provenance import architecture_digest, extra_versions
@@ -101,7 +101,7 @@ def build_matrix(
         raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once")
     _refuse_borrowed_names(config)
     own = architectures or {}
-    chosen = {name: own.get(name) or load_architecture(config.base(name)) for name in config.architectures}
+    chosen = {name: own.get(name) or _architecture(name, config) for name in config.architectures}
     _refuse_unknown_routes(config, known, packs)
     _refuse_unequal_formats(config)
     matrix = Matrix(
@@ -147,11 +147,12 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
     """The trial with its id: the digest of all that determines it. What grades does not: grades can be made anew."""
     config, scenario, model = matrix.config, matrix.scenarios[spec.scenario_key], matrix.models[spec.model]
     base = config.base(spec.architecture)
+    parallel = ["parallel"] if config.is_parallel(spec.architecture) else []
     determined_by: dict[str, object] = {
         "code": code_digest,
         "asked": scenario.asked,
         "scenario": [spec.scenario, spec.instance],
-        "architecture": [spec.architecture, base, matrix.digests[spec.architecture]],
+        "architecture": [spec.architecture, base, matrix.digests[spec.architecture], *parallel],
         "model": [spec.model, model.parameters],
         "plan": asdict(spec.plan),
         "repetition": spec.repetition,
@@ -169,6 +170,13 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
 def answers_by_reference(model: Model, plan: FaultPlan) -> bool:
     """Whether a pack's reference or its wrong answers determine a trial: they are what answers, or take an output's place."""
     return model.timing == "simulated" or any(fault.effect == "wrong_value" for fault in plan.faults)
+
+
+def _architecture(name: str, config: Config) -> Architecture:
+    """An architecture, or a variant of one in the form that it asks for."""
+    base = config.base(name)
+    architecture = load_architecture(base)
+    return in_parallel(architecture, base) if config.is_parallel(name) else architecture
 
 
 def _settings(config: Config, architecture: str) -> Settings:
@@ -246,6 +254,6 @@ def _server(config: Config) -> Server:
 
 
 def _recorded(name: str, entry: RecordedEntry, config: Config) -> RecordedModel:
-    recording, parameters = load_recording(entry.run, entry.model or name, config.seed, config.repetitions)
+    recording, parameters = load_recording(entry.run, entry.model or name, config.seed, config.repetitions, entry.concurrency)
     prices = entry.model_dump(include={"price_in", "price_out"}, exclude_none=True)
     return RecordedModel(name, recording, {**parameters, **prices})

@@ -36,8 +36,11 @@ def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def load_recording(folder: Path, model: str, seed: int, repetitions: int) -> tuple[Recording, dict[str, object]]:
-    """What `model` did in a run, and its parameters there with the recording's own name and digest added.
+def load_recording(
+    folder: Path, model: str, seed: int, repetitions: int, concurrency: int | None = None
+) -> tuple[Recording, dict[str, object]]:
+    """What `model` did in a run, and its parameters there with the recording's own name and digest added. `concurrency` is
+    declared in place of the run's own, which itself may have been declared.
 
     Raises ResultsError where the folder holds no whole run of this format, ConfigError where the run cannot answer: it lacks
     the model or a repetition, or was made with another seed. What was asked may differ: a request that was never made is
@@ -58,13 +61,16 @@ def load_recording(folder: Path, model: str, seed: int, repetitions: int) -> tup
     if whole < repetitions:
         said = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
         raise ConfigError(f"{said}; give --repetitions {max(whole, 1)}, or record the rest first")
+    declared = concurrency or models[model].get("recording", {}).get("concurrency")
     own = {"name": name, "digest": _digest(folder), "started": manifest["started"], "trials": len(trials)}
+    own |= {"concurrency": declared} if declared else {}
     recording = Recording(
         name,
         manifest["started"][:10],
         responses_of(folder, lambda one: one.model == model),
-        manifest.get("concurrency", {}).get(model, 1),
+        declared or manifest.get("concurrency", {}).get(model, 1),
         asdict(history_of(manifest, model, own["digest"], records)),
+        declared is not None,
     )
     parameters = {key: value for key, value in models[model].items() if key != "answer_format"}  # the config's own says it
     return recording, {**parameters, "recording": own}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import CallFailed
+from bench.scenario import Json
 
 Role = Literal["system", "user", "assistant"]
 Timing = Literal["live", "simulated", "recorded"]
@@ -26,7 +27,8 @@ class RequestContext:
 
     `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one. `judging`: a judgment on
     outputs of these subtasks is asked for, not the outputs. `instance` is "" for the sole instance of a pack. `model` is the
-    trial's, which may pass the request on to another one. `answer_format` is what the messages ask for.
+    trial's, which may pass the request on to another one. `answer_format` is what the messages ask for. `references` are the
+    outputs with which a simulated model answers what an architecture added at run time.
     """
 
     scenario: str
@@ -39,6 +41,7 @@ class RequestContext:
     sample: int = 1
     model: str = ""
     answer_format: AnswerFormat = DEFAULT
+    references: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

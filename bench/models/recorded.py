@@ -22,7 +22,7 @@ Sent = tuple[tuple[Message, ...], int, int]
 
 class Recording:
     """What one model did in one run, in the order in which it was recorded; `name` and `date` are the run's, `concurrency` is
-    how many calls at a time it took there, `history` what that run went through."""
+    how many calls at a time it took there, or is `declared` to take, `history` what that run went through."""
 
     def __init__(
         self,
@@ -31,8 +31,10 @@ class Recording:
         responses: Iterable[Response],
         concurrency: int = 1,
         history: Mapping[str, object] | None = None,
+        declared: bool = False,
     ):
         self.name, self.date, self.concurrency, self.history = name, date, concurrency, dict(history or {})
+        self.said = f"the run {name}, recorded on {date}{f', {concurrency} calls at a time as declared' if declared else ''}"
         self._of_arm: dict[tuple[str, Sent], Response] = {}
         self._of_any: dict[Sent, Response] = {}
         for response in responses:
@@ -59,7 +61,7 @@ class RecordedModel:
 
     def __init__(self, name: str, recording: Recording, parameters: Mapping[str, object]):
         self.name = name
-        self.endpoint = f"the run {recording.name}, recorded on {recording.date}"
+        self.endpoint = recording.said
         self.concurrency = recording.concurrency
         self._recording = recording
         self._parameters = parameters

@@ -51,7 +51,8 @@ class SimulatedSettings(BaseModel):
 class SimulatedModel:
     """Answers each request with the reference outputs of the subtasks that it is for; `scenarios` by their keys.
 
-    A subtask that was made at run time has no reference: its output is the smallest that fits the request's schema.
+    A subtask that was made at run time is answered by the reference that came with it, else by the smallest output that fits
+    the request's schema.
     """
 
     timing: Timing = "simulated"
@@ -109,14 +110,14 @@ class SimulatedModel:
         return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
 
     def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json:
-        if name not in scenario.reference:
+        reference = {**scenario.reference, **request.context.references}
+        if name not in reference:
             whole = smallest(request.schema or {})
             return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole
-        value = scenario.reference[name]
+        value = reference[name]
         if draw.random() >= self._settings.failure_rate:
             return value
-        fields = scenario.task.subtask(name).output.model_fields
-        forgotten = draw.choice([field for field, info in fields.items() if info.is_required() and field in value])
+        forgotten = draw.choice(_required(scenario, name, value))
         return {field: one for field, one in value.items() if field != forgotten}
 
     async def prepare(self) -> None:
@@ -124,6 +125,14 @@ class SimulatedModel:
 
     async def close(self) -> None:
         pass
+
+
+def _required(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:
+    """The fields of an output that can be missed: those that its type requires, or of what was made at run time all."""
+    if name not in scenario.reference:
+        return list(value)
+    fields = scenario.task.subtask(name).output.model_fields
+    return [field for field, info in fields.items() if info.is_required() and field in value]
 
 
 def _fits(schema: type[Output], text: str) -> bool:

@@ -17,6 +17,12 @@ def recording_of(run: Run, model: str) -> str | None:
     return str(recording["name"]) if recording else None
 
 
+def declared_concurrency(run: Run, model: str) -> int | None:
+    """How many calls at a time the replay of this model was declared to take; None where it took as many as its recording."""
+    declared: int | None = run.manifest.get("models", {}).get(model, {}).get("recording", {}).get("concurrency")
+    return declared
+
+
 def taken_over_from(run: Run, model: str) -> list[str]:
     """The names of the earlier runs whose replies this model took over, with their seconds."""
     return [one["name"] for one in run.manifest.get("models", {}).get(model, {}).get("cache_from", ())]
@@ -35,7 +41,11 @@ def model_label(run: Run, model: str) -> str:
     if recording is None:
         return f"{model}{simulated}"
     by_itself = model in recording  # a run is named after its models, unless someone named it otherwise
-    return f"recorded:{recording}{simulated}" if by_itself else f"{model}{simulated} (recorded:{recording})"
+    declared = declared_concurrency(run, model)
+    at_a_time = f", {declared} calls at a time" if declared else ""
+    if by_itself:
+        return f"recorded:{recording}{at_a_time}{simulated}"
+    return f"{model}{simulated} (recorded:{recording}{at_a_time})"
 
 
 ARM = ("Scenario", "Model", "Fault plan", "Architecture")

@@ -16,6 +16,7 @@ from bench.models.base import RequestContext
 from bench.runtime.events import Cause, Judged
 from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
+from bench.scenario import Json
 from bench.seeding import seed_of
 
 MOST_CALLS_OF_AN_ATTEMPT = 100
@@ -57,13 +58,17 @@ class _Attempt:
 
 
 class Causes:
-    """Keeps account of the attempts of one trial, whose calls go to the model of this name, and ask in this format."""
+    """Keeps account of the attempts of one trial, whose calls go to the model of this name, and ask in this format.
+
+    `references` are those of the subtasks that were added at run time.
+    """
 
     def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = "", answer_format: AnswerFormat = DEFAULT):
         self._key, self._log, self._max_attempts, self._model = key, log, max_attempts, model
         self._format = answer_format
         self._last: dict[str, _Attempt] = {}
         self._failures: list[tuple[int, frozenset[str]]] = []
+        self.references: dict[str, Json] = {}
 
     def failed(self, names: Sequence[str], event: int) -> None:
         """An output of these subtasks was rejected, or a paid reply to them was lost, by this event."""
@@ -195,6 +200,7 @@ class Causes:
             sample=attempt.sample,
             model=self._model,
             answer_format=self._format,
+            references={name: self.references[name] for name in names if name in self.references},
         )
         return Ask(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
 

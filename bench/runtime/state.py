@@ -114,5 +114,9 @@ class State:
         names = dict.fromkeys([name for subtask in subtasks for name in subtask.reads if name not in joint])
         return tuple([self._sources[name] for name in names if name in self._sources])
 
+    def source(self, name: str) -> Source:
+        """The document, or the present output, of this name."""
+        return self._sources[name]
+
     def text_of(self, source: Source) -> str:
         return self._history[source.name][source.version - 1].text if source.version else self.documents[source.name]

@@ -8,6 +8,7 @@
     commit_unverified  write a proposal as it came; `checkpoint` verifies later what was written so
     skip, invalidate   commit without a model what is not needed; take back what a validating subtask found wrong
     ready, add         what can be asked now; a subtask more, made at run time
+    output             what the state holds for a subtask
 
 An architecture decides only when a failure is detected and what is run again; that is why it is short. Everything may be done
 at the same time: `asyncio.gather` over proposals of what is ready.
@@ -42,7 +43,7 @@ from bench.runtime.schema import answer_schema
 from bench.runtime.state import Source, State, Version
 from bench.runtime.turns import Turns
 from bench.runtime.verification import Rejected, Unreadable
-from bench.scenario import Answer, Subtask
+from bench.scenario import Answer, Json, Output, Subtask
 
 Line = Callable[[Sequence[Message]], Awaitable[Reply]]
 """The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
@@ -111,21 +112,33 @@ class Workbench:
         """The subtasks that can be asked now: not done, and all that they read is there."""
         return tuple(one for one in self._state.subtasks if not self.done(one) and not self._state.lacks(one))
 
-    def add(self, subtask: Subtask) -> None:
-        """A subtask made at run time. The answer is made of the task's own alone (`Task.answer`).
+    def add(self, subtask: Subtask, reference: Json = None) -> None:
+        """A subtask made at run time. The answer is made of the task's own alone (`Task.answer`). A simulated model answers it
+        by this `reference`, else by the smallest output that fits its schema.
 
         Raises ValueError where its name is taken, or what it reads does not exist.
         """
         self._state.add(subtask)
+        if reference is not None:
+            self._causes.references[subtask.name] = reference
 
-    async def propose(self, *subtasks: Subtask, repair: Rejected | None = None, by: Agent = direct) -> Proposal:
-        """Ask a model for these subtasks' outputs. `repair` is told to it as the repair setting says.
+    def output(self, subtask: Subtask) -> Output | None:
+        """The output of this subtask in the state; None where there is none, or it does not fit its schema."""
+        return self._verifier.outputs([subtask.name]).get(subtask.name)
+
+    async def propose(
+        self, *subtasks: Subtask, repair: Rejected | None = None, by: Agent = direct, planned_by: Subtask | None = None
+    ) -> Proposal:
+        """Ask a model for these subtasks' outputs. `repair` is told to it as the repair setting says. What is asked because a
+        subtask planned it is `planned_by` it: the plan is not shown to the model, and is in the lineage of the outputs.
 
         Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used, RuntimeError where
         something that they read has no output yet.
         """
         sources = self._sources(subtasks)
-        return await self._propose(subtasks, self._next(subtasks, sources, repair), sources, repair, by)
+        plan = [self._state.source(planned_by.name)] if planned_by else []
+        proposal = await self._propose(subtasks, self._next(subtasks, sources, repair), sources, repair, by)
+        return replace(proposal, made_from=(*proposal.made_from, *plan))
 
     async def sample(
         self, *subtasks: Subtask, count: int, repair: Rejected | None = None, by: Agent = direct
@@ -209,7 +222,7 @@ class Workbench:
 
     def finding(self, subtask: Subtask) -> Rejected | None:
         """What this subtask's committed output says against an earlier subtask's."""
-        output = self._verifier.outputs([subtask.name]).get(subtask.name)
+        output = self.output(subtask)
         rejected = verification.finding(subtask, output) if output else None
         return replace(rejected, reply=self._verifier.version(rejected.subtask).text) if rejected else None
 

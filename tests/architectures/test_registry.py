@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.architectures.registry import ARCHITECTURES, load_architecture
+from bench.architectures.registry import ARCHITECTURES, in_parallel, load_architecture
 from bench.architectures.static import static
 from bench.errors import ConfigError
 
@@ -33,3 +33,11 @@ def test_an_unknown_one_is_refused(name: str, said: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load_architecture(name)
     assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("name", ["monolithic", "llm_compiler"])
+def test_one_without_a_parallel_form_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        in_parallel(load_architecture(name), name)
+    said = f"architecture '{name}' has no parallel form; leave `parallel` out of its variant: static and runtime_structured"
+    assert str(refused.value) == f"{said} have one, and any function that takes `parallel`"

@@ -67,6 +67,16 @@ def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path
     assert "recorded:small-simulated (SIMULATED)" in page.read_text()
 
 
+def test_a_concurrency_is_declared_for_a_replay_alone_whose_first_line_says_so(tmp_path: Path) -> None:
+    workplace(tmp_path, repetitions=1)
+    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--concurrency", "2")
+    assert (code, err) == (2, "bench: --concurrency: only a replay's is declared; give --model recorded:RUN with it\n")
+    bench(tmp_path, "run", "configs/small.toml")
+    words = ("--model", "recorded:small-simulated", "--concurrency", "2")
+    code, out, err = bench(tmp_path, "run", "configs/small.toml", *words)
+    assert (code, err) == (0, "") and "2 calls at a time as declared; for another model" in out.splitlines()[0]
+
+
 def test_what_a_recording_does_not_hold_ends_in_one_line_that_says_how_to_record_it(tmp_path: Path) -> None:
     config = workplace(tmp_path)
     bench(tmp_path, "run", "configs/small.toml")

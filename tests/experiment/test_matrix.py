@@ -12,7 +12,8 @@ from bench.cli.scaffold import new_scenario
 from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config, SimulatedEntry
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.runtime.workbench import Settings
+from bench.runtime.workbench import Settings, Workbench
+from bench.scenario import Task
 
 ARCHITECTURES = ("static", "runtime_structured")
 
@@ -112,6 +113,35 @@ def test_another_setting_of_a_variant_changes_its_own_ids_and_no_others(packs: P
     quicker = {**VARIANTS, "quick": {"base": "monolithic", "max_attempts": 1}}
     after = ids(build_matrix(config(architectures=names, architecture=quicker), [packs], "code"))
     assert {spec.architecture for spec in before if spec.id in after} == {"static", "mute"}
+
+
+def test_parallel_is_in_the_ids_and_in_what_is_kept_of_a_variant_only_where_it_is_set(packs: Path) -> None:
+    def built(**form: bool) -> Matrix:
+        variants = {"quick": {"base": "static", **form}}
+        return build_matrix(config(architectures=("quick",), architecture=variants), [packs], "code")
+
+    usual, said, parallel = built(), built(parallel=False), built(parallel=True)
+    assert ids(usual) == ids(said) and not ids(usual) & ids(parallel)
+    assert usual.digests == parallel.digests and usual.digests["quick"]
+    kept = [one.config.model_dump(mode="json")["architecture"]["quick"] for one in (usual, said, parallel)]
+    assert ["parallel" in one for one in kept] == [False, False, True]
+
+
+def test_an_architecture_of_ones_own_has_a_parallel_form_where_it_takes_one(packs: Path) -> None:
+    own = {"base": f"{__name__}:mine", "parallel": True}
+    matrix = build_matrix(config(architectures=("own",), architecture={"own": own}), [packs], "code")
+    assert matrix.architectures["own"].keywords == {"parallel": True}  # type: ignore[attr-defined]
+    without = {"base": f"{__name__}:plain", "parallel": True}
+    with pytest.raises(ConfigError, match="test_matrix:plain' has no parallel form"):
+        build_matrix(config(architectures=("own",), architecture={"own": without}), [packs], "code")
+
+
+async def mine(task: Task, workbench: Workbench, *, parallel: bool = False) -> None:
+    """An architecture with a parallel form; only what it takes matters here."""
+
+
+async def plain(task: Task, workbench: Workbench) -> None:
+    """One without."""
 
 
 def test_a_variant_under_an_architectures_own_name_is_refused(packs: Path) -> None:

@@ -16,6 +16,8 @@ from experiment_runs import as_it_happened, config, copied, run, run_matrix_in, 
 from scripted_server import ScriptedServer, Step, completion, cut_after, hang, status
 from trials import ROOTS, TINY
 
+from bench.analysis.frames import load_run
+from bench.cli.setup import whose_replies
 from bench.errors import BenchError, ConfigError, GaveUp, ResultsError
 from bench.experiment.chain import sealed
 from bench.experiment.files import MANIFEST, RESPONSES, TEXTS, TRIALS
@@ -24,6 +26,7 @@ from bench.experiment.matrix import build_matrix
 from bench.experiment.reading import read_manifest, read_responses, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import load_recording, recorded_entries
+from bench.render.labels import model_label
 from bench.runtime.events import Called
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -99,6 +102,25 @@ def test_calls_made_at_the_same_time_wait_for_each_other_as_they_did_in_the_reco
     assert len(seconds) == 2 and again.api_seconds == pytest.approx(together(seconds))
     if concurrency == 1:
         assert as_it_happened(again) == as_it_happened(live)
+
+
+def test_calls_overlap_under_a_declared_concurrency_and_every_label_says_so(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"architectures": [f"{__name__}:at_once"], "plans": ["none"], "repetitions": 1}
+    with ScriptedServer(default=lambda _: hang(0.1)) as server:
+        run(config({"kind": "openai", "base_url": server.base_url, "concurrency": 1}, **settings), tmp_path / "live")
+    declared = config({"kind": "recorded", "run": str(tmp_path / "live"), "concurrency": 2}, **settings)
+    [again] = run(declared, tmp_path / "again")
+    seconds = [event.seconds for event in again.events if isinstance(event, Called)]
+    assert again.api_seconds == pytest.approx(max(seconds)) and again.waiting_seconds == 0.0
+    [twice] = replayed(tmp_path / "again", tmp_path / "twice", **settings)
+    assert twice.api_seconds == again.api_seconds
+    [waited] = replayed(tmp_path / "live", tmp_path / "waited", **settings)
+    assert waited.api_seconds == pytest.approx(sum(seconds))
+    labels = [model_label(load_run(tmp_path / name), "small") for name in ("again", "twice", "waited")]
+    two = "small (recorded:live, 2 calls at a time)"
+    assert labels == [two, two.replace("live", "again"), "small (recorded:live)"]
+    matrix = build_matrix(declared, ROOTS, "code")
+    assert "live, recorded on" in (said := "".join(whose_replies(matrix))) and "2 calls at a time as declared; for" in said
 
 
 def test_a_simulated_runs_calls_at_the_same_time_overlap_in_its_replay_as_well(tmp_path: Path) -> None:

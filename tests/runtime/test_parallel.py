@@ -11,7 +11,7 @@ from scripted_model import ScriptedModel
 from trials import ROOTS, conducted, events
 
 from bench.analysis import ledger
-from bench.errors import BadAnswer
+from bench.errors import BadAnswer, GaveUp
 from bench.models.base import Message, Request
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.packs import load_pack
@@ -122,6 +122,36 @@ def test_a_subtask_made_at_run_time_is_asked_like_any_other_and_is_no_part_of_th
 def test_the_simulated_model_answers_what_was_made_at_run_time() -> None:
     result = conducted(with_a_note, pack=PACK, model=SimulatedModel("m", SimulatedSettings(), {ORCHARD.key: ORCHARD}))
     assert result.record.outcome == "solved", result.record.reason
+
+
+@pytest.mark.parametrize(("failure_rate", "text"), [(0.0, "many"), (1.0, None)])
+def test_the_simulated_model_answers_by_the_reference_that_came_with_it(failure_rate: float, text: str | None) -> None:
+    said: list[Output | None] = []
+
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        note = note_of()
+        workbench.add(note, reference={"text": "many"})
+        workbench.commit_unverified(await workbench.propose(note))
+        said.append(workbench.output(note))
+        raise GaveUp([note.name], "it was only to be noted")
+
+    simulated = SimulatedModel("m", SimulatedSettings(failure_rate=failure_rate), {ORCHARD.key: ORCHARD})
+    assert conducted(architecture, pack=PACK, model=simulated).record.outcome == "gave_up"
+    assert said == [Note(text=text) if text else None]
+
+
+def test_what_was_planned_stands_on_its_plan_and_is_not_shown_it() -> None:
+    async def architecture(task: Task, workbench: Workbench) -> None:
+        workbench.add(note_of())
+        await make(workbench, note_of())
+        for subtask in task.subtasks:
+            workbench.commit_unverified(await workbench.propose(subtask, planned_by=note_of()))
+
+    asked = model()
+    result = conducted(architecture, pack=PACK, model=asked)
+    assert result.record.outcome == "solved", result.record.reason
+    assert {entry.account for entry in ledger.book(result.record.events)} == {"useful"}
+    assert all("many" not in request.messages[1].content for request in asked.requests)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,123 @@
+"""LLMCompiler: a plan first, what it lets run side by side, and after a failure the plan and all of it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scripted_model import ScriptedModel
+from trials import ROOTS, calls, conducted, events, stages, verdicts
+
+from bench.analysis.ledger import book
+from bench.architectures.llm_compiler import llm_compiler, plan_of
+from bench.architectures.static import static
+from bench.experiment.trial import TrialResult
+from bench.packs import load_pack
+from bench.runtime.events import Answered, Called, Judged
+from bench.scenario import Json
+
+ORCHARD = load_pack("orchard", ROOTS)
+PACK = f"orchard/{ORCHARD.instance}"
+PLAN = plan_of(ORCHARD.task).model_dump(mode="json")
+FIRST = [("Plan", 1, "first"), ("apples", 1, "first"), ("pears", 1, "first"), ("store", 1, "first")]
+
+
+def trial(script: dict[str, list[Json]] | None = None, **settings: Any) -> tuple[TrialResult, ScriptedModel]:
+    model = ScriptedModel({**ORCHARD.reference, "Plan": PLAN}, script)
+    return conducted(llm_compiler, pack=PACK, model=model, **settings), model
+
+
+def plan(**needs: list[str]) -> dict[str, Json]:
+    return {"steps": [{"subtask": name, "needs": waits_for} for name, waits_for in needs.items()]}
+
+
+def test_a_plan_is_made_first_and_what_does_not_wait_for_each_other_is_asked_together() -> None:
+    result, _ = trial()
+    assert (result.record.outcome, calls(result)) == ("solved", FIRST)
+    assert [call.started for call in events(result, Called)] == [0.0, 1.0, 1.0, 2.0]
+
+
+def test_the_planner_is_told_each_subtask_and_what_it_reads_and_no_document() -> None:
+    _, model = trial()
+    asked = model.requests[0].messages[1].content
+    assert "- apples: reads apples.txt. " in asked and "- store: reads apples, pears. " in asked
+    assert ORCHARD.task.documents["apples.txt"] not in asked
+
+
+def test_subtasks_are_asked_as_other_architectures_ask_them() -> None:
+    _, model = trial()
+    other = ScriptedModel(ORCHARD.reference)
+    conducted(static, pack=PACK, model=other)
+    assert [request.messages for request in model.requests[1:]] == [request.messages for request in other.requests]
+
+
+def test_a_plan_that_waits_for_more_than_it_must_takes_longer_and_nothing_else() -> None:
+    result, _ = trial({"Plan": [plan(pears=[], apples=["pears"], store=["apples"])]})
+    assert result.record.outcome == "solved"
+    started = {call.subtasks[0]: call.started for call in events(result, Called)}
+    assert started == {"Plan": 0.0, "pears": 1.0, "apples": 2.0, "store": 3.0}
+
+
+def test_after_a_failure_it_plans_again_with_the_reason_and_everything_runs_again() -> None:
+    result, model = trial({"pears": [{"crates": 3}]})
+    assert result.record.outcome == "solved"
+    assert calls(result) == [
+        *FIRST,
+        ("Plan", 2, "rerun"),
+        ("apples", 2, "rerun"),
+        ("pears", 2, "retry"),
+        ("store", 2, "rerun"),
+    ]
+    again = model.requests[4].messages[1].content
+    assert again.startswith(model.requests[0].messages[1].content)
+    assert "Reason: carried out, it failed at 'pears': trees: Field required" in again
+    assert [request.messages for request in model.requests[5:7]] == [request.messages for request in model.requests[1:3]]
+
+
+def test_the_plan_that_led_to_the_answer_is_useful_and_the_one_before_it_is_not() -> None:
+    result, _ = trial({"pears": [{"crates": 3}]})
+    accounts = [(entry.call.subtasks[0], entry.account) for entry in book(result.record.events)]
+    assert accounts == [
+        *(("Plan", "superseded"), ("apples", "superseded"), ("pears", "rejected"), ("store", "superseded")),
+        *(("Plan", "useful"), ("apples", "useful"), ("pears", "useful"), ("store", "useful")),
+    ]
+    [answer] = events(result, Answered)
+    assert [name for name, _ in answer.versions] == ["apples", "pears", "store"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"steps": [{"subtask": "apples"}]}, "steps.0.needs: Field required"),
+        (plan(plums=[]), "there is no subtask 'plums'; the subtasks are apples, pears, store"),
+        (plan(apples=["apples.txt"]), "there is no subtask 'apples.txt'"),
+        (plan(apples=[], store=["apples"]), "'pears' must be planned once, and is planned 0 times"),
+        ({"steps": [*PLAN["steps"], *PLAN["steps"]]}, "'apples' must be planned once, and is planned 2 times"),
+        (plan(apples=["store"], pears=[], store=["apples", "pears"]), "since each waits for another: apples, store"),
+        (plan(apples=[], pears=[], store=["apples"]), "'store' reads the output of 'pears', and must need it"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_refused_with_the_reason_and_made_again_alone(
+    wrong: dict[str, Json], why: str
+) -> None:
+    result, model = trial({"Plan": [wrong]})
+    assert (result.record.outcome, calls(result)) == ("solved", [FIRST[0], ("Plan", 2, "retry"), *FIRST[1:]])
+    assert why in events(result, Judged)[0].detail
+    assert why in model.requests[1].messages[1].content
+
+
+def test_it_gives_up_after_as_many_plans_as_there_are_attempts() -> None:
+    result, _ = trial({"pears": [{"crates": 3}] * 4})
+    assert (result.record.outcome, result.record.reason) == ("gave_up", "Plan: no accepted output in 3 attempts")
+    assert len(calls(result)) == 3 * len(FIRST)
+    result, _ = trial({"Plan": ["no"] * 4})
+    assert (result.record.outcome, len(calls(result))) == ("gave_up", 3)
+
+
+def test_a_fault_at_a_subtask_strikes_it_as_it_does_elsewhere_and_one_in_the_stored_plan_is_detected() -> None:
+    missing: Any = {"point": "output", "effect": "missing_field", "subtask": "pears", "attempts": [1]}
+    result, _ = trial(faults=[missing])
+    assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
+    assert calls(result)[4] == ("Plan", 2, "rerun")
+    result, _ = trial(faults=[{"point": "state", "effect": "missing_field", "attempts": [1]}], max_attempts=4)
+    assert verdicts(result)[0] == ("Plan", "schema") and result.record.outcome == "solved"
