@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -35,15 +35,21 @@ def parts_of(
     rows, sums = np.asarray(amounts, dtype=float), np.asarray(totals, dtype=float)
     if not len(rows) or len(rows) <= rows.shape[1]:
         return None
-    whole, _ = optimize.nnls(rows, sums)
+    whole = _everywhere(optimize.nnls(rows, sums)[0])
     names = list(dict.fromkeys(clusters))
     if len(names) < 2:
         return tuple(Part(float(value), None, None) for value in whole)
     kept = [np.array([one != name for one in clusters]) for name in names]
     without = np.array([np.linalg.lstsq(rows[own], sums[own], rcond=None)[0] for own in kept])
     scatter = ((without - without.mean(axis=0)) ** 2).sum(axis=0) * (len(names) - 1) / len(names)
-    t = t_quantile(len(names) - 1)
+    widths = _everywhere(t_quantile(len(names) - 1) * np.sqrt(scatter))
     return tuple(
-        Part(float(value), max(0.0, float(value) - t * math.sqrt(one)), float(value) + t * math.sqrt(one))
-        for value, one in zip(whole, scatter, strict=True)
+        Part(float(value), max(0.0, float(value - width)), float(value + width))
+        for value, width in zip(whole, widths, strict=True)
     )
+
+
+def _everywhere(values: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """To ten significant digits: linear algebra gives the last ones otherwise on one processor than on another, and a table
+    must be the same on all."""
+    return np.array([float(f"{value:.9e}") for value in values])
