@@ -29,7 +29,7 @@ from bench.experiment.provenance import code_digest
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter
-from bench.packs import find_packs, variants_of
+from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
 from bench.runtime import loop
 from bench.runtime.effects import EFFECTS
@@ -55,7 +55,9 @@ def list_(scenarios: Packs = PACKS) -> None:
     """Show the scenarios, architectures, models and fault effects there are."""
     out.print("scenarios")
     for name, folder in find_packs(scenarios).items():
-        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))})")
+        lacking = lacks(name, scenarios)
+        note = f"; not available here: {lacking}" if lacking else ""
+        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})", markup=False)
     out.print("architectures\n  " + "\n  ".join(ARCHITECTURES))
     out.print("systems, as architectures over the measuring endpoint (and where each differs)")
     for name, system in SYSTEMS.items():
