@@ -12,7 +12,7 @@
                                     outputs make an answer that must be refused
       reference/truth/              what the grader alone reads
 
-A pack of many tasks defines `instances(folder) -> Sequence[str]` and `scenario(folder, instance)`. Where its tasks cannot be had,
+A pack of many tasks defines `instances(folder) -> Sequence[str]` and `scenario(folder, instance)`. Where they cannot be had,
 since data or a package is missing, `instances` raises `bench.errors.Unavailable` and says what to fetch.
 What differs by variant or by instance lies one folder deeper: `documents/<variant>/`, `documents/<instance>/` or
 `documents/<variant>/<instance>/`, and likewise below `reference/`. A pack may also make any of it in code, without files: see
