@@ -24,8 +24,7 @@ def snapshots(pack: Path) -> Mapping[str, Path]:
         raise Unavailable("it reads YAML; pip install '.[itbench]'")
     folders = sorted((path.parent for path in root.rglob(TRUTH)), key=_order)
     if not folders:
-        to = root if SETTING in os.environ else pack / "snapshots"
-        raise Unavailable(f"{root} holds no snapshot; {FETCH} --local-dir {to} (see {pack / 'README.md'})")
+        raise Unavailable(f"{root} holds no snapshot; {FETCH} --local-dir {root} (see {pack / 'README.md'})")
     found: dict[str, Path] = {}
     for folder in folders:
         name = _name(folder)

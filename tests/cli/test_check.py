@@ -297,10 +297,8 @@ def test_the_command_that_a_new_pack_advises_finds_it(tmp_path: Path, monkeypatc
 
 
 def test_a_pack_that_lacks_its_data_is_a_note_and_is_listed_with_what_it_lacks(pack: Path) -> None:
-    raising = (
-        'def instances(folder: PackFolder) -> tuple[str, ...]:\n    raise Unavailable("fetch the volumes")\n\n\ndef scenario('
-    )
-    edit(pack / "scenario.py", "def scenario(", raising)
+    lacking = 'def instances(folder: PackFolder) -> tuple[str, ...]:\n    raise Unavailable("fetch the volumes")\n\n\n'
+    edit(pack / "scenario.py", "def scenario(folder: PackFolder)", f"{lacking}def scenario(folder: PackFolder)")
     edit(pack / "scenario.py", "from bench.packs import", "from bench.errors import Unavailable\nfrom bench.packs import")
     assert [(result.status, result.what) for result in results(pack).values()] == [
         ("note", "not available here: fetch the volumes")

@@ -14,6 +14,7 @@ from trials import matrix_of, run_all
 from bench.cli.check import check_pack
 from bench.errors import PackError, Unavailable
 from bench.packs import instances_of, load_instances, load_pack
+from bench.packs.code import code_of
 from bench.scenario import Context, Scenario
 from bench.tokens import count_tokens
 from scenarios.itbench.documents import BUDGET, documents_of
@@ -131,6 +132,11 @@ def test_an_entity_is_right_by_kind_namespace_and_whole_name_of_a_root_cause_or_
     assert (grade.parts["precision"], grade.parts["recall"]) == pytest.approx((precision, recall))
     assert grade.correct is (precision == recall == 1)
     assert grade.score == pytest.approx(2 * precision * recall / (precision + recall) if precision else 0)
+
+
+def test_what_grades_and_what_makes_the_documents_is_no_part_of_what_is_asked(flags: Scenario) -> None:
+    asked = {path.name for path in code_of(ROOTS[0] / "itbench", flags).asked}
+    assert asked == {"scenario.py", "checks.py", "entities.py", "place.py", "schemas.py"}
 
 
 def test_the_propagation_is_a_part_that_decides_nothing(flags: Scenario) -> None:
