@@ -42,7 +42,7 @@ def test_columns_that_begin_with_expected_hold_the_answer_unless_others_are_name
     rows = read_rows(path)
     assert [field.name for field in rows.fields] == ["team", "class_"]
     assert rows.rows[0].input == {"text": "a", "other": "2"} and rows.rows[0].expected == {"team": "x", "class_": 1}
-    assert [field.name for field in read_rows(path, ["other"]).fields] == ["other"]
+    assert [field.name for field in read_rows(csv(tmp_path, "text,other", "a,1", "b,2"), ["other"]).fields] == ["other"]
 
 
 def test_a_column_named_expected_alone_is_the_answer(tmp_path: Path) -> None:
@@ -118,5 +118,6 @@ def test_a_column_that_is_named_must_be_there_and_be_nameable(tmp_path: Path) ->
     path = csv(tmp_path, "text,label,é", "a,x,1", "b,y,2")
     assert "has no column 'lable' that could be expected; did you mean 'label'" in refusal(path, "lable")
     assert "the column 'é' gives no name of a field" in refusal(path, "é")
+    assert "'expected_a' would be shown to a model" in refusal(csv(tmp_path, "expected_a,label", "1,2"), "label")
     apart = json_lines(tmp_path, {"input": {"a": "b"}, "expected": {"c": 1}})
     assert "its rows say themselves what is expected" in refusal(apart, "c")
