@@ -3,6 +3,7 @@
     BenchError                a user's mistake: printed as one line, exit code 2
     |-- ConfigError           a config that cannot be run as it stands
     |-- PackError             a scenario pack that cannot be used
+    |   `-- Unavailable       one that lacks its data, or a package that it needs
     |-- EndpointError         a model endpoint that cannot be used at all
     `-- ResultsError          a results folder that cannot be read or written
 
@@ -39,6 +40,11 @@ class ConfigError(BenchError):
 
 class PackError(BenchError):
     pass
+
+
+class Unavailable(PackError):
+    """A pack that is sound for all we know, and lacks its data here, or a package that it needs. A pack's `instances(folder)`
+    raises it. Its text says what to fetch, and where it belongs."""
 
 
 class EndpointError(BenchError):

@@ -194,7 +194,7 @@ Grader = Callable[[Answer, Any], Grade]
 the pack gives a JSON value in its place."""
 
 Baseline = Callable[[Mapping[str, str]], Mapping[str, Json]]
-"""Documents -> subtask -> JSON: an answer made by keyword rules alone, without a model."""
+"""Documents -> subtask -> JSON: an answer made by keyword rules alone, without a model; empty where they find none."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.cli.hooks import HookFailed, Hooks
 from bench.cli.soundness import CHECKS, Soundness, notes_on
-from bench.errors import PackError
+from bench.errors import PackError, Unavailable
 from bench.packs import find_packs, instances_of, load_pack, variants_of
 
 LOADS = "it can be loaded"
@@ -56,6 +56,9 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
 def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
     try:
         instances = instances_of(name, packs)
+    except Unavailable as error:
+        yield name, CheckResult(f"not available here: {error}", is_note=True)
+        return
     except PackError as error:
         yield name, CheckResult(LOADS, (str(error),))
         return

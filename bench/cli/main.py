@@ -17,10 +17,11 @@ from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.results import compare, trace
-from bench.cli.scaffold import check_command, new_scenario
+from bench.cli.rows import read_rows
+from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
 from bench.cli.serve import command as serve
 from bench.cli.setup import cache_from, chosen_models, declared, open_run, run_name, whose_replies
-from bench.errors import BenchError
+from bench.errors import BenchError, PackError
 from bench.experiment.config import load_config
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.preview import preview
@@ -28,7 +29,7 @@ from bench.experiment.provenance import code_digest
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter
-from bench.packs import find_packs, variants_of
+from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
 from bench.runtime import loop
 from bench.runtime.effects import EFFECTS
@@ -54,7 +55,9 @@ def list_(scenarios: Packs = PACKS) -> None:
     """Show the scenarios, architectures, models and fault effects there are."""
     out.print("scenarios")
     for name, folder in find_packs(scenarios).items():
-        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))})")
+        lacking = lacks(name, scenarios)
+        note = f"; not available here: {lacking}" if lacking else ""
+        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})", markup=False)
     out.print("architectures\n  " + "\n  ".join(ARCHITECTURES))
     out.print("systems, as architectures over the measuring endpoint (and where each differs)")
     for name, system in SYSTEMS.items():
@@ -221,10 +224,32 @@ def upgrade(
 
 
 @new_app.command("scenario")
-def scenario_(name: str, into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0]) -> None:
+def scenario_(
+    name: str,
+    into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
+    rows: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Make one task of each row of this file, .csv or .jsonl.")
+    ] = None,
+    expected: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column that holds the answer; may be given more than once. Default: those that begin with 'expected'."
+        ),
+    ] = None,
+) -> None:
     """Begin a scenario pack that passes `bench check` as it is."""
-    folder = new_scenario(name, into)
-    out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}", markup=False)
+    if rows is None:
+        if expected:
+            raise PackError("--expected says which columns of a table hold the answer; give the table with --from FILE")
+        folder = new_scenario(name, into)
+        out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}", markup=False)
+        return
+    table = read_rows(rows, expected or ())
+    folder = scenario_of_rows(name, into, table, rows.name)
+    fields = ", ".join(f"{field.name} ({f'{len(field.words)} words' if field.words else field.kind})" for field in table.fields)
+    out.print(f"{folder} has {len(table.rows)} tasks; the answer: {fields}", markup=False)
+    out.print(f"    the most common answer is right in {table.most_common} of them, without reading", markup=False)
+    out.print(f"    say in {folder / 'prompts' / 'answer.md'} what is asked, and see: {check_command(folder)}", markup=False)
 
 
 app.command("serve")(serve)

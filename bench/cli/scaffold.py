@@ -1,28 +1,101 @@
-"""`bench new`: a small pack that works, copied from the package's template."""
+"""`bench new`: a small pack that works, copied from the package's template or made of a table's rows."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from bench.cli.rows import Kind, Row, Rows
 from bench.errors import PackError
 from bench.paths import PACKS
 
-TEMPLATE = Path(__file__).parents[1] / "templates" / "scenario"
+TEMPLATES = Path(__file__).parents[1] / "templates"
+RENDERED = ".j2"
+TYPES: dict[Kind, str] = {"text": "str", "integer": "int", "number": "float", "boolean": "bool"}
+COMPARED: dict[Kind, str] = {
+    "word": "exactly",
+    "text": "without regard to case and space",
+    "integer": "exactly",
+    "number": "up to the ninth digit",
+    "boolean": "exactly",
+}
 
 
 def new_scenario(name: str, into: Path) -> Path:
     """Copy the template to `into/name`. Raises PackError where the name is no identifier or is taken."""
+
+    def write(folder: Path) -> None:
+        _copy(TEMPLATES / "scenario", folder)
+        readme = folder / "README.md"
+        readme.write_text(readme.read_text(encoding="utf-8").replace("SCENARIO_NAME", name), encoding="utf-8")
+
+    return _made(name, into, write)
+
+
+def scenario_of_rows(name: str, into: Path, rows: Rows, source: str) -> Path:
+    """Make a pack in `into/name` whose instances are the rows. Raises PackError as `new_scenario` does.
+
+    source   the name of the file that the rows were read from
+    """
+
+    def write(folder: Path) -> None:
+        _copy(TEMPLATES / "rows", folder)
+        values = {
+            "name": name,
+            "source": source,
+            "rows": rows.rows,
+            "fields": rows.fields,
+            "inputs": list(rows.rows[0].input),
+            "most_common": rows.most_common,
+            "types": TYPES,
+            "compared": COMPARED,
+        }
+        for path in sorted(folder.rglob(f"*{RENDERED}")):
+            text = _environment(folder).get_template(path.relative_to(folder).as_posix()).render(values)
+            path.with_suffix("").write_text(text, encoding="utf-8")
+            path.unlink()
+        (folder / "rows.jsonl").write_text("".join(map(_line, rows.rows)), encoding="utf-8")
+
+    return _made(name, into, write)
+
+
+def _line(row: Row) -> str:
+    return f"{json.dumps(asdict(row), ensure_ascii=False)}\n"
+
+
+def _environment(folder: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters["quoted"] = lambda text: json.dumps(text, ensure_ascii=False)
+    return environment
+
+
+def _copy(template: Path, folder: Path) -> None:
+    shutil.copytree(template, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+
+
+def _made(name: str, into: Path, write: Callable[[Path], None]) -> Path:
+    """Have a pack's folder written, whole or not at all."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise PackError(f"'{name}' is no name for a pack; use lower-case letters, digits and underscores, a letter first")
     folder = into / name
     if folder.exists():
         raise PackError(f"{folder} exists already; choose another name, or remove it")
-    shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    readme = folder / "README.md"
-    readme.write_text(readme.read_text(encoding="utf-8").replace("SCENARIO_NAME", name), encoding="utf-8")
+    into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=into, prefix=".new-") as unfinished:
+        made = Path(unfinished) / name
+        made.mkdir()
+        write(made)
+        made.rename(folder)
     return folder
 
 

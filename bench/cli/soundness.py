@@ -155,6 +155,8 @@ def _texts_in(value: Json) -> Iterator[str]:
 def baseline_fails(hooks: Hooks) -> Soundness:
     try:
         answer = hooks.baseline()
+        if not answer:
+            return Soundness(detail="they find no answer")
         lacking = [name for name in hooks.scenario.task.answer_names if name not in answer]
         if lacking:
             return Soundness((f"the baseline's answer has no output for '{lacking[0]}'",))

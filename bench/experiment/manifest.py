@@ -91,6 +91,7 @@ def _document_tokens(scenario: Scenario) -> int:
 
 def _baseline(instances: Sequence[Scenario]) -> dict[str, float]:
     """How many instances keyword rules solve, of how many, and their mean score."""
-    grades = [scenario.grade_outputs(scenario.baseline(scenario.task.documents)) for scenario in instances]
+    answers = [(scenario, scenario.baseline(scenario.task.documents)) for scenario in instances]
+    grades = [scenario.grade_outputs(answer) for scenario, answer in answers if answer]  # an empty answer scores nothing
     solved = sum(grade.correct for grade in grades)
-    return {"solved": solved, "of": len(grades), "score": sum(grade.score for grade in grades) / len(grades)}
+    return {"solved": solved, "of": len(answers), "score": sum(grade.score for grade in grades) / len(answers)}

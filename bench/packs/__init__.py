@@ -12,7 +12,8 @@
                                     outputs make an answer that must be refused
       reference/truth/              what the grader alone reads
 
-A pack of many tasks defines `instances(folder) -> Sequence[str]` and `scenario(folder, instance)`.
+A pack of many tasks defines `instances(folder) -> Sequence[str]` and `scenario(folder, instance)`. Where they cannot be had,
+since data or a package is missing, `instances` raises `bench.errors.Unavailable` and says what to fetch.
 What differs by variant or by instance lies one folder deeper: `documents/<variant>/`, `documents/<instance>/` or
 `documents/<variant>/<instance>/`, and likewise below `reference/`. A pack may also make any of it in code, without files: see
 `PackFolder.scenario`.
@@ -21,7 +22,7 @@ What differs by variant or by instance lies one folder deeper: `documents/<varia
 from __future__ import annotations
 
 from bench.packs.folder import PackFolder
-from bench.packs.loading import find_packs, instances_of, load_instances, load_pack, variants_of
+from bench.packs.loading import find_packs, instances_of, lacks, load_instances, load_pack, variants_of
 from bench.packs.place import place_of
 
-__all__ = ["PackFolder", "find_packs", "instances_of", "load_instances", "load_pack", "place_of", "variants_of"]
+__all__ = ["PackFolder", "find_packs", "instances_of", "lacks", "load_instances", "load_pack", "place_of", "variants_of"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bench.errors import PackError, nearest
+from bench.errors import PackError, Unavailable, nearest
 from bench.packs.code import code_of
 from bench.packs.digests import asked, graded_by
 from bench.packs.folder import PackFolder
@@ -119,6 +119,15 @@ def instances_of(name: str, roots: Iterable[Path]) -> tuple[str, ...]:
     """The instances of the pack `name`, or `name:variant`; ("",) where it has one task. Raises as `load_pack` does."""
     pack, variant = _find(name, roots)
     return pack.instances(variant)
+
+
+def lacks(name: str, roots: Iterable[Path]) -> str:
+    """What a pack that is not available here lacks; "" where it is."""
+    try:
+        instances_of(name, roots)
+    except Unavailable as error:
+        return str(error)
+    return ""
 
 
 def variants_of(folder: Path) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from commands import bench
 from pack_edits import PACKS, Edit, copy_of, edit, in_code, in_file
 
 from bench.cli.check import CheckResult, check_pack
@@ -293,3 +294,14 @@ def test_the_command_that_a_new_pack_advises_finds_it(tmp_path: Path, monkeypatc
     assert (bench, check, name) == ("bench", "check", "demo")
     folder = Path(where[1]) if where else Path("scenarios")
     assert where[:1] in ([], ["--scenarios"]) and (folder / name / "scenario.py").is_file()
+
+
+def test_a_pack_that_lacks_its_data_is_a_note_and_is_listed_with_what_it_lacks(pack: Path) -> None:
+    lacking = 'def instances(folder: PackFolder) -> tuple[str, ...]:\n    raise Unavailable("fetch the volumes")\n\n\n'
+    edit(pack / "scenario.py", "def scenario(folder: PackFolder)", f"{lacking}def scenario(folder: PackFolder)")
+    edit(pack / "scenario.py", "from bench.packs import", "from bench.errors import Unavailable\nfrom bench.packs import")
+    assert [(result.status, result.what) for result in results(pack).values()] == [
+        ("note", "not available here: fetch the volumes")
+    ]
+    code, out, _ = bench(pack.parent, "list", "--scenarios", ".")
+    assert code == 0 and "  demo  (variants: paper; not available here: fetch the volumes)\n" in out

@@ -8,14 +8,14 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trials import ROOTS, TINY
+from trials import AVAILABLE, ROOTS, TINY
 
-from bench.packs import find_packs, load_pack
+from bench.packs import load_pack
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.verification import Extracted, Rejected, Unreadable, extract, validate
 from bench.scenario import Json, Output, Scenario, Subtask
 
-SCENARIOS = [load_pack(name, ROOTS) for name in find_packs(ROOTS)]
+SCENARIOS = [load_pack(name, ROOTS) for name in AVAILABLE]
 OUTPUTS = [(scenario, subtask) for scenario in SCENARIOS for subtask in scenario.task.subtasks]
 ON_TEXT = sorted(name for name, effect in EFFECTS.items() if effect.strike)
 SEEDS = st.integers(0, 2**32)

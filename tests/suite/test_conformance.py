@@ -8,21 +8,21 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from trials import ROOTS, events, matrix_of, run_all, stages
+from trials import AVAILABLE, ROOTS, events, matrix_of, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
 from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import TrialResult
-from bench.packs import find_packs, load_pack, variants_of
+from bench.packs import load_pack, variants_of
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged
 from bench.runtime.lineage import Lineage
 from bench.scenario import Scenario
 
 FENCED = " in code blocks"
-PACKS = [*find_packs(ROOTS), f"workshop{FENCED}"]
-VARIANTS = [f"{name}:{size}" for name, folder in find_packs(ROOTS).items() for size in variants_of(folder)]
+PACKS = [*AVAILABLE, f"workshop{FENCED}"]
+VARIANTS = [f"{name}:{size}" for name, folder in AVAILABLE.items() for size in variants_of(folder)]
 CELLS = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
 TRIGGERS: dict[str, dict[str, object]] = {
     "first": {"attempts": [1]},
@@ -95,7 +95,7 @@ def test_no_fault_ends_in_an_error_and_every_record_adds_up(pack: str, effect: s
 
 
 @pytest.mark.parametrize("answer_format", ["schema", "fenced"])
-@pytest.mark.parametrize("pack", find_packs(ROOTS))
+@pytest.mark.parametrize("pack", AVAILABLE)
 def test_every_pack_is_solved_in_every_answer_format(pack: str, answer_format: str) -> None:
     for result in run_all(matrix_of(pack, answer_format=answer_format, instances=FEW)):
         assert result.record.outcome == "solved", result.record.reason

@@ -15,7 +15,7 @@ from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
-from bench.packs import instances_of, load_pack
+from bench.packs import find_packs, instances_of, lacks, load_pack
 from bench.runtime.call import unbounded
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, Waited
@@ -24,6 +24,8 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Scenario, Task
 
 ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")
+AVAILABLE = {name: folder for name, folder in find_packs(ROOTS).items() if not lacks(name, ROOTS)}
+"""The packs that are not without their data here."""
 TINY = load_pack("tiny", ROOTS)
 GRADERS = Graders()
 

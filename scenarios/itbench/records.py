@@ -1,0 +1,76 @@
+"""Reads the files of a snapshot: Prometheus' alerts as JSON, and tables of OpenTelemetry records, separated by tabs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bench.errors import PackError
+
+Json = dict[str, Any]
+CHUNK = 20_000
+"""Rows that are held at a time; a table may have gigabytes."""
+
+
+def alert_dumps(folder: Path) -> Iterator[list[Json]]:
+    """The alerts of each dump, in the order of time. A dump is the answer of Prometheus' /api/v1/alerts."""
+    files = [*folder.glob("alerts/*.json"), *folder.glob("alerts_*.json")]
+    for path in sorted(files, key=lambda path: path.name):
+        try:
+            dump = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise PackError(f"{path}: is no JSON: {' '.join(str(error).split())}; fetch it anew") from error
+        data = dump.get("data", dump) if isinstance(dump, dict) else dump
+        alerts = data.get("alerts") if isinstance(data, dict) else data
+        if not isinstance(alerts, list):
+            raise PackError(f"{path}: has no list of alerts, as Prometheus gives them; fetch it anew")
+        yield [alert for alert in alerts if isinstance(alert, dict)]
+
+
+def table(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """These columns of each row; "" for one that the table has not. Nothing where there is no such file."""
+    if not path.is_file():
+        return
+    try:
+        chunks = pd.read_csv(
+            path, sep="\t", dtype=str, keep_default_na=False, encoding_errors="replace",
+            usecols=lambda name: name in columns, chunksize=CHUNK,
+        )  # fmt: skip
+        for chunk in chunks:
+            yield from chunk.reindex(columns=list(columns), fill_value="").itertuples(index=False, name=None)
+    except (OSError, ValueError) as error:
+        raise PackError(f"{path}: is no table separated by tabs: {' '.join(str(error).split())}; fetch it anew") from error
+
+
+def objects(path: Path) -> Iterator[tuple[str, Json]]:
+    """(time, Kubernetes object) of each row whose body holds one; a row of a watch wraps it."""
+    for time, body in table(path, ("Timestamp", "Body")):
+        try:
+            value = json.loads(body)
+        except ValueError:
+            continue  # a collector writes lines of its own as well
+        value = value.get("object", value) if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            yield clock(time), value
+
+
+def child(value: Json, name: str) -> Json:
+    """An object within an object; empty where it is none."""
+    inner = value.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def clock(text: object) -> str:
+    """`2025-12-15T17:46:18.123Z` as `2025-12-15 17:46:18`: of one form in all files, so that times can be compared as texts."""
+    return str(text or "").replace("T", " ")[:19]
+
+
+def one_line(text: object, most: int) -> str:
+    """A text on one line, its middle left out where it is longer than `most` characters."""
+    line = " ".join(str(text or "").split())
+    half = (most - 5) // 2
+    return line if len(line) <= most else f"{line[:half]} ... {line[-half:]}"
