@@ -1,0 +1,20 @@
+"""What each subtask writes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from bench.scenario import Code, Output
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Plan(Output):
+    steps: list[Text] = Field(min_length=1, max_length=30, description="what the function does, one step each")
+    special_cases: list[Text] = Field(max_length=30, description="what needs care, and what is returned then")
+
+
+class Function(Output):
+    code: Annotated[str, Code("python")] = Field(min_length=1, description="the whole function, with its imports")
