@@ -34,7 +34,7 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
     shown = cases_of(documents["examples.txt"])
     line = next((line for line in LINES if _agrees(line, shown)), repr(shown.cases[0].expected))
     code = f"def {shown.function}(*values):\n    return {line}\n"
-    return {"plan": {"steps": ["the first line that fits"], "special_cases": []}, "code": {"code": code}}
+    return {"plan": {"steps": ["the first line that fits"]}, "code": {"code": code}}
 
 
 def _agrees(line: str, shown: Cases) -> bool:

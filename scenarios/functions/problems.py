@@ -30,7 +30,7 @@ class Problem:
 
     @property
     def documents(self) -> dict[str, str]:
-        return {"specification.md": f"{self.signature}\n\n{self.specification}", "examples.txt": self.examples}
+        return {"specification.md": f"{self.signature}\n\n{self.specification.strip()}", "examples.txt": self.examples.strip()}
 
     @property
     def truth(self) -> dict[str, Json]:
@@ -41,7 +41,7 @@ class Problem:
     def reference(self) -> dict[str, Json]:
         """Its plan is the specification's own sentences."""
         sentences = re.split(r"(?<=\.)\s+", " ".join(self.specification.split()))
-        return {"plan": {"steps": sentences, "special_cases": []}, "code": {"code": self.solution}}
+        return {"plan": {"steps": sentences}, "code": {"code": self.solution}}
 
     @property
     def wrong_answers(self) -> tuple[WrongAnswer, ...]:

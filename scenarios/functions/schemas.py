@@ -12,8 +12,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Plan(Output):
-    steps: list[Text] = Field(min_length=1, max_length=30, description="what the function does, one step each")
-    special_cases: list[Text] = Field(max_length=30, description="what needs care, and what is returned then")
+    steps: list[Text] = Field(min_length=1, max_length=30, description="one sentence each")
 
 
 class Function(Output):
