@@ -152,8 +152,14 @@ def _filled(value: dict[str, Json], given: Mapping[Path, str]) -> dict[str, Json
         return value
     filled = copy.deepcopy(value)
     for path, code in given.items():
-        _put(filled, path, code)
+        _put(filled, path, _without_name(code, name_of(path)))
     return filled
+
+
+def _without_name(code: str, name: str) -> str:
+    """Code without its place's name in its first line. A key of YAML is none: what belongs to it is indented."""
+    first, _, rest = code.partition("\n")
+    return rest if first.strip() == f"{name}:" and not rest.startswith((" ", "\t")) else code
 
 
 def _put(value: Json, path: Path, code: str) -> None:

@@ -13,6 +13,7 @@ from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import Graders, run_trial
 from bench.packs.code import code_of, home_of
+from bench.packs.loading import entry_of
 from bench.runtime.call import unbounded
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
@@ -229,7 +230,8 @@ def notes_on(hooks: Hooks) -> Iterator[str]:
             "set checkpoint=True on a subtask where it should verify"
         )
     grader = home_of(hooks.scenario.grade)
-    if grader and grader in code_of(hooks.folder, hooks.scenario).asked:
+    entry = entry_of(hooks.folder, hooks.scenario.variant)
+    if grader and grader in code_of(hooks.folder, hooks.scenario, entry.name).asked:
         yield (
             f"the grader stands in {grader.name}, which is part of what is asked: an edit of it makes recorded runs worthless; "
             "keep it in grader.py, and import nothing else from there"

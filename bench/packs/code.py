@@ -38,13 +38,13 @@ class Import:
     names: frozenset[str] = frozenset()
 
 
-def code_of(folder: Path, scenario: Scenario) -> Code:
-    """Part the pack's files in those that are asked and those that only grade."""
+def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> Code:
+    """Part the pack's files in those that are asked and those that only grade. `entry` defines the scenario's variant."""
     graders = _homes(scenario.grade, scenario.baseline)
     left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
     root = folder.resolve()
-    asked = _reached([root / ENTRY], root, left_out)
+    asked = _reached([root / entry], root, left_out)
     grading = _reached(graders, root, {}, asked)
     return Code(tuple(sorted(asked)), tuple(sorted(grading)))
 

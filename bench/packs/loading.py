@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,8 @@ from bench.packs.place import one_line, place_of
 from bench.packs.refusals import refuse, takes
 from bench.scenario import Scenario
 
+ENTRY, MORE = "scenario.py", "variants.py"
+"""A pack's code, and the code of variants that were added to it: they are asked by that, and the others' digests stay."""
 DEFAULT_VARIANTS = ("paper",)
 SOLE = ("",)
 """The instances of a pack that has one task."""
@@ -28,46 +31,50 @@ SOLE = ("",)
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack's code, loaded. `variants`: those it comes in, the default first."""
+    """A pack's code, loaded. `modules`: the variants it comes in, the default first, and the module that defines each."""
 
     path: Path
-    module: ModuleType
-    variants: tuple[str, ...]
+    modules: Mapping[str, ModuleType]
 
     @property
-    def entry(self) -> Path:
-        return self.path / "scenario.py"
+    def variants(self) -> tuple[str, ...]:
+        return tuple(self.modules)
+
+    def entry(self, variant: str) -> Path:
+        """The file that defines a variant."""
+        return self.path / Path(str(self.modules[variant].__file__)).name
 
     def instances(self, variant: str) -> tuple[str, ...]:
         """The names of the pack's instances; SOLE where it defines none. Raises PackError for names that cannot be used."""
-        name = getattr(self.module, "instances", None)
+        name = getattr(self.modules[variant], "instances", None)
         if name is None:
             return SOLE
         found = self._call("instances(folder)", name, self._folder(variant))
         if found is None or isinstance(found, str | bytes):
-            raise PackError(f"{self.entry}: instances(folder) returns {found!r}; return the names of the instances")
+            raise PackError(f"{self.entry(variant)}: instances(folder) returns {found!r}; return the names of the instances")
         names = self._call("instances(folder)", tuple, found)
-        refuse_names(names, "instance", str(self.entry))
+        refuse_names(names, "instance", str(self.entry(variant)))
         return tuple(names)
 
     def scenario(self, variant: str, instance: str, instances: tuple[str, ...]) -> Scenario:
         """Build one scenario, and refuse it where it cannot be used."""
-        build = getattr(self.module, "scenario", None)
+        entry = self.entry(variant)
+        build = getattr(self.modules[variant], "scenario", None)
         signature, words = ("folder, instance", (instance,)) if instance else ("folder", ())
         what = f"scenario({signature})"
         if build is None:
-            raise PackError(f"{self.entry}: defines no function {what}")
+            raise PackError(f"{entry}: defines no function {what}")
         folder = self._folder(variant, instance, instances)
         if not takes(build, len(words) + 1):
             also = "" if instance else "; a pack of several tasks defines instances(folder) as well"
-            raise PackError(f"{self.entry}: `scenario` must take ({signature}){also}")
+            raise PackError(f"{entry}: `scenario` must take ({signature}){also}")
         loaded = self._call(what, build, folder, *words)
         if not isinstance(loaded, Scenario):
-            raise PackError(f"{self.entry}: {what} must return a bench.scenario.Scenario")
+            raise PackError(f"{entry}: {what} must return a bench.scenario.Scenario")
         name = self.path.name if variant == self.variants[0] else f"{self.path.name}:{variant}"
         loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
         self._call("an output type", refuse, loaded)
-        code = code_of(self.path, loaded)
+        code = code_of(self.path, loaded, entry.name)
         return dataclasses.replace(loaded, asked=asked(loaded, self.path, code), graded_by=graded_by(loaded, self.path, code))
 
     def _folder(self, variant: str, instance: str = "", instances: tuple[str, ...] = ()) -> PackFolder:
@@ -135,6 +142,11 @@ def variants_of(folder: Path) -> tuple[str, ...]:
     return _open(folder).variants
 
 
+def entry_of(folder: Path, variant: str) -> Path:
+    """The file of the pack in `folder` that defines a variant."""
+    return _open(folder).entry(variant)
+
+
 def _find(name: str, roots: Iterable[Path]) -> tuple[Pack, str]:
     """The pack and the variant that `name`, or `name:variant`, means."""
     packs = find_packs(roots)
@@ -148,12 +160,28 @@ def _find(name: str, roots: Iterable[Path]) -> tuple[Pack, str]:
 
 
 def _open(folder: Path) -> Pack:
-    module = _load_module(folder)
+    modules = [_load_module(folder)]
+    if (folder / MORE).is_file():
+        modules.append(_load_more(folder, modules[0]))
+    owners = [
+        (variant, module) for module in modules for variant in _variants(module, folder / Path(str(module.__file__)).name)
+    ]
+    refuse_names([variant for variant, _ in owners], "variant", str(folder / ENTRY), digit_first=True)
+    return Pack(folder, dict(owners))
+
+
+def _variants(module: ModuleType, file: Path) -> tuple[str, ...]:
     variants = getattr(module, "VARIANTS", DEFAULT_VARIANTS)
     if isinstance(variants, str) or not isinstance(variants, tuple | list):
-        raise PackError(f'{folder / "scenario.py"}: VARIANTS is {variants!r}; write a tuple of names, as in ("paper",)')
-    refuse_names(variants, "variant", str(folder / "scenario.py"), digit_first=True)
-    return Pack(folder, module, tuple(variants))
+        raise PackError(f'{file}: VARIANTS is {variants!r}; write a tuple of names, as in ("paper",)')
+    return tuple(variants)
+
+
+def _load_more(folder: Path, pack: ModuleType) -> ModuleType:
+    try:
+        return importlib.import_module(f"{pack.__name__}.{Path(MORE).stem}")
+    except (Exception, SystemExit) as error:
+        raise PackError(f"{_place(error, folder)}: does not load: {one_line(error)}") from error
 
 
 def _load_module(folder: Path) -> ModuleType:
@@ -162,18 +190,21 @@ def _load_module(folder: Path) -> ModuleType:
     name = f"bench_pack_{unique}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, folder / "scenario.py", submodule_search_locations=[str(folder)])
+    spec = importlib.util.spec_from_file_location(name, folder / ENTRY, submodule_search_locations=[str(folder)])
     if spec is None or spec.loader is None:
-        raise PackError(f"{folder / 'scenario.py'}: is no Python module")
+        raise PackError(f"{folder / ENTRY}: is no Python module")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    # The package is its own module `scenario`: a file beside it that imports from there gets this one, and loads no second.
+    names = (name, f"{name}.{Path(ENTRY).stem}")
+    sys.modules.update(dict.fromkeys(names, module))
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
+        for each in names:
+            del sys.modules[each]
         raise PackError(f"{_place(error, folder)}: does not load: {one_line(error)}") from error
     return module
 
 
 def _place(error: BaseException, folder: Path) -> str:
-    return str(folder / (place_of(error, folder) or "scenario.py"))
+    return str(folder / (place_of(error, folder) or ENTRY))

@@ -60,11 +60,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """`value` is what the program returned if `ok`; else `problem` says in one line why there is none."""
+    """`value` is what the program returned if `ok`; else `problem` says in one line why there is none, and `timed_out` that
+    it ran longer than it may."""
 
     ok: bool
     value: Json = None
     problem: str = ""
+    timed_out: bool = False
 
 
 def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limits | None = None) -> SandboxResult:
@@ -129,7 +131,8 @@ def _read(file: IO[bytes]) -> bytes:
 def _result(ended: int, written: bytes) -> SandboxResult:
     if ended < 0:
         why = "ran longer than it may" if -ended == signal.SIGKILL else signal.strsignal(-ended)
-        return SandboxResult(False, problem=f"ended by signal {-ended}: {why}")
+        timed_out = -ended in (signal.SIGKILL, signal.SIGXCPU)
+        return SandboxResult(False, problem=f"ended by signal {-ended}: {why}", timed_out=timed_out)
     if not written:
         return SandboxResult(False, problem=f"ended with exit code {ended} and without a result")
     try:

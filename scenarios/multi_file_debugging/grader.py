@@ -6,7 +6,7 @@ The expected values stay here. The sandboxed process is given code and inputs, a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from bench.sandbox import Limits, run_python
 from bench.scenario import Answer, Grade, Json
 
 from .edits import Unfit, apply_edits
-from .schemas import FixGeneration
+from .schemas import Edit, FixGeneration
 
 PARTS = {"bug_1": "totals", "bug_2": "rolling", "bug_3": "report"}
 """Which observation of a case shows that a bug is fixed. Each contains the one before, so verdicts fall in causal order."""
@@ -24,27 +24,43 @@ LIMITS = Limits(wall_seconds=15.0, cpu_seconds=1)
 DOCUMENTS = Path(__file__).parent / "documents"
 
 
-def grade(answer: Answer, truth: Path) -> Grade:
-    """Correct if every hidden case shows every bug fixed; the score is the share of bugs that are."""
-    fix = FixGeneration.model_validate(answer["fix_generation"])
-    sources = {path.name: path.read_text(encoding="utf-8") for path in DOCUMENTS.glob("*.py")}
-    edited = apply_edits(sources, fix.edits)
+def grade(answer: Answer, truth: Path, fixed: Sequence[Edit] = ()) -> Grade:
+    """Correct if every hidden case shows every bug fixed; the score is the share of bugs that are.
+
+    fixed   edits that were made before: a variant with fewer bugs has none of the last ones
+    """
+    fix = FixGeneration.model_validate(answer["fix_generation"], from_attributes=True)
+    parts = parts_of(len(PARTS) - len(fixed))
+    edited = apply_edits(_sources(fixed), fix.edits)
     if isinstance(edited, Unfit):
-        return _grade(dict.fromkeys(PARTS, False), edited.reason)
+        return _grade(dict.fromkeys(parts, False), edited.reason)
     cases = json.loads((truth / "cases.json").read_text(encoding="utf-8"))
     probe = (truth / "probe.py").read_text(encoding="utf-8")
     seen = run_python(edited, probe, [case["input"] for case in cases], LIMITS)
     if not seen.ok:
-        return _grade(dict.fromkeys(PARTS, False), seen.problem)
-    return _grade(verdicts(seen.value, [case["expected"] for case in cases]))
+        return _grade(dict.fromkeys(parts, False), seen.problem)
+    return _grade(verdicts(seen.value, [case["expected"] for case in cases], parts))
 
 
-def verdicts(seen: Json, expected: list[Mapping[str, Json]]) -> dict[str, bool]:
+def _sources(fixed: Sequence[Edit]) -> dict[str, str]:
+    pristine = {path.name: path.read_text(encoding="utf-8") for path in DOCUMENTS.glob("*.py")}
+    sources = apply_edits(pristine, fixed)
+    if isinstance(sources, Unfit):
+        raise ValueError(sources.reason)
+    return sources
+
+
+def parts_of(bugs: int) -> dict[str, str]:
+    """Those of the first bugs. The last of them is fixed if the whole report is right: then nothing else was broken."""
+    return {**dict(list(PARTS.items())[:bugs]), f"bug_{bugs}": "report"}
+
+
+def verdicts(seen: Json, expected: list[Mapping[str, Json]], parts: Mapping[str, str] = PARTS) -> dict[str, bool]:
     """Per bug, whether every case was observed as expected. `seen` comes from untrusted code and may be anything."""
     if not isinstance(seen, list) or len(seen) != len(expected):
-        return dict.fromkeys(PARTS, False)
+        return dict.fromkeys(parts, False)
     pairs = [(one if isinstance(one, dict) else {}, wanted) for one, wanted in zip(seen, expected, strict=True)]
-    return {bug: all(same(one.get(observed), wanted[observed]) for one, wanted in pairs) for bug, observed in PARTS.items()}
+    return {bug: all(same(one.get(observed), wanted[observed]) for one, wanted in pairs) for bug, observed in parts.items()}
 
 
 def same(one: Any, other: Any) -> bool:

@@ -19,8 +19,12 @@ from bench.runtime.verification import Extracted, Unreadable
 from bench.scenario import Json, Subtask
 
 SCALARS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)  # half a surrogate pair is no JSON
+LINES = ["", "x = 1", "```", "  ````py", "{", '{"a": 1}', "a:", "code:", "\r"]
 CODE = st.one_of(
-    SCALARS, st.lists(st.sampled_from(["", "x = 1", "```", "  ````py", "{", '{"a": 1}', "a:", "\r"]), max_size=5).map("\n".join)
+    SCALARS,
+    st.lists(st.sampled_from(["", "x = 1", "```", "  ````py", "{", '{"a": 1}', "a:", "code:", "\r"]), max_size=5).map(
+        "\n".join
+    ),
 )
 EDITS = st.lists(st.fixed_dictionaries({"file": SCALARS, "find": CODE, "replace": CODE}), max_size=3)
 MODULE = st.fixed_dictionaries({"title": SCALARS, "body": CODE})
@@ -128,6 +132,8 @@ ANSWER = {"plan": "add", "code": "return a + b"}
         '{"plan": "add", "code": "return a + b"}',
         f"{PLAN}\n{BLOCK}\nSo it is called:\n\ncode:\n{BLOCK}".replace(f"{PLAN}\n{BLOCK}\nSo it is called:", PLAN),
         f"My draft:\n```python\nreturn {{'a': 1}}\n```\n{PLAN}\n{BLOCK}",
+        f"{PLAN}\n```python\ncode:\nreturn a + b\n```",
+        f"{PLAN}\n\ncode:\n```python\ncode:\nreturn a + b\n```",
     ],
 )
 def test_the_ways_in_which_a_model_writes_it_are_one_answer(text: str) -> None:
@@ -197,6 +203,12 @@ def test_an_answer_that_is_nothing_but_code_needs_no_json() -> None:
     assert value_of("{}\n```python\nx = {}\n```", CODE_ALONE) == {"code": "x = {}"}
     words = fenced("I shall first think about it.", CODE_ALONE)
     assert isinstance(words, Unreadable) and words.is_prose
+
+
+def test_a_name_in_the_block_itself_is_no_code_unless_something_belongs_to_it() -> None:
+    assert value_of("```python\ncode:\ndef f(): ...\n```", CODE_ALONE) == {"code": "def f(): ..."}
+    assert value_of("```yaml\ncode:\n  a: 1\n```", CODE_ALONE) == {"code": "code:\n  a: 1"}
+    assert value_of("```\nother:\nx\n```", CODE_ALONE) == {"code": "other:\nx"}
 
 
 def test_a_list_of_nothing_but_code_stays_in_the_json() -> None:

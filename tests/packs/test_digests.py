@@ -9,8 +9,9 @@ import pytest
 from pack_edits import PACKS, Edit, copy_of, edit, in_code, in_file
 from trials import AVAILABLE, ROOTS
 
-from bench.packs import load_instances, load_pack
+from bench.packs import load_instances, load_pack, variants_of
 from bench.packs.code import code_of
+from bench.packs.loading import entry_of
 from bench.scenario import Scenario
 
 
@@ -184,8 +185,9 @@ def test_digests_are_the_same_each_time_and_of_every_scenario_apart() -> None:
 
 def test_the_packs_that_ship_keep_their_graders_and_baselines_out_of_what_is_asked() -> None:
     for pack, folder in [(pack, folder) for pack, folder in AVAILABLE.items() if folder.parent == ROOTS[0]]:
-        code = code_of(folder, load_pack(pack, ROOTS))
-        assert {"baseline.py", "grader.py"} <= {path.name for path in code.grading}, pack
+        for variant in variants_of(folder):
+            code = code_of(folder, load_pack(f"{pack}:{variant}", ROOTS), entry_of(folder, variant).name)
+            assert {"baseline.py", "grader.py"} <= {path.name for path in code.grading}, (pack, variant)
 
 
 MAKER = """

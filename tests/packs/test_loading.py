@@ -151,6 +151,58 @@ def test_a_variant_that_has_no_folder_never_gets_anothers(tiny: Path) -> None:
     assert load_pack("tiny:long", [tiny.parent]).task.documents == {"notes.txt": "long"}
 
 
+FEWER = """
+from dataclasses import replace
+
+from .scenario import scenario as whole
+
+VARIANTS = ("short",)
+
+
+def scenario(folder):
+    all_of_it = whole(folder)
+    return replace(all_of_it, task=replace(all_of_it.task, role="You are brief."))
+"""
+
+
+def test_a_variant_that_is_added_in_a_file_of_its_own_changes_nothing_of_those_that_are_there(tiny: Path) -> None:
+    before = load_pack("tiny", [TINY.parent])
+    (tiny / "variants.py").write_text(FEWER)
+    assert variants_of(tiny) == ("paper", "short")
+    paper, short = (load_pack(name, [tiny.parent]) for name in ("tiny", "tiny:short"))
+    assert (paper.asked, paper.graded_by, paper.task.role) == (before.asked, before.graded_by, before.task.role)
+    assert (short.name, short.variant, short.task.role) == ("tiny:short", "short", "You are brief.")
+    assert short.asked != paper.asked
+    assert load_pack("tiny", [tiny.parent]).task == paper.task, "its import of scenario.py took the pack's function away"
+
+
+def test_an_added_variant_is_asked_by_its_own_file_and_by_all_that_this_imports(tmp_path: Path) -> None:
+    digests = []
+    for number, (file, old, new) in enumerate([("", "", ""), ("variants.py", "brief", "short"), ("scenario.py", "0.6", "0.7")]):
+        pack = copy_of("tiny", tmp_path / str(number))
+        (pack / "variants.py").write_text(FEWER)
+        if file:
+            edit(pack / file, old, new)
+        digests.append([load_pack(name, [pack.parent]).asked for name in ("tiny", "tiny:short")])
+    first, briefer, surer = digests
+    assert first[0] == briefer[0] and first[1] != briefer[1]
+    assert first[0] != surer[0] and first[1] != surer[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("VARIANTS = ('paper',)", "the variant 'paper' stands twice; rename one"),
+        ("VARIANTS = 'short'", "variants.py: VARIANTS is 'short'; write a tuple of names"),
+        ("VARIANTS = ('short',)\n1 / 0", "variants.py:2: does not load: ZeroDivisionError: division by zero"),
+        ("VARIANTS = ('short',)", "variants.py: defines no function scenario(folder)"),
+    ],
+)
+def test_an_added_file_of_variants_that_cannot_be_used_is_refused_in_one_line(tiny: Path, text: str, said: str) -> None:
+    (tiny / "variants.py").write_text(text)
+    assert said in refusal(tiny, "tiny:short")
+
+
 def test_a_byte_order_mark_is_no_part_of_what_a_model_reads(tiny: Path) -> None:
     plain = load_pack("tiny", [tiny.parent])
     for path in (tiny / "documents" / "notes.txt", tiny / "prompts" / "role.md", tiny / "reference" / "answer.json"):

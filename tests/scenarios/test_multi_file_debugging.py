@@ -14,10 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.answers import fenced
 from bench.packs import load_pack
 from bench.runtime.verification import Rejected, check, finding, insufficient, validate
+from bench.runtime.verification import judge as verify_all
 from bench.sandbox import run_python
-from bench.scenario import Grade, Json, Output
+from bench.scenario import CODE as CODE_KEY
+from bench.scenario import Grade, Json, Output, Scenario, schema_of
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 SCENARIO = load_pack("multi_file_debugging", [ROOT])
@@ -25,6 +28,9 @@ TASK = SCENARIO.task
 CODE = {name: text for name, text in TASK.documents.items() if name.endswith(".py")}
 FIXES: list[dict[str, str]] = SCENARIO.reference["fix_generation"]["edits"]
 SUBSETS = [subset for size in range(4) for subset in combinations((1, 2, 3), size)]
+BUGS = {"one_bug": 1, "two_bugs": 2}
+FEWER = {variant: load_pack(f"multi_file_debugging:{variant}", [ROOT]) for variant in BUGS}
+RECORDED = ROOT.parent / "results" / "paper-qwen2.5-coder-1.5b-instruct" / "manifest.json"
 
 
 def sibling(name: str) -> ModuleType:
@@ -112,13 +118,28 @@ def test_once_bugs_1_and_2_are_fixed_bug_3_raises() -> None:
     assert all("TypeError" in case["report"]["raised"] for case in seen_with(1, 2))
 
 
-def test_the_reported_failure_is_what_the_code_does() -> None:
-    program = "import pipeline\ndef main(lines): return pipeline.run(lines)"
+TRACED = """
+import traceback, pipeline
+def frame(one):
+    return f'  File "{one.filename.rpartition("/")[2]}", line {one.lineno}, in {one.name}\\n    {one.line}'
+def main(lines):
+    try:
+        return pipeline.run(lines)
+    except Exception as error:
+        said = [frame(one) for one in traceback.extract_tb(error.__traceback__)[1:]]
+        return "\\n".join([*said, traceback.format_exception_only(error)[-1]])
+"""
+
+
+@pytest.mark.parametrize("scenario", [SCENARIO, *FEWER.values()], ids=lambda scenario: scenario.variant)
+def test_the_reported_failure_is_what_the_code_does(scenario: Scenario) -> None:
+    code = {name: text for name, text in scenario.task.documents.items() if name.endswith(".py")}
     lines = ["d1,20", "d1,15", "d2,40", "d3,30", "d4,50"]
-    assert "raised ReportError: d1: total is zero" in run_python(CODE, program, lines).problem
-    repaired = edits.apply_edits(CODE, [Edit(**fix) for fix in FIXES])
-    expected = TASK.documents["failure.txt"].partition("Expected:\n")[2]
-    assert run_python(repaired, program, lines).value == json.loads(expected)
+    failure, _, expected = scenario.task.documents["failure.txt"].partition("Expected:\n")
+    shown = failure.partition("Traceback (most recent call last):\n")[2]
+    assert run_python(code, TRACED, lines).value.strip() == shown.strip()
+    repaired = edits.apply_edits(code, [Edit(**fix) for fix in scenario.reference["fix_generation"]["edits"]])
+    assert run_python(repaired, TRACED, lines).value == json.loads(expected)
 
 
 def test_the_keyword_baseline_does_not_solve_it() -> None:
@@ -272,3 +293,56 @@ def test_the_reference_edits_apply_exactly_in_any_order_and_indentation(order: l
     for fix in FIXES:
         expected[fix["file"]] = expected[fix["file"]].replace(fix["find"], fix["replace"])
     assert edits.apply_edits(CODE, made) == expected
+
+
+# With fewer bugs
+
+
+def test_the_variants_with_fewer_bugs_leave_what_the_paper_s_variant_asks_as_it_was_recorded() -> None:
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))["scenarios"]["multi_file_debugging"]
+    assert SCENARIO.asked == recorded["asked"]
+    assert CODE_KEY not in json.dumps(schema_of(TASK.subtask("fix_generation").output))
+
+
+@pytest.mark.parametrize("variant", FEWER)
+def test_a_variant_has_the_first_bugs_and_the_same_failure(variant: str) -> None:
+    documents = FEWER[variant].task.documents
+    assert documents["failure.txt"] == TASK.documents["failure.txt"]
+    standing = [fix["find"] in documents[fix["file"]] for fix in FIXES]
+    assert standing == [number <= BUGS[variant] for number in (1, 2, 3)]
+    assert [fix["replace"] in documents[fix["file"]] for fix in FIXES] == [not stands for stands in standing]
+
+
+@pytest.mark.parametrize("variant", FEWER)
+def test_in_a_variant_the_reference_is_right_and_each_wrong_answer_passes_all_checks_and_is_refused(variant: str) -> None:
+    scenario = FEWER[variant]
+    for outputs in [{}, *(wrong.outputs for wrong in scenario.wrong)]:
+        whole = {**scenario.reference, **outputs}
+        verdicts = verify_all(scenario.task.subtasks, whole, scenario.task.documents, {})
+        assert [verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)] == [], outputs
+        graded = scenario.grade_outputs(whole)
+        assert graded.correct is (not outputs) and (graded.score < 1) is bool(outputs)
+    assert {name for wrong in scenario.wrong for name in wrong.outputs} == {one.name for one in scenario.task.subtasks}
+
+
+def test_with_two_bugs_a_bug_counts_as_fixed_only_once_the_one_before_is_and_nothing_else_is_broken() -> None:
+    two = FEWER["two_bugs"]
+    first, second = two.reference["fix_generation"]["edits"]
+    limit = {"file": "validator.py", "find": 'report["alerts"] = find_alerts(rolling, list(totals), int(settings["limit"]))'}
+    spoilt = {**limit, "replace": 'report["alerts"] = []'}
+    parts = [
+        two.grade_outputs({**two.reference, "fix_generation": {"edits": edits}}).parts
+        for edits in ([], [second], [first], [first, second, spoilt], [first, second])
+    ]
+    none, half, whole = {"bug_1": 0.0, "bug_2": 0.0}, {"bug_1": 1.0, "bug_2": 0.0}, {"bug_1": 1.0, "bug_2": 1.0}
+    assert parts == [none, none, half, half, whole]
+
+
+@pytest.mark.parametrize("variant", FEWER)
+def test_the_code_of_an_edit_stands_in_a_block_where_the_format_has_blocks(variant: str) -> None:
+    subtask = FEWER[variant].task.subtask("fix_generation")
+    written = fenced.written(FEWER[variant].reference["fix_generation"], schema_of(subtask.output))
+    assert list(written.blocks)[:2] == ["edits[0].find", "edits[0].replace"] and "amount" not in json.dumps(written.value)
+    nothing = {"needs_fix": False, "bugs": [], "confidence": 0.9}
+    analysis = FEWER[variant].task.subtask("analysis").output.model_validate(nothing)
+    assert subtask.skip is not None and isinstance(subtask.skip({"analysis": analysis}), subtask.output)

@@ -1,0 +1,16 @@
+"""The verifier's part of the pack: the visible examples, run on the code. The hidden tests are not here."""
+
+from __future__ import annotations
+
+from bench.sandbox.cases import run_cases
+from bench.scenario import Context
+
+from .cases import cases_of
+from .schemas import Function
+
+
+def it_returns_what_the_examples_show(output: Function, context: Context) -> str | None:
+    """The first example that the code fails, and how."""
+    shown = cases_of(context.documents["examples.txt"])
+    outcomes = run_cases(output.code, shown.function, shown.cases)
+    return next((f"{one.kind}: {one.words}" for one in outcomes if one.kind != "right"), None)

@@ -1,0 +1,74 @@
+"""A function on cases: what came of each is told apart, in one line, and nothing of it is taken on the code's word."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bench.sandbox.cases import Case, Outcome, run_cases, same
+from bench.scenario import Json
+
+DOUBLE = [Case((2,), 4), Case((3,), 6)]
+
+
+def test_each_case_has_its_own_outcome() -> None:
+    code = "def double(x):\n    return 1 / (x - 3) and 4"
+    right, raised = run_cases(code, "double", DOUBLE)
+    assert right == Outcome("right")
+    assert raised == Outcome("exception", "double(3) raised ZeroDivisionError: division by zero")
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "words"),
+    [
+        ("def double(x):\n    return x * x", "wrong value", "double(3) returned 9; it must return 6"),
+        ("def double(x):\n    return {x}", "exception", "double(3) raised a result of type set, which is no JSON value"),
+        ("def double(x: return x", "syntax", "the code is no valid Python: line 1: "),
+        ("x = '\0'", "syntax", "the code is no valid Python: "),
+        ("def half(x):\n    return x", "no function", "the code defines no function double"),
+        ("", "no function", "the code defines no function double"),
+        ("import nowhere", "exception", "the code fails before it is called: ModuleNotFoundError: No module named 'nowhere'"),
+        ("def double(x):\n    raise SystemExit(0)", "exception", "the code ends its process: raised SystemExit: 0"),
+        ("def double(x):\n    open('/etc/passwd')", "exception", "the code ends its process: forbidden: open"),
+        ("import __main__\nclass Same(str):\n    __eq__ = lambda *_: True\ndouble = Same", "wrong value", "returned '3'"),
+    ],
+)
+def test_what_went_wrong_is_told_apart_in_one_line(code: str, kind: str, words: str) -> None:
+    last = run_cases(code, "double", DOUBLE)[-1]
+    assert last.kind == kind and words in last.words and "\n" not in last.words
+
+
+def test_a_function_that_never_comes_back_is_stopped() -> None:
+    outcomes = run_cases("def double(x):\n    while True: pass", "double", DOUBLE)
+    assert outcomes == [Outcome("time limit", "the code runs longer than 1 s")] * 2
+
+
+def test_what_a_function_does_to_its_arguments_reaches_no_other_case() -> None:
+    cases = [Case(([1, 2],), 1), Case(([1, 2],), 1)]
+    assert {one.kind for one in run_cases("def first(x):\n    return x.pop(0)", "first", cases)} == {"right"}
+
+
+def test_long_values_are_cut() -> None:
+    [outcome] = run_cases("def long(x):\n    return x * 1000", "long", [Case(("ab",), "")])
+    assert len(outcome.words) < 400
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (1, 1.0, True),
+        (0.1 + 0.2, 0.3, True),
+        (1, True, False),
+        (0, False, False),
+        (None, False, False),
+        ("1", 1, False),
+        ([1], [1, 2], False),
+        ({"a": [1.0]}, {"a": [1]}, True),
+        ({"a": 1}, {"b": 1}, False),
+        (float("nan"), 0.0, False),
+    ],
+)
+def test_numbers_are_the_same_by_their_value_and_nothing_else_is(one: Json, other: Json, equal: bool) -> None:
+    assert same(one, other) == same(other, one) == equal
+    assert same(json.loads(json.dumps(other)), other) == (other == other)
