@@ -176,5 +176,5 @@ def _position(place: Row, ranks: Sequence[Mapping[str, int]]) -> tuple[Any, ...]
 def _frame(rows: Iterable[Row], columns: Sequence[Column[Any]]) -> pd.DataFrame:
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pd.DataFrame(
-        {column.name: pd.array(list(value), dtype=column.kind) for column, value in zip(columns, values, strict=True)}
+        {column.name: pd.array(list(value), dtype=_dtype(column.kind)) for column, value in zip(columns, values, strict=True)}
     )
