@@ -14,6 +14,8 @@ nox.options.default_venv_backend = "virtualenv"
 
 RECORDED = "recorded:paper-qwen2.5-coder-1.5b-instruct"
 CONSTRAINTS = ("-c", "constraints.txt")
+COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""The tests start Python many times: what one process compiled the others need not."""
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
@@ -38,14 +40,14 @@ def bench(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests, in parallel, without network or key."""
     install(session, "tests")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *session.posargs, env=COMPILED_ONCE)
 
 
 @nox.session
 def endurance(session: nox.Session) -> None:
     """The long forms of tests whose short forms `tests` runs: more kills, more runs of one trial, every study's figures."""
     install(session, "tests")
-    session.run("pytest", "-m", "endurance", *session.posargs)
+    session.run("pytest", "-m", "endurance", *session.posargs, env=COMPILED_ONCE)
 
 
 @nox.session

@@ -1,5 +1,6 @@
 """What all tests share: the slow ones, and those that repeat a short one many times, run only where they are asked for (`pytest
--m slow`, `-m endurance`), and none has a deadline: how long a thing takes is measured by `nox -s perf` and asserted nowhere."""
+-m slow`, `-m endurance`), and none has a deadline: how long a thing takes is measured by `nox -s perf` and asserted nowhere.
+A property that names no number of examples is tried on 40, and in the long form on 200."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ import hypothesis
 import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each core has a worker of its own, which loads numpy later than this
-hypothesis.settings.register_profile("bench", deadline=None)
-hypothesis.settings.load_profile("bench")
+hypothesis.settings.register_profile("short", deadline=None, max_examples=40)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
+hypothesis.settings.load_profile("short")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -19,6 +21,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "endurance: the long form of a test whose short form always runs; `nox -s endurance`")
     if not config.option.markexpr:
         config.option.markexpr = "not slow and not endurance"
+    if _is_long(config):
+        hypothesis.settings.load_profile("long")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The long form of a property is the same test on more examples."""
+    for item in items if _is_long(config) else ():
+        if hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("endurance")
+
+
+def _is_long(config: pytest.Config) -> bool:
+    return bool(config.option.markexpr == "endurance")
 
 
 def pytest_collection_finish() -> None:

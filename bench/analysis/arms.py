@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pandas as pd
 
@@ -41,7 +42,7 @@ class Arm:
     trials: pd.DataFrame
     usable: pd.DataFrame
 
-    @property
+    @cached_property
     def graded(self) -> pd.DataFrame:
         """The trials that were to solve something, errors among them."""
         return self.trials[self.trials["outcome"] != "ungraded"]
@@ -55,10 +56,20 @@ class Arm:
 
     def by_pair(self, column: str) -> Mapping[Pair, float]:
         """The values that there are: of a pair without one, such as a price where no fault was effective, nothing is said."""
-        known = self.usable[self.usable[column].notna()]
-        return dict(zip(pairs_of(known), known[column].tolist(), strict=True))
+        return {pair: value for _, pair, value in self.values(column)}
 
-    @property
+    def values(self, column: str) -> list[tuple[str, Pair, float]]:
+        """The same with the trial of each."""
+        values = self.usable[column]
+        every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
+        return [(*place, value) for place, value, known in every if known]
+
+    @cached_property
+    def _places(self) -> list[tuple[str, Pair]]:
+        """The trial and the pair of each usable one."""
+        return list(zip(self.usable["trial"].tolist(), pairs_of(self.usable), strict=True))
+
+    @cached_property
     def answered(self) -> Arm:
         """This arm without the trials that gave up."""
         return replace(self, usable=self.usable[self.usable["outcome"].isin(ANSWERED)])

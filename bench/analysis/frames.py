@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -176,5 +176,10 @@ def _position(place: Row, ranks: Sequence[Mapping[str, int]]) -> tuple[Any, ...]
 def _frame(rows: Iterable[Row], columns: Sequence[Column[Any]]) -> pd.DataFrame:
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pd.DataFrame(
-        {column.name: pd.Series(list(value), dtype=column.kind) for column, value in zip(columns, values, strict=True)}
+        {column.name: pd.array(list(value), dtype=_dtype(column.kind)) for column, value in zip(columns, values, strict=True)}
     )
+
+
+@cache  # pandas looks a name up among all its types each time
+def _dtype(kind: str) -> Any:
+    return pd.api.types.pandas_dtype(kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -59,6 +60,7 @@ class PriceCurves:
     overtakings: tuple[Overtaking, ...]
 
 
+@lru_cache(maxsize=1)  # a report's table and its figure are of the same curves
 def price_curves(run: Run) -> list[PriceCurves]:
     """By scenario, model and measure; a measure that is unknown, as cost is without prices, is left out.
 

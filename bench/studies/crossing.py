@@ -74,28 +74,29 @@ def crossing(rates: Sequence[float], cheaper: Trials, dearer: Trials, resamples:
     """
     found = crossing_of(rates, cheaper.worth(), dearer.worth())
     count = len(cheaper.spent)
-    again = np.array(
-        [
-            crossing_of(rates, one, other)
-            for counts in resampled(count, resamples)
-            for one, other in zip(cheaper.worths(counts), dearer.worths(counts), strict=True)
-        ]
+    again = np.concatenate(
+        [crossings_of(rates, cheaper.worths(counts), dearer.worths(counts)) for counts in resampled(count, resamples)]
     )
     return Crossing(found, *percentiles(again, count), float(np.isinf(again).mean()))
 
 
 def crossing_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> float:
     """Where `dearer`'s worth first rises above `cheaper`'s, by more than rounding."""
-    lead = dearer - cheaper
-    above = np.flatnonzero(lead > ROUNDING * np.maximum(cheaper, dearer))
-    if not len(above):
-        return float("inf")
-    place = int(above[0])
-    if place == 0:
-        return float("-inf")
-    behind = max(0.0, -float(lead[place - 1]))
-    share = behind / (behind + float(lead[place]))
-    return float(rates[place - 1] + share * (rates[place] - rates[place - 1]))
+    return float(crossings_of(rates, cheaper[np.newaxis], dearer[np.newaxis])[0])
+
+
+def crossings_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> Numbers:
+    """The same of each row of worths: one crossing a row, rates across."""
+    lead, at = dearer - cheaper, np.asarray(rates, float)
+    above = lead > ROUNDING * np.maximum(cheaper, dearer)
+    first = above.argmax(axis=1)
+    found = np.where(above.any(axis=1), -np.inf, np.inf)
+    [between] = np.nonzero(first)  # rows in which it lies behind first, and rises above later
+    place = first[between]
+    behind = np.maximum(0.0, -lead[between, place - 1])
+    share = behind / (behind + lead[between, place])
+    found[between] = at[place - 1] + share * (at[place] - at[place - 1])
+    return found
 
 
 def _worth(spent: Numbers, solved: Numbers) -> Numbers:

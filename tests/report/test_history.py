@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from records import called, edit_manifest, experiment, trial, write_run
 
 import bench
@@ -64,6 +65,7 @@ def test_a_replay_says_what_its_recording_went_through(tmp_path: Path) -> None:
     assert facts["Framework time, replay"].startswith("0.2500 to 0.2500 s a trial, 0.75 s in all")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_itself_says_so_and_lists_the_replays_own_session(tmp_path: Path) -> None:
     text = report_of(replay(tmp_path, recording()), load_published()).files["report.md"].decode()
     assert "- Recording: live, digest d1: 3 sessions" in text and "- Framework time, live: m (recorded:live)" in text

@@ -108,7 +108,12 @@ def test_there_is_a_figure_for_each_plan_in_which_two_models_have_a_trial_withou
     assert figures_of(run_of(tmp_path / "one", failed)) == ["models-none"]
 
 
-def test_the_comparison_is_in_the_report_as_table_and_as_figure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.endurance)])
+def test_the_comparison_is_in_the_report_as_table_and_as_figure(
+    drawn: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if not drawn:
+        request.getfixturevalue("undrawn")
     files = report_of(run_of(tmp_path / "run", two_models()), load_published()).files
     assert {f"tables/models.{form}" for form in ("md", "tex", "csv")} <= files.keys()
     assert {"figures/models-paper.png", "figures/models-paper.svg"} <= files.keys()

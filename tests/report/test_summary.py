@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from records import recovered, run_of, smooth, trial, undamaged
 
 from bench.analysis.arms import arms_of
@@ -95,6 +96,7 @@ def test_at_most_five_sentences_are_said_the_verdicts_last(tmp_path: Path) -> No
     assert [one.table for one in summary.findings] == ["first_round", "receipts", "first_pass", "outcomes", "claims"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_begins_with_it_and_each_sentence_leads_to_a_table_that_is_there(tmp_path: Path) -> None:
     found = report_of(run_of(tmp_path / "run", trials()), load_published())
     page, html = found.files["report.md"].decode(), found.files["report.html"].decode()

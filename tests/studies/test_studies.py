@@ -32,7 +32,7 @@ from bench.studies.forks import Fork, fork_of
 from bench.studies.mutants import mutants_of
 from bench.studies.plans import failure_rates
 from bench.studies.policy import policies
-from bench.studies.registry import STUDIES, prepared, require_known, study_pictures, study_tables
+from bench.studies.registry import STUDIES, require_known, study_pictures, study_tables
 from bench.studies.repair import repair
 from bench.studies.validators import mutation_scores
 
@@ -80,15 +80,6 @@ def test_a_config_that_says_experiment_for_study_is_told_the_new_name(tmp_path: 
         load_config(path, {})
 
 
-def test_only_the_study_of_validators_puts_mutants_into_its_runs_manifest() -> None:
-    validators, depth = (
-        build_matrix(load_config(CONFIGS / f"{name}.toml", {"repetitions": 1}), ROOTS[:1], "code")
-        for name in ("validators", "depth")
-    )
-    assert prepared(validators).keys() == {"mutants"}
-    assert prepared(depth) == {}
-
-
 @pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.endurance)])
 @pytest.mark.parametrize("name", STUDIES)
 def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
@@ -100,6 +91,7 @@ def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
     assert matrix.config.study == name
     run = run_of_matrix(tmp_path, matrix)
     assert not (run.trials["outcome"] == "error").any()
+    assert ("mutants" in run.manifest) is (name == "validators")
     tables = study_tables(run)
     with style():
         pictures = study_pictures(run)

@@ -3,6 +3,7 @@ and the documents show them."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -54,6 +55,11 @@ def recording(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@cache
+def committed(name: str) -> Run:
+    return bench.load_run(ROOT / "results" / name)
+
+
 def folder_of(recording: str) -> Path:
     return ROOT / "results" / recording.removesuffix(EVERY_SYSTEM.removeprefix(SYSTEMS))
 
@@ -93,7 +99,7 @@ SAME = ["outcome", "score", "tokens", "retry_tokens", "calls"]
 
 def test_a_replay_says_what_the_run_said_and_no_request_is_missing(recording: str, replay: Run) -> None:
     live, again = (
-        trials.set_index(PLACE).sort_index() for trials in (bench.load_run(folder_of(recording)).trials, replay.trials)
+        trials.set_index(PLACE).sort_index() for trials in (committed(folder_of(recording).name).trials, replay.trials)
     )
     assert len(live) == RUNS[folder_of(recording).name]
     live = live.loc[live.index.isin(again.index)]
@@ -106,7 +112,7 @@ def test_a_replay_says_what_the_run_said_and_no_request_is_missing(recording: st
 def test_no_trial_of_a_committed_run_is_an_error_of_ours_and_every_fault_has_its_receipt(
     replayed: bool, recording: str, replay: Run
 ) -> None:
-    run = replay if replayed else bench.load_run(folder_of(recording))
+    run = replay if replayed else committed(folder_of(recording).name)
     assert not (run.trials["outcome"] == "error").any()
     assert (run.trials["faults_planned"] == run.trials["faults_delivered"] + run.trials["faults_not_applicable"]).all()
     accounts = run.trials[["useful", "rejected", "superseded", "lost", "judging", "redundant"]].sum(axis="columns")
@@ -115,7 +121,7 @@ def test_no_trial_of_a_committed_run_is_an_error_of_ours_and_every_fault_has_its
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_a_committed_report_holds_the_tables_that_its_runs_give_now(report: str) -> None:
-    run = merge([bench.load_run(ROOT / "results" / name) for name in REPORTS[report]])
+    run = merge([committed(name) for name in REPORTS[report]])
     published = load_published()
     tables = all_tables(run, arms_of(run), published, judge_all(run, published))
     made = {f"{table.name}.md": markdown(table) for table in tables}

@@ -1,9 +1,13 @@
-"""Every pack, on every architecture, under every fault: no trial ends in an error, and its record adds up."""
+"""Every pack, on every architecture, under every fault: no trial ends in an error, and its record adds up.
+
+The short form has half of all packs, faults and triggers, in which each pack meets each fault and each trigger, and each fault
+each trigger; the long form has the other half.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -60,16 +64,21 @@ def ran(pack: str, effect: str, point: str, trigger: str) -> Mapping[str, TrialR
     return {f"{result.record.architecture}/{result.record.instance}": result for result in run_all(matrix)}
 
 
-every_cell = pytest.mark.parametrize(
-    ("pack", "effect", "point", "trigger"),
-    [
-        (pack, effect, point, trigger)
+def under(faults: Iterable[tuple[str, str]], *triggers: str) -> pytest.MarkDecorator:
+    """Each pack under each of these (effect, point) by each trigger that is one of its own there."""
+    every = [
+        pytest.param(pack, *fault, trigger, marks=_form(pack, fault, trigger))
         for pack in PACKS
-        for effect, point in CELLS
-        for trigger in TRIGGERS
-        if point == "call" or trigger != "once an attempt"
-    ],
-)
+        for fault in faults
+        for trigger in triggers
+        if fault[1] == "call" or trigger != "once an attempt"
+    ]
+    return pytest.mark.parametrize(("pack", "effect", "point", "trigger"), every)
+
+
+def _form(pack: str, fault: tuple[str, str], trigger: str) -> list[pytest.MarkDecorator]:
+    place = PACKS.index(pack) + CELLS.index(fault) + list(TRIGGERS).index(trigger)
+    return [pytest.mark.endurance] if place % 2 else []
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -81,7 +90,7 @@ def test_without_a_fault_every_architecture_solves_every_pack_at_the_first_try(p
         assert not events(result, Faulted)
 
 
-@every_cell
+@under(CELLS, *TRIGGERS)
 def test_no_fault_ends_in_an_error_and_every_record_adds_up(pack: str, effect: str, point: str, trigger: str) -> None:
     for architecture, result in ran(pack, effect, point, trigger).items():
         record = result.record
@@ -113,7 +122,7 @@ def test_an_event_of_a_kind_that_nobody_knows_yet_is_kept_as_it_stands_and_read_
     assert Lineage(back.events).of_answer == Lineage(result.record.events).of_answer
 
 
-@every_cell
+@under(CELLS, *TRIGGERS)
 def test_every_planned_fault_is_delivered_and_followed_to_its_end(pack: str, effect: str, point: str, trigger: str) -> None:
     for architecture, result in ran(pack, effect, point, trigger).items():
         for number, way in stages(result).items():
@@ -122,27 +131,23 @@ def test_every_planned_fault_is_delivered_and_followed_to_its_end(pack: str, eff
         assert bool(stages(result)) is not seen_by_nobody, architecture
 
 
-@pytest.mark.parametrize("effect", STRUCTURAL)
-@pytest.mark.parametrize("pack", PACKS)
-def test_every_architecture_recovers_from_a_broken_first_reply(pack: str, effect: str) -> None:
-    for architecture, result in ran(pack, effect, "output", "first").items():
+@under([(effect, "output") for effect in STRUCTURAL], "first")
+def test_every_architecture_recovers_from_a_broken_first_reply(pack: str, effect: str, point: str, trigger: str) -> None:
+    for architecture, result in ran(pack, effect, point, trigger).items():
         assert result.record.outcome == "solved", (architecture, result.record.reason)
         assert {way[-1] for way in stages(result).values()} == {"recovered"}
         assert all("detected" in way for way in stages(result).values()), architecture
 
 
-@pytest.mark.parametrize("trigger", ["first", "once an attempt"])
-@pytest.mark.parametrize("effect", NEVER_FATAL)
-@pytest.mark.parametrize("pack", PACKS)
-def test_a_call_that_fails_for_a_passing_reason_is_made_again(pack: str, effect: str, trigger: str) -> None:
-    for architecture, result in ran(pack, effect, "call", trigger).items():
+@under([(effect, "call") for effect in NEVER_FATAL], "first", "once an attempt")
+def test_a_call_that_fails_for_a_passing_reason_is_made_again(pack: str, effect: str, point: str, trigger: str) -> None:
+    for architecture, result in ran(pack, effect, point, trigger).items():
         assert result.record.outcome == "solved", (architecture, result.record.reason)
 
 
-@pytest.mark.parametrize("effect", STRUCTURAL)
-@pytest.mark.parametrize("pack", PACKS)
-def test_an_architecture_gives_up_where_every_reply_is_broken(pack: str, effect: str) -> None:
-    for architecture, result in ran(pack, effect, "output", "persistent").items():
+@under([(effect, "output") for effect in STRUCTURAL], "persistent")
+def test_an_architecture_gives_up_where_every_reply_is_broken(pack: str, effect: str, point: str, trigger: str) -> None:
+    for architecture, result in ran(pack, effect, point, trigger).items():
         assert result.record.outcome == "gave_up", architecture
         asked = Counter(name for call in events(result, Called) for name in call.subtasks)
         assert max(asked.values()) == 3, architecture

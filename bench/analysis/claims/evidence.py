@@ -106,11 +106,11 @@ def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tu
         arm = source.arm(claim, architecture)
         if isinstance(arm, Missing):
             return arm
-        known = arm.usable[arm.usable[measure].notna()]
-        if known.empty:
-            return Missing(f"no trial of {architecture} under plan {claim.plan} has {measure}")
         side = architecture if len({one for one, _ in sides}) > 1 else measure
-        items += _items(known, side, known[measure])
+        known = [Item(trial, side, *pair, float(value)) for trial, pair, value in arm.values(measure)]
+        if not known:
+            return Missing(f"no trial of {architecture} under plan {claim.plan} has {measure}")
+        items += known
     return tuple(items)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from scipy import stats
 
@@ -25,6 +26,7 @@ class Share:
     instances: int | None = None
 
 
+@cache
 def share_of(k: int, n: int) -> Share:
     """Source: Wilson, Probable inference, JASA 22 (1927), by scipy. Raises ValueError unless 0 <= k <= n."""
     if not 0 <= k <= n:
