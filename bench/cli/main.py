@@ -89,6 +89,9 @@ def run(
     model: Annotated[list[str] | None, typer.Option(help="Use this model of the config; may be given more than once.")] = None,
     scenario: Annotated[list[str] | None, typer.Option(help="Run this scenario; may be given more than once.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1)] = None,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="So many of each pack's instances, drawn by the config's seed.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     cached: Annotated[
         list[str] | None,
@@ -105,7 +108,8 @@ def run(
     """Run what is missing of an experiment, and say where the results are."""
     models, recorded = chosen_models(model or ())
     recorded = declared(recorded, concurrency)
-    settings = load_config(config, {"models": models, "scenarios": scenario, "repetitions": repetitions}, recorded)
+    given = {"models": models, "scenarios": scenario, "repetitions": repetitions, "instances": instances}
+    settings = load_config(config, given, recorded)
     require_known(settings.study)
     settings = cache_from(settings, cached or ())
     matrix = build_matrix(settings, scenarios, code_digest())

@@ -25,7 +25,7 @@ from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.faults import FaultPlan
 from bench.runtime.workbench import Settings
 from bench.scenario import Scenario, scenario_key
-from bench.seeding import draw_for
+from bench.seeding import draw_for, sample
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,16 @@ def build_matrix(
 
 
 def _instances(name: str, config: Config, packs: Sequence[Path], own: Mapping[str, Scenario]) -> Sequence[Scenario]:
-    """The instances that the config asks for: the one that is named, as `pack/instance`; else as many as it says."""
+    """The instances that the config asks for: the one that is named, as `pack/instance`; else a sample of as many as it says,
+    drawn by the seed and the pack's name alone, so that all arms, and all variants that name their instances alike, have the
+    same."""
     if name in own:
         return [own[name]]
     pack, _, instance = name.partition("/")
     if instance:
         return [load_pack(pack, packs, instance)]
-    return [load_pack(pack, packs, one) for one in instances_of(pack, packs)[: config.instances]]
+    chosen = sample(instances_of(pack, packs), config.instances, "instances", config.seed, pack.partition(":")[0])
+    return [load_pack(pack, packs, one) for one in chosen]
 
 
 def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:

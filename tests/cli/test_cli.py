@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import time
@@ -16,6 +17,7 @@ from scripted_server import ScriptedServer, completion, hang, html, status
 from bench.experiment.files import TRIALS
 from bench.experiment.reading import read_trials
 
+ORCHARD = ("--scenarios", str(Path(__file__).parents[1] / "support" / "packs"))
 OPENAI_TABLE = '[model.{name}]\nkind = "openai"\nbase_url = "{url}"\ntimeout_seconds = 1\n'
 
 
@@ -50,6 +52,14 @@ def test_a_second_run_does_only_what_is_missing(tmp_path: Path) -> None:
     assert code == 0 and "12 trials, 8 of them recorded already" in out
     trials = list(read_trials(tmp_path / "results" / "small-simulated"))
     assert len(trials) == len({trial.id for trial in trials}) == 12
+
+
+def test_a_sample_of_instances_is_named_in_the_manifest(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--scenario", "orchard", "--instances", "2", *ORCHARD)
+    assert code == 0 and "16 trials" in out
+    manifest = json.loads((tmp_path / "results" / "small-simulated" / "manifest.json").read_text())
+    assert manifest["config"]["instances"] == len(manifest["scenarios"]["orchard"]["instances"]) == 2
 
 
 def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path) -> None:

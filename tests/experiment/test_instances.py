@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,20 @@ def test_all_instances_of_a_pack_are_run_each_in_every_arm_and_repetition() -> N
     assert len({spec.id for spec in matrix.specs}) == len(matrix.specs)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 99])
-def test_a_config_may_ask_for_the_first_so_many(count: int) -> None:
-    assert instances(matrix_of(instances=count)) == instances(matrix_of())[:count]
+def test_a_config_may_ask_for_a_sample_that_is_part_of_every_larger_one() -> None:
+    every = instances(matrix_of("incidents"))
+    samples = [instances(matrix_of("incidents", instances=count)) for count in (1, 5, 10, 20, 99)]
+    assert [len(one) for one in samples] == [1, 5, 10, 20, 40] and samples[-1] == every
+    assert all(set(one) < set(other) for one, other in itertools.pairwise(samples))
+    assert samples[2] != every[:10] and samples[2] == [one for one in every if one in samples[2]]
+
+
+def test_a_sample_depends_on_the_seed_and_on_the_pack_alone() -> None:
+    drawn = {seed: instances(matrix_of("incidents", instances=5, seed=seed)) for seed in (1, 2)}
+    assert drawn[1] != drawn[2]
+    others: dict[str, Any] = {"architectures": ["monolithic"], "repetitions": 1, "plans": ["storm"], "plan": STORM}
+    assert instances(matrix_of("orchard", "incidents", instances=5, seed=1, **others))[-5:] == drawn[1]
+    assert instances(matrix_of("incidents:easy", instances=5, seed=1)) == drawn[1], "levels are compared on the same names"
 
 
 def test_a_config_may_name_one() -> None:
@@ -114,6 +126,6 @@ def test_the_manifest_names_the_instances_and_their_joint_digest(tmp_path: Path)
     for count in (1, 2, 3):
         run(orchard(instances=count), tmp_path / str(count))
         pack = read_manifest(tmp_path / str(count))["scenarios"]["orchard"]
-        assert pack["instances"] == instances(matrix_of())[:count] and pack["baseline"]["of"] == count
+        assert pack["instances"] == instances(matrix_of(instances=count)) and pack["baseline"]["of"] == count
         asked.append(pack["asked"])
     assert len(set(asked)) == 3
