@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from random import Random
 
 
@@ -16,13 +15,3 @@ def seed_of(*parts: object) -> int:
 def draw_for(*parts: object) -> Random:
     """A random generator of its own for these parts."""
     return Random(seed_of(*parts))
-
-
-def sample(names: Sequence[str], count: int | None, *parts: object) -> list[str]:
-    """So many of the names, all of them for None, drawn for these parts and given in their own order.
-
-    Each name has a rank that depends on it and on the parts alone, and the first in rank are taken: so a smaller sample is part
-    of a larger one, and names that are added later change nothing in the order of the others.
-    """
-    taken = set(sorted(names, key=lambda name: seed_of(*parts, name))[:count])
-    return [name for name in names if name in taken]

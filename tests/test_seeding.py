@@ -8,7 +8,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.seeding import draw_for, sample, seed_of
+from bench.seeding import draw_for, seed_of
 
 PARTS = st.lists(
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.integers(), min_size=1, max_size=4
@@ -30,13 +30,3 @@ def test_a_seed_is_the_same_in_every_process() -> None:
 
 def test_each_draw_begins_anew() -> None:
     assert [draw_for("a", 1).random() for _ in range(2)] == [draw_for("a", 1).random()] * 2
-
-
-@given(st.lists(st.text("abc", min_size=1), unique=True), st.integers(0, 9), st.integers(0, 9), st.integers())
-def test_a_smaller_sample_is_part_of_a_larger_one_and_both_stand_in_the_names_order(
-    names: list[str], few: int, more: int, seed: int
-) -> None:
-    small, large = (sample(names, count, seed) for count in (min(few, few + more), few + more))
-    assert len(large) == min(few + more, len(names)) and set(small) <= set(large)
-    assert large == [name for name in names if name in large] and sample(names, None, seed) == names
-    assert set(sample(names[::-1], few, seed)) == set(small), "in whatever order they are given"

@@ -87,9 +87,10 @@ class Arm:
 
     def solved_less(self, other: Arm) -> RateDifference:
         """The paired difference of the rates of solved trials."""
-        return statistics.paired_rates(self._solved_by_pair(), other._solved_by_pair())
+        return statistics.paired_rates(self.solved_by_pair(), other.solved_by_pair())
 
-    def _solved_by_pair(self) -> Mapping[Pair, bool]:
+    def solved_by_pair(self) -> Mapping[Pair, bool]:
+        """Of the pairs of the trials that did not end in an error."""
         return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
 
 
@@ -128,10 +129,11 @@ def pairs_of(trials: pd.DataFrame) -> list[Pair]:
     return list(zip(instances_of(trials), trials["repetition"].tolist(), strict=True))
 
 
-def several_instances(run: Run) -> bool:
-    """Whether a pack of the run has more than one: then intervals speak of its instances at large, else of repetitions."""
-    found = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
-    return len(found) > run.trials["scenario"].nunique()
+def instances_by_scenario(run: Run) -> Mapping[str, list[str]]:
+    """Scenario -> its instances in this run, both in order. Of several, intervals speak of tasks like these; of one, of
+    repetitions of that task alone."""
+    found = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
+    return {name: sorted(instance for scenario, instance in found if scenario == name) for name in run.names("scenario")}
 
 
 def share_in(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:

@@ -80,6 +80,7 @@ TRIALS: tuple[Column[Trial], ...] = (
         "bool",
         lambda trial: trial.outcome != "error" and silently_corrupted(trial.record, trial.receipts),
     ),
+    Column("undetected_failure", "bool", lambda trial: trial.outcome == "wrong" and trial.passed_every_check),
     Column("api_seconds", "float64", lambda trial: trial.record.api_seconds),
     Column("waiting_seconds", "float64", lambda trial: trial.record.waiting_seconds),
     Column("framework_seconds", "float64", lambda trial: trial.record.framework_seconds),

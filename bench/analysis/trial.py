@@ -14,7 +14,8 @@ from bench.analysis.ledger import Account, Entry
 from bench.analysis.recovery import Recovery, recoveries, seconds_of, tokens_of
 from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
-from bench.runtime.events import Called, Committed
+from bench.runtime.events import Answered, Called, Committed, Judged
+from bench.runtime.lineage import Lineage
 
 CallMeasure = Callable[[Sequence[Called]], float]
 """What is measured of some calls."""
@@ -107,6 +108,17 @@ class Trial:
         if not self.is_graded:
             return None
         return self.record.grade.score if self.record.grade else 0.0
+
+    @cached_property
+    def passed_every_check(self) -> bool:
+        """Whether all that the answer stands on was judged at last, and accepted; what code wrote is not judged."""
+        judged = [event for event in self.record.events if isinstance(event, Judged) and event.view != "undamaged"]
+        accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in judged}
+        events = self.record.events
+        answer = [output for event in events if isinstance(event, Answered) for output in event.versions]
+        behind = Lineage(events).ancestry(answer)
+        made = [one for one in events if isinstance(one, Committed) and one.calls and (one.subtask, one.version) in behind]
+        return bool(made) and all(accepted.get((commit.subtask, commit.calls)) for commit in made)
 
     @property
     def latency(self) -> float:

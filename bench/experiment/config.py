@@ -175,8 +175,8 @@ class Config(_Strict):
     repetitions: int = Field(ge=1)
     """How often each combination is run, each time under a seed of its own."""
     instances: int | None = Field(None, ge=1)
-    """How many of each pack's instances, drawn by `seed`; all, if not given. Those of a smaller number are among those of a larger
-    one. `PACK/INSTANCE` in `scenarios` names one."""
+    """How many of each pack's instances, drawn by `seed`; all, if not given. Those of a smaller number are among those of a
+    larger one. `PACK/INSTANCE` in `scenarios` names one."""
     seed: int
     """From it all draws and all seeds of requests are derived. Runs are compared only under the same seed."""
     max_attempts: int = Field(3, ge=1)

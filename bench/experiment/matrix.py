@@ -14,6 +14,7 @@ from bench.experiment.config import Config, OpenAIEntry, RecordedEntry, RoutedEn
 from bench.experiment.provenance import architecture_digest, extra_versions
 from bench.experiment.record import arm_of
 from bench.experiment.recording import load_recording, responses_before
+from bench.experiment.sample import sample
 from bench.models.base import Model
 from bench.models.cached import CachedModel
 from bench.models.recorded import RecordedModel
@@ -25,7 +26,7 @@ from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.faults import FaultPlan
 from bench.runtime.workbench import Settings
 from bench.scenario import Scenario, scenario_key
-from bench.seeding import draw_for, sample
+from bench.seeding import draw_for
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from bench.render.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 Sign = tuple[str, str]
 """A marker and a colour."""
+Bounds = tuple[float, float | None, float | None]
+"""A value and its interval's ends."""
 MARKERS: tuple[Sign, ...] = tuple(zip("osD^vP", (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY), strict=True))
 """Each can be told in grey as well."""
 
@@ -43,3 +45,11 @@ def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
     low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
     marker, colour = sign
     ax.errorbar([x], [mean.mean], [[mean.mean - low], [high - mean.mean]], fmt=marker, ms=4.5, color=colour, capsize=3, lw=1)
+
+
+def bounded(ax: Axes, x: float, point: Bounds, sign: Sign) -> None:
+    """A value with its interval, where it has one."""
+    value, low, high = point
+    # Wilson's interval may end a rounding error short of the rate itself.
+    errors = None if low is None or high is None else [[max(0.0, value - low)], [max(0.0, high - value)]]
+    ax.errorbar([x], [value], yerr=errors, fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)

@@ -110,6 +110,21 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class SolvedOf:
+    """What became of one instance in one arm: k of n trials were solved, and what they took in all."""
+
+    k: int
+    n: int
+    tokens: int
+
+    def text(self) -> str:
+        return f"{self.k}/{self.n}, {self.tokens} tokens"
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.k / self.n, " k": self.k, " n": self.n, " tokens": self.tokens}
+
+
+@dataclass(frozen=True)
 class RateGap:
     """A paired difference of two rates, and the pairs that make it: those in which only one of the two held."""
 
@@ -172,7 +187,7 @@ class PublishedNumber:
         return {"": self.mean, " sd": self.sd}
 
 
-Cell = str | int | Number | BoundedNumber | AdjustedP | Estimate | Rate | RateGap | Spent | PublishedNumber
+Cell = str | int | Number | BoundedNumber | AdjustedP | Estimate | Rate | SolvedOf | RateGap | Spent | PublishedNumber
 
 
 CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")

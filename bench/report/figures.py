@@ -34,6 +34,7 @@ from bench.render.drawing import (
 from bench.render.labels import model_label, slug, trials_in
 from bench.report.break_even import break_even_figures
 from bench.report.model_figures import model_figures
+from bench.report.recovery_rates import recovery_figures
 from bench.report.timeline import struck_trials, timeline
 from bench.studies.registry import study_pictures
 
@@ -55,6 +56,7 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
                 pictures += [latency(run, chosen)]
             pictures += [accounts(run, drawn)] if drawn else []
             pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
+        pictures += recovery_figures(run, arms)
         pictures += break_even_figures(run, arms, published)
         pictures += model_figures(run, arms)
         pictures += study_pictures(run)

@@ -19,15 +19,12 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import model_label, slug, trials_in
-from bench.render.marks import signs_of
+from bench.render.marks import Bounds, bounded, signs_of
 
 COLUMNS = ("tokens", "retry_tokens", "latency_seconds", "solved")
 TITLES = ("tokens a trial", "retry tokens a trial", "seconds a trial", "share solved")
 SPREAD = 0.5
 """Of the room between two architectures, how much their models share."""
-
-Bounds = tuple[float, float | None, float | None]
-"""A value and its interval's ends."""
 
 
 def model_figures(run: Run, arms: Arms) -> Iterator[Picture]:
@@ -71,7 +68,7 @@ def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mappin
             point = _point(found[architecture], column) if architecture in found else None
             if point:
                 x = at + step * (place - (len(signs) - 1) / 2)
-                _whisker(ax, x, point, marker, colour)
+                bounded(ax, x, point, (marker, colour))
     ax.set_xticks(range(len(architectures)), tick_labels(architectures))
     ax.set_xlim(-0.6, len(architectures) - 0.4)
     ax.set_ylim(*((-0.03, 1.03) if column == "solved" else (min(0.0, ax.get_ylim()[0]), None)))
@@ -85,10 +82,3 @@ def _point(arm: Arm, column: str) -> Bounds | None:
         return None if share.rate is None else (share.rate, share.low, share.high)
     mean = arm.mean(column)
     return None if mean.mean is None else (mean.mean, mean.low, mean.high)
-
-
-def _whisker(ax: Axes, x: float, point: Bounds, marker: str, colour: str) -> None:
-    value, low, high = point
-    # Wilson's interval may end a rounding error short of the rate itself.
-    errors = None if low is None or high is None else [[max(0.0, value - low)], [max(0.0, high - value)]]
-    ax.errorbar([x], [value], yerr=errors, fmt=marker, ms=4.5, color=colour, capsize=3, lw=1)

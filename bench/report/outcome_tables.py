@@ -25,8 +25,8 @@ def outcomes(run: Run, arms: Arms) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for arm in each_arm(arms):
         counts = [arm.count(outcome) for outcome in ("solved", "wrong", "gave_up", "error")]
-        rates, silent = denominators_of(arm), share_in(arm.usable, arm.usable["silent_corruption"])
-        shares = (rates.left_out, rates.as_failures, rates.best, silent)
+        rates, undetected = denominators_of(arm), share_in(arm.usable, arm.usable["undetected_failure"])
+        shares = (rates.left_out, rates.as_failures, rates.best, undetected)
         rows.append((*arm_cells(run, arm), len(arm.graded), *counts, *map(Rate, shares)))
     return Table(
         name="outcomes",
@@ -36,12 +36,13 @@ def outcomes(run: Run, arms: Arms) -> Table:
             "Solved, errors left out",
             "Solved, errors as failures (worst case)",
             "Solved, errors as solved (best case)",
-            "Silent corruption, errors left out",
+            "Wrong though every check passed, errors left out",
         ),
         rows=tuple(rows),
         notes=(
             "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
-            "silent corruption: the answer is wrong, and a delivered fault in its content passed every verification",
+            "wrong though every check passed: all that the answer stands on was judged and accepted; without faults that is an "
+            "undetected failure, and what an undetected fault made of a right answer is told as silent corruption",
             *ranking_warnings(run, arms),
             *([] if run.rerun else ["no trial was run again after an error, so none can differ from the rest"]),
             *(["trials whose calls were only counted are ungraded, and none of these"] if _any_ungraded(arms) else []),

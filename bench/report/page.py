@@ -25,12 +25,13 @@ SIMULATED = (
 
 @dataclass(frozen=True)
 class Section:
-    """`name` is its anchor on the page."""
+    """`name` is its anchor on the page. `folded`: its tables are long, and open when they are asked for."""
 
     name: str
     title: str
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,26 +69,30 @@ def _no_claims(run: Run, published: Published) -> Iterator[tuple[str, str]]:
 
 CONTENTS = (
     ("failure", "What one failure costs", ("first_round", "price", "first_pass", "failure_differences", "subtasks")),
+    ("recovery", "Recovery to a right answer", ("recovery",)),
     ("break_even", "Break-even", ("break_even",)),
     ("verdicts", "Verdicts", ("claims",)),
     ("study", "The study", ("study",)),
     ("comparison", "Every measure", ("comparison",)),
     ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
     ("models", "Models compared", ("models",)),
-    ("differences", "Paired differences between architectures", ("differences", "noise_floor")),
+    ("differences", "Paired differences between architectures", ("differences", "noise_floor", "solved_differences")),
     ("cost", "What a solved task costs", ("per_solved",)),
     ("latency", "Latency", ("framework_time", "prompt_cache")),
     ("ledger", "Where the tokens went", ("ledger",)),
     ("faults", "Faults", ("receipts", "natural_failures")),
     ("tokenizer", "The tokenizer", ("usage",)),
+    ("instances", "Instance by instance", ("instances",)),
 )
 """The sections in reading order: anchor, title, and the beginnings of the names of the tables in it."""
+FOLDED = ("instances",)
 
 
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:
     """Verdicts, the other tables, and the figures last; a table that no section names stands after those that are named."""
     sections = [
-        Section(name, title, tuple(table for table in tables if table.name.startswith(own))) for name, title, own in CONTENTS
+        Section(name, title, tuple(table for table in tables if table.name.startswith(own)), folded=name in FOLDED)
+        for name, title, own in CONTENTS
     ]
     placed = {table.name for section in sections for table in section.tables}
     sections.append(Section("more", "More tables", tuple(table for table in tables if table.name not in placed)))

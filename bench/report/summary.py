@@ -6,17 +6,18 @@ Each sentence is written from the run's frames, and names the table that it was 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from bench.analysis import statistics
-from bench.analysis.arms import Arms, Condition, measure_of, pairs_of, several_instances
+from bench.analysis.arms import Arms, Condition, instances_by_scenario, measure_of, pairs_of
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
 from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, Measure
-from bench.analysis.statistics import Mean, Pair
+from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
+from bench.analysis.statistics import Mean, Pair, Share
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm, model_label
 
@@ -47,10 +48,12 @@ class Summary:
 
 
 def summary_of(run: Run, arms: Arms, verdicts: Sequence[Finding] = ()) -> Summary:
-    """`verdicts`: a sentence on the claims of each source of which some were judged."""
-    found = (_first_rounds(run, arms), _impacts(run), _first_passes(run, arms), _solved(run), *verdicts)
-    findings = [finding for finding in found if finding]
-    return Summary(_ran(run), tuple(findings[:MOST_FINDINGS]), tuple(_limits(run, arms)))
+    """`verdicts`: a sentence on the claims of each source of which some were judged. Where there is more to say than findings
+    may be, first passes are left to their table."""
+    failures = [finding for finding in (_first_rounds(run, arms), _impacts(run)) if finding]
+    ends = [finding for finding in (_recovered(run, arms), _solved(run), *verdicts) if finding]
+    passes = [finding for finding in [_first_passes(run, arms)] if finding and len(failures) + len(ends) < MOST_FINDINGS]
+    return Summary(_ran(run), tuple([*failures, *passes, *ends][:MOST_FINDINGS]), tuple(_limits(run, arms)))
 
 
 def _ran(run: Run) -> str:
@@ -85,11 +88,18 @@ def _by_condition(run: Run, arms: Arms, measure: Measure, wanted: Callable[[Cond
         known = sorted((mean.mean, name, mean) for name, mean in means.items() if mean.mean is not None)
         if wanted(condition) and known:
             shown, numbers = _ranked([f"{name} {_told(mean)}" for _, name, mean in known]), [mean.n for *_, mean in known]
-            yield f"on {condition.scenario}{_with_model(run, condition.model)}, {shown} (N = {_numbers(numbers)})"
+            yield f"{_where(run, condition)}, {shown} (N = {_numbers(numbers)})"
 
 
 def _numbers(numbers: Sequence[int]) -> str:
     return f"{min(numbers)} to {max(numbers)}" if len(numbers) > MOST_NAMED else ", ".join(map(str, numbers))
+
+
+def _where(run: Run, condition: Condition) -> str:
+    """Names what differs in this run, and the scenario."""
+    plans = [plan for plan in run.names("fault") if plan != FAULT_FREE]
+    under = f" under {condition.plan}" if condition.plan in plans and len(plans) > 1 else ""
+    return f"on {condition.scenario}{_with_model(run, condition.model)}{under}"
 
 
 def _with_model(run: Run, model: str) -> str:
@@ -121,6 +131,25 @@ def _impacts(run: Run) -> Finding | None:
     left = f"; of {untold:,} it is not told" if untold else ""
     text = f"{effective:,} were effective; {masked:,} were masked, since what they struck would have been rejected anyway{left}"
     return Finding(f"Of {len(delivered):,} delivered faults {text}.", "receipts")
+
+
+def _recovered(run: Run, arms: Arms) -> Finding | None:
+    """For each condition with faults the architectures' recovery rates, the highest first."""
+    found: dict[Condition, list[RecoveryRate]] = {}
+    for one in recovery_rates(run, arms):
+        found.setdefault(one.arm.condition, []).append(one)
+    told = [f"{_where(run, condition)}, {_ranked(_rates(rates))}" for condition, rates in found.items() if rates[0].recovered.n]
+    said = "Of what all architectures solve without faults they solved under them"
+    return Finding(f"{said}: {_first(told)}.", "recovery") if told else None
+
+
+def _rates(found: Iterable[RecoveryRate]) -> list[str]:
+    ranked = sorted(found, key=lambda one: -one.recovered.k)
+    return [f"{one.arm.architecture} {one.recovered.k} of {one.recovered.n}{_percent(one.recovered)}" for one in ranked]
+
+
+def _percent(share: Share) -> str:
+    return "" if share.low is None or share.high is None else f" [{share.low:.0%}, {share.high:.0%}]"
 
 
 def _solved(run: Run) -> Finding | None:
@@ -161,16 +190,30 @@ def _floors(run: Run) -> Iterator[str]:
 def _limits(run: Run, arms: Arms) -> Iterator[str]:
     if not run.trials["outcome"].eq("solved").any():
         yield "Whether a failure is recovered to a right answer: no trial was solved."
+    elif {FAULT_FREE} < set(run.names("fault")) and not any(recovery_rates(run, arms)):
+        yield "Whether a failure is recovered to a right answer: no trial without faults was solved."
     if unpriced := list(dict.fromkeys(_unpriced(run, arms))):
         yield (
             f"What a failure that mattered costs in all, for {_listed(unpriced)}: fewer than {LEAST_PRICED} trials had an "
             "effective fault that was noticed."
         )
-    if several_instances(run):
-        yield "Tasks of other kinds: intervals cluster by instance and speak of tasks like these, with these models."
-    else:
-        yield "Other tasks: of each pack there is one, so intervals speak of repetitions of that task alone, with these models."
+    yield _of_which_tasks(run)
     yield "Other models, prompts and settings than those that were run."
+
+
+def _of_which_tasks(run: Run) -> str:
+    instances = instances_by_scenario(run)
+    sole, several = ([name for name, own in instances.items() if (len(own) > 1) is many] for many in (False, True))
+    if not sole:
+        return "Tasks of other kinds: intervals cluster by instance and speak of tasks like these, with these models."
+    if not several:
+        return (
+            "Other tasks: of each pack there is one, so intervals speak of repetitions of that task alone, with these models."
+        )
+    return (
+        f"Other tasks: of {_listed(sole)} there is one, so intervals speak of repetitions of that task alone; those of "
+        f"{_listed(several)} cluster by instance and speak of tasks like these; with these models."
+    )
 
 
 def _unpriced(run: Run, arms: Arms) -> Iterator[str]:

@@ -19,9 +19,11 @@ from bench.report.claims_table import claims_tables, other_claims
 from bench.report.comparison import comparison
 from bench.report.difference_tables import differences, models, noise_floor
 from bench.report.failure_tables import failure_tables
+from bench.report.instance_tables import by_instance, solved_differences
 from bench.report.latency_tables import latency_tables
 from bench.report.natural_table import natural_table
 from bench.report.outcome_tables import outcomes, reruns
+from bench.report.recovery_rates import recovery_tables
 from bench.report.systems_table import systems
 from bench.studies import sensitivity
 from bench.studies.registry import study_tables
@@ -34,6 +36,7 @@ def all_tables(
     hold."""
     tables = [
         *failure_tables(run, arms, published),
+        *recovery_tables(run, arms),
         *break_even_tables(run, arms, published),
         *(comparison(run, arms, condition, published) for condition in arms),
         outcomes(run, arms),
@@ -41,6 +44,7 @@ def all_tables(
         *systems(run, arms),
         differences(run, arms),
         noise_floor(run, arms),
+        *solved_differences(run, arms),
         *([models(run, arms)] if len(run.names("model")) > 1 else []),
         spent_by_solved(run, arms),
         ledger(run, arms),
@@ -48,6 +52,7 @@ def all_tables(
         natural_table(run, published),
         usage(run),
         *latency_tables(run, published),
+        *by_instance(run, arms),
         *study_tables(run),
     ]
     verdicts = (*claims_tables(run, judgements, published), *sensitivity.tables(run, published, judgements))

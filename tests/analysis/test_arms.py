@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from records import called, run_of, smooth, trial
 
-from bench.analysis.arms import Arm, Condition, arms_of, missing_trials, several_instances
+from bench.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, missing_trials
 from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.measures import per_solved
@@ -42,14 +42,14 @@ def arms(run: Run) -> Mapping[str, Arm]:
 def test_a_mean_over_several_instances_is_of_their_means(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"a": [1000, 1100, 1050], "b": [3000], "c": [2000, 2200]}})
     assert arms(run)["static"].mean("tokens") == amount_of([1050.0, 3000.0, 2100.0])
-    assert several_instances(run)
+    assert instances_by_scenario(run) == {"demo": ["a", "b", "c"]}
 
 
 def test_a_sole_instance_is_as_if_there_were_no_instances(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"": [1000, 1100, 1050]}, "mine": {"": [900, 1000, 1200]}})
     without = replace(run, trials=run.trials.drop(columns="instance"))
     tables = [all_tables(one, arms_of(one), load_published(), ()) for one in (run, without)]
-    assert tables[0] == tables[1] and not several_instances(run)
+    assert tables[0] == tables[1] and instances_by_scenario(run) == {"demo": [""]}
     assert arms(run)["static"].mean("tokens") == amount_of([1000.0, 1100.0, 1050.0])
 
 

@@ -9,6 +9,13 @@ from bench.analysis.statistics.bootstrap import percentiles, resampled
 from bench.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
 from bench.analysis.statistics.intervals import CONFIDENCE, Mean, Measure, amount_of, known, mean_of, median
 from bench.analysis.statistics.limits import Limit, has_width, limits_of
+from bench.analysis.statistics.mcnemar import (
+    RequiredInstances,
+    TwoByTwo,
+    mcnemar_test,
+    required_instances,
+    two_by_two,
+)
 from bench.analysis.statistics.methods import METHODS
 from bench.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
 from bench.analysis.statistics.parts import Part, parts_of
@@ -38,8 +45,10 @@ __all__ = [
     "Part",
     "RateDifference",
     "Ratio",
+    "RequiredInstances",
     "RequiredPairs",
     "Share",
+    "TwoByTwo",
     "amount_of",
     "by_unit",
     "generator",
@@ -50,6 +59,7 @@ __all__ = [
     "independent_number",
     "known",
     "limits_of",
+    "mcnemar_test",
     "mean_of",
     "median",
     "paired_difference",
@@ -60,8 +70,10 @@ __all__ = [
     "ranking_depends",
     "rates_differ",
     "ratio_of_means",
+    "required_instances",
     "required_pairs",
     "resampled",
     "share_by_instance",
     "share_of",
+    "two_by_two",
 ]

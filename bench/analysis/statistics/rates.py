@@ -44,12 +44,12 @@ def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
     number = effective_number(instances, [float(one) for one in held])
     if number == n:
         return share_of(k, n)
-    low, high = _wilson(k / n, number)
+    low, high = wilson(k / n, number)
     return Share(k, n, k / n, low, high, len(set(instances)))
 
 
-def _wilson(rate: float, n: float) -> tuple[float, float]:
-    """For a number of values that is not whole."""
+def wilson(rate: float, n: float) -> tuple[float, float]:
+    """Wilson's interval of a rate, for a number of values that need not be whole."""
     z2 = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
     centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)

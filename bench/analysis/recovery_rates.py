@@ -1,0 +1,77 @@
+"""Recovery by how it ends: a trial under faults beside its control, pair by pair, solved or not.
+
+What a recovery takes, whatever it ends in, is `bench.analysis.recovery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from bench.analysis import statistics
+from bench.analysis.arms import Arm, Arms, control_of, pairs_of
+from bench.analysis.faults import CONTENT_POINTS
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Pair, RateDifference, Share, TwoByTwo
+
+
+@dataclass(frozen=True, eq=False)
+class RecoveryRate:
+    """One arm under faults, beside its control; over pairs in which neither ended in an error.
+
+    outcomes    the pairs by what was solved: by both, by the control alone, under faults alone, by neither
+    change      solved under faults less solved by the control
+    recovered   solved under faults, of the pairs that the controls of all architectures solve: the same for each of them
+    struck      in how many of these a fault was delivered to this arm
+    corrupted   silent corruption: of the pairs that the control solves, and in which a fault in the content was effective,
+                those with a wrong answer behind such a fault that passed every verification
+    """
+
+    arm: Arm
+    outcomes: TwoByTwo
+    change: RateDifference
+    recovered: Share
+    struck: int
+    corrupted: Share
+
+
+def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
+    """One for each arm under faults that has a control, in the order of the arms; none where no control solved anything."""
+    for found in arms.values():
+        controls = {name: control for name, arm in found.items() if (control := control_of(arms, arm))}
+        if any(control.count("solved") for control in controls.values()):
+            common = _solved_by_all(controls, found)
+            yield from (_rate(run, found[name], control, common) for name, control in controls.items())
+
+
+def _solved_by_all(controls: Mapping[str, Arm], found: Mapping[str, Arm]) -> frozenset[Pair]:
+    """The pairs that every control solves, and of which no trial under faults ended in an error."""
+    solved = [{pair for pair, held in control.solved_by_pair().items() if held} for control in controls.values()]
+    usable = [found[name].solved_by_pair().keys() for name in controls]
+    return frozenset(set.intersection(*solved).intersection(*usable))
+
+
+def _rate(run: Run, arm: Arm, control: Arm, common: Set[Pair]) -> RecoveryRate:
+    before, after = control.solved_by_pair(), arm.solved_by_pair()
+    struck = set(pairs_of(arm.usable[arm.usable["faults_delivered"] > 0]))
+    return RecoveryRate(
+        arm=arm,
+        outcomes=statistics.two_by_two(before, after),
+        change=arm.solved_less(control),
+        recovered=_share({pair: held for pair, held in after.items() if pair in common}),
+        struck=len(struck & common),
+        corrupted=_share({pair: held for pair, held in _corrupted(run, arm).items() if before.get(pair)}),
+    )
+
+
+def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
+    """Of each pair in which a fault in the content was effective: is the answer wrong, and one of them was never noticed?"""
+    faults = run.faults[run.faults["impact"].eq("effective") & run.faults["point"].isin(CONTENT_POINTS)]
+    unnoticed = faults["ended"].eq("undetected").groupby(faults["trial"]).any()
+    struck = arm.usable[arm.usable["trial"].isin(unnoticed.index)]
+    wrong = struck["outcome"].eq("wrong") & struck["trial"].map(unnoticed)
+    return dict(zip(pairs_of(struck), wrong.tolist(), strict=True))
+
+
+def _share(held: Mapping[Pair, bool]) -> Share:
+    return statistics.share_by_instance([instance for instance, _ in held], list(held.values()))

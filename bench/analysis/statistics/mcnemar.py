@@ -1,0 +1,95 @@
+"""Who solves what: two arms by the pairs that both, one or neither solved; and how many instances would tell them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scipy import stats
+
+from bench.analysis.statistics.clusters import Pair, by_unit, in_common
+from bench.analysis.statistics.intervals import CONFIDENCE
+from bench.analysis.statistics.paired import differences_of
+from bench.analysis.statistics.power import POWER
+from bench.analysis.statistics.rates import wilson
+from bench.analysis.statistics.significance import PairedTest, paired_test
+
+TEN_POINTS = 0.10
+
+
+@dataclass(frozen=True)
+class TwoByTwo:
+    """Pairs by whether each of two arms held: both, the first or the second alone, neither."""
+
+    both: int
+    first: int
+    second: int
+    neither: int
+
+    @property
+    def pairs(self) -> int:
+        return self.both + self.first + self.second + self.neither
+
+
+def two_by_two(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> TwoByTwo:
+    """Over the pairs that both have."""
+    one, other = in_common(first, second)
+    found = [(bool(one[pair]), bool(other[pair])) for pair in one]
+    return TwoByTwo(*(found.count(held) for held in ((True, True), (True, False), (False, True), (False, False))))
+
+
+def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> PairedTest:
+    """Could the difference of two rates be chance? Where each instance has one pair: McNemar's exact test, for then each
+    discordant pair is as likely to be the one arm's as the other's. Where instances have several pairs these are alike, and
+    the signs of the instances' mean differences are flipped (`paired_test`), which for one pair each is the same test.
+
+    Sources: McNemar, Psychometrika 12 (1947), exact by the binomial distribution, by scipy; Fisher, The Design of Experiments
+    (1935), section 21, for flips by cluster, whatever is alike within one.
+    """
+    one, other = in_common(first, second)
+    if len(by_unit(one)) < len(one):
+        return paired_test(one, other)
+    found = two_by_two(one, other)
+    discordant = found.first + found.second
+    if not found.pairs:
+        return PairedTest(0, None, None)
+    if not discordant:
+        return PairedTest(found.pairs, 1.0, 1.0)
+    p = float(stats.binomtest(found.first, discordant).pvalue)
+    return PairedTest(found.pairs, p, min(1.0, 2 / 2**discordant))
+
+
+@dataclass(frozen=True)
+class RequiredInstances:
+    """With the 95% interval that the discordance seen leaves; None without a pair."""
+
+    number: int | None
+    low: int | None
+    high: int | None
+
+
+def required_instances(
+    first: Mapping[Pair, bool], second: Mapping[Pair, bool], difference: float = TEN_POINTS, power: float = POWER
+) -> RequiredInstances:
+    """The instances at which McNemar's test at 5% finds a true `difference` of two rates with this power, where as many
+    instances are discordant as were here, and each has as many pairs. Fewer cannot be discordant than differ.
+
+    An instance of several pairs is discordant by the square of its mean difference, which of one pair is 0 or 1; the mean of
+    these has Wilson's interval, that of a rate, which for values between 0 and 1 is the wider one.
+
+    Source: Connor, Biometrics 43 (1987): (z(a/2) sqrt(s) + z(b) sqrt(s - d^2))^2 / d^2 for a discordant share s.
+    """
+    squares = [one**2 for one in differences_of(first, second)]
+    if not squares:
+        return RequiredInstances(None, None, None)
+    share = math.fsum(squares) / len(squares)
+    return RequiredInstances(
+        *(_connor(max(one, difference), difference, power) for one in (share, *wilson(share, len(squares))))
+    )
+
+
+def _connor(discordant: float, difference: float, power: float) -> int:
+    level, reached = (float(stats.norm.ppf(one)) for one in ((1 + CONFIDENCE) / 2, power))
+    spread = level * math.sqrt(discordant) + reached * math.sqrt(discordant - difference**2)
+    return math.ceil((spread / difference) ** 2)
