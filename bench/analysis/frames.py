@@ -44,6 +44,7 @@ class Run:
               `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, by their number;
               `first_pass_*`: its first attempts, where every subtask had one; each is missing where there is none;
               `*_usage` are tokens by the provider's own count;
+              `undetected_failure`: the answer is wrong, and all that it stands on was accepted;
               `correct` and `score` are missing for errors; for a trial that gave up they are False
               and 0, as it has no answer; `cost` is in dollars, and missing where a price is unknown
     calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered,

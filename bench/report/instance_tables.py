@@ -21,10 +21,11 @@ MOST_INSTANCES = 60
 def solved_differences(run: Run, arms: Arms) -> list[Table]:
     """Each architecture against each other by what they solve; of scenarios with several instances alone, so that it may be
     said of tasks and not of repetitions."""
+    instances = instances_by_scenario(run)
     pairs = [
         (first, second)
         for condition, found in arms.items()
-        if len(instances_by_scenario(run)[condition.scenario]) > 1
+        if len(instances[condition.scenario]) > 1
         for first, second in combinations(found.values(), 2)
     ]
     tests = [statistics.mcnemar_test(first.solved_by_pair(), second.solved_by_pair()) for first, second in pairs]

@@ -77,7 +77,6 @@ def _figure(run: Run, model: str, rates: Sequence[RecoveryRate]) -> Picture:
         _panel(ax, found, names, signs)
         numbers = {one.arm.condition.plan: one.recovered.n for one in found}
         panel_title(ax, scenario, _numbers(numbers))
-    axes[0].set_ylabel("recovered")
     legend_of_points(figure, signs)
     title = f"Recovered to a right answer, by fault plan, {model_label(run, model)}"
     caption = (
@@ -110,6 +109,7 @@ def _panel(ax: Axes, rates: Sequence[RecoveryRate], names: Sequence[str], signs:
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_ylim(-0.03, 1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    ax.set_ylabel("recovered")
     ax.grid(axis="y", color=PALE, lw=0.6)
 
 

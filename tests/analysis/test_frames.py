@@ -161,6 +161,25 @@ def test_silent_corruption_is_a_wrong_answer_behind_an_undetected_fault_in_its_c
     assert run.trials["silent_corruption"].tolist() == [silent]
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "undetected"),
+    [
+        ([accepted(2, "b")], True),
+        ([rejected(2, "b"), accepted(2, "b")], True),
+        ([accepted(2, "b"), rejected(2, "b")], False),
+        ([], False),
+    ],
+)
+def test_an_undetected_failure_is_a_wrong_answer_of_which_every_part_was_accepted_at_last(
+    tmp_path: Path, verdicts: list[Event], undetected: bool
+) -> None:
+    by_code, made = committed(None, "c"), [called(1, "a"), accepted(1, "a"), committed(1, "a"), called(2, "b")]
+    events = [*made, *verdicts, committed(2, "b", made_from=[("a", 1)]), by_code, Answered((("b", 1), ("c", 1)))]
+    outcomes: list[Outcome] = ["wrong", "solved"]
+    run = run_of(tmp_path / "run", [trial(repetition=at, outcome=one, events=events) for at, one in enumerate(outcomes, 1)])
+    assert run.trials["undetected_failure"].tolist() == [undetected, False]
+
+
 def test_a_fault_in_a_trial_that_ended_in_an_error_did_not_make_it_give_up(tmp_path: Path) -> None:
     events = struck("planned", "delivered", "gave_up")
     run = run_of(tmp_path / "run", [trial(plan="paper", outcome="error", events=events)])

@@ -91,9 +91,14 @@ def test_without_faults_there_is_nothing_about_failures(tmp_path: Path) -> None:
 
 
 def test_at_most_five_sentences_are_said_the_verdicts_last(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", trials())
-    summary = summary_of(run, arms_of(run), [Finding("Of the claims all hold.", "claims")])
-    assert [one.table for one in summary.findings] == ["first_round", "receipts", "first_pass", "outcomes", "claims"]
+    claims = [Finding("Of the claims all hold.", "claims")]
+    wrong, solved = (run_of(tmp_path / outcome, trials(outcome=outcome)) for outcome in ("wrong", "solved"))
+    shown = [[one.table for one in summary_of(run, arms_of(run), claims).findings] for run in (wrong, solved)]
+    assert shown == [
+        ["first_round", "receipts", "first_pass", "outcomes", "claims"],
+        ["first_round", "receipts", "recovery", "outcomes", "claims"],
+    ]
+    assert [one.table for one in of(solved).findings] == ["first_round", "receipts", "first_pass", "recovery", "outcomes"]
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -1,0 +1,80 @@
+"""Whether a system recovers to a right answer is shown where a control solved something, once, and with its denominators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from records import recovered, run_of, smooth, trial
+
+from bench.analysis.arms import arms_of
+from bench.analysis.claims.published import load_published
+from bench.analysis.frames import Run
+from bench.experiment.record import Outcome, TrialRecord
+from bench.render.drawing import style
+from bench.render.table import Table, markdown
+from bench.report.recovery_rates import recovery_figures, recovery_tables
+from bench.report.summary import summary_of
+from bench.report.tables import all_tables
+
+
+def records(outcomes: dict[str, tuple[Outcome, Outcome]], scenario: str = "demo") -> list[TrialRecord]:
+    """By architecture the outcome without faults, and that under them, of each of four instances."""
+    return [
+        trial(name, plan, 1, outcome, events, instance=instance, scenario=scenario, id=f"{scenario}-{name}-{plan}-{instance}")
+        for name, both in outcomes.items()
+        for instance in "abcd"
+        for plan, outcome, events in (("none", both[0], smooth()), ("paper", both[1], recovered()))
+    ]
+
+
+def table(run: Run) -> Table | None:
+    return next(iter(recovery_tables(run, arms_of(run))), None)
+
+
+def test_its_row_has_the_two_by_two_and_the_rate_with_its_denominator(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", records({"static": ("solved", "wrong"), "mine": ("solved", "solved")}))
+    shown = table(run)
+    assert shown
+    [static, mine] = [line for line in markdown(shown).splitlines() if line.startswith(("| static", "| mine"))]
+    assert static.startswith("| static | 4 | 0 | 4 | 0 | 0 | -100.0% [") and "| 0/4 = 0.0% [0.0%, 49.0%] | 4 |" in static
+    assert mine.startswith("| mine | 4 | 4 | 0 | 0 | 0 | 0.0% [") and "| 4/4 = 100.0% [51.0%, 100.0%] | 4 |" in mine
+
+
+def test_a_scenario_of_which_no_control_was_solved_is_not_in_it_and_where_none_was_that_is_a_limit(tmp_path: Path) -> None:
+    hard = records({"static": ("wrong", "solved")}, "hard")
+    some, none = (
+        run_of(tmp_path / name, own) for name, own in (("a", [*records({"static": ("solved", "solved")}), *hard]), ("b", hard))
+    )
+    shown = table(some)
+    assert shown and {row[0] for row in shown.rows} == {"demo"} and table(none) is None
+    said = "Whether a failure is recovered to a right answer: no trial without faults was solved."
+    assert said in summary_of(none, arms_of(none)).limits and said not in summary_of(some, arms_of(some)).limits
+
+
+def test_the_summary_tells_the_rate_of_each_architecture_the_highest_first(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", records({"static": ("solved", "wrong"), "mine": ("solved", "solved")}))
+    [said] = [one.text for one in summary_of(run, arms_of(run)).findings if one.table == "recovery"]
+    assert said == (
+        "Of what all architectures solve without faults they solved under them: on demo, mine 4 of 4 [51%, 100%], static 0 of "
+        "4 [0%, 49%]."
+    )
+
+
+def test_no_rate_of_it_stands_in_another_table(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", records({"static": ("solved", "wrong")}))
+    titles = [name for one in all_tables(run, arms_of(run), load_published(), ()) for name in one.columns]
+    assert titles.count("Silent corruption") == 1 and not [name for name in titles if name.startswith("Silent corruption,")]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_its_figure_is_drawn_for_each_model_that_has_common_pairs(tmp_path: Path) -> None:
+    without = records({"static": ("solved", "solved"), "mine": ("wrong", "solved")})
+    shared = [*without, *records({"static": ("solved", "solved"), "mine": ("solved", "solved")}, "easy")]
+    with style():
+        none, some = (
+            list(recovery_figures(run, arms_of(run)))
+            for run in (run_of(tmp_path / "none", without), run_of(tmp_path / "some", shared))
+        )
+    assert none == [] and [one.name for one in some] == ["recovery-m"]
+    assert "of the N pairs" in some[0].caption
