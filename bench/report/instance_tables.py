@@ -12,7 +12,7 @@ from bench.analysis.statistics import CONFIDENCE, PairedTest
 from bench.analysis.statistics.mcnemar import TEN_POINTS
 from bench.analysis.statistics.power import POWER
 from bench.render.labels import ARM, model_label, slug
-from bench.render.table import AdjustedP, BoundedNumber, Cell, Number, SolvedOf, Table
+from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, SolvedOf, Table
 
 MOST_INSTANCES = 60
 """A table of more rows than that nobody reads."""
@@ -61,7 +61,7 @@ def _row(run: Run, first: Arm, second: Arm, test: PairedTest, adjusted: float | 
         BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True),
         Number(test.p, 3),
         AdjustedP(adjusted, test.least if test.p == test.least else None),
-        BoundedNumber(required.number, required.low, required.high),
+        BoundedNumber(required.number, required.low, required.high) if required else NOTHING,
     )
 
 

@@ -167,14 +167,16 @@ def test_silent_corruption_is_a_wrong_answer_behind_an_undetected_fault_in_its_c
         ([accepted(2, "b")], True),
         ([rejected(2, "b"), accepted(2, "b")], True),
         ([accepted(2, "b"), rejected(2, "b")], False),
+        ([committed(1, "b", version=9), rejected(1, "b"), accepted(2, "b")], True),
         ([], False),
     ],
 )
 def test_an_undetected_failure_is_a_wrong_answer_of_which_every_part_was_accepted_at_last(
     tmp_path: Path, verdicts: list[Event], undetected: bool
 ) -> None:
-    by_code, made = committed(None, "c"), [called(1, "a"), accepted(1, "a"), committed(1, "a"), called(2, "b")]
-    events = [*made, *verdicts, committed(2, "b", made_from=[("a", 1)]), by_code, Answered((("b", 1), ("c", 1)))]
+    made: list[Event] = [called(1, "a"), accepted(1, "a"), committed(1, "a"), committed(None, "c"), called(2, "b")]
+    answer = Answered((("b", 1), ("c", 1)))
+    events: list[Event] = [*made, *verdicts, committed(2, "b", made_from=[("a", 1)]), answer]
     outcomes: list[Outcome] = ["wrong", "solved"]
     run = run_of(tmp_path / "run", [trial(repetition=at, outcome=one, events=events) for at, one in enumerate(outcomes, 1)])
     assert run.trials["undetected_failure"].tolist() == [undetected, False]

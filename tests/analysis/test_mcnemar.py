@@ -13,7 +13,6 @@ from scipy import stats
 
 from bench.analysis.statistics import (
     Pair,
-    RequiredInstances,
     TwoByTwo,
     mcnemar_test,
     paired_test,
@@ -65,7 +64,7 @@ def test_to_repeat_what_came_out_finds_no_more(found: list[tuple[bool, bool]], r
 
 def test_nothing_discordant_is_no_evidence_and_no_pair_is_no_test() -> None:
     assert mcnemar_test(*arms(of(5, 0, 0, 5))).p == 1.0
-    assert mcnemar_test({}, {}).p is None and required_instances({}, {}) == RequiredInstances(None, None, None)
+    assert mcnemar_test({}, {}).p is None and required_instances({}, {}) is None
 
 
 def test_one_discordance_of_five_is_the_least_p_that_it_can_give() -> None:
@@ -75,8 +74,9 @@ def test_one_discordance_of_five_is_the_least_p_that_it_can_give() -> None:
 
 
 def test_at_the_number_of_instances_the_test_finds_ten_points_in_about_four_of_five() -> None:
-    number = required_instances(*arms(of(8, 2, 0, 0))).number
-    assert number is not None
+    required = required_instances(*arms(of(8, 2, 0, 0)))
+    assert required
+    number = required.number
     power = 0.0
     for discordant in range(1, number + 1):
         gained = np.arange(discordant + 1)
@@ -88,11 +88,20 @@ def test_at_the_number_of_instances_the_test_finds_ten_points_in_about_four_of_f
 
 def test_the_number_of_instances_has_the_interval_of_the_share_that_it_is_made_of() -> None:
     few, many = (required_instances(*arms(of(7 * size, 2 * size, size, 0))) for size in (1, 10))
-    assert few.number == many.number == math.ceil(((1.959964 * 0.3**0.5 + 0.841621 * 0.29**0.5) / 0.1) ** 2) == 234
-    for one in (few, many):
-        assert one.low is not None and one.high is not None and one.low < 234 < one.high
-    assert few.low < many.low and many.high < few.high
+    assert (
+        few
+        and many
+        and few.number == many.number == math.ceil(((1.959964 * 0.3**0.5 + 0.841621 * 0.29**0.5) / 0.1) ** 2) == 234
+    )
+    assert few.low < many.low < 234 < many.high < few.high
+
+
+def test_an_instance_that_is_discordant_in_one_of_two_repetitions_counts_a_quarter() -> None:
+    first, second = arms(of(12, 8, 0, 0), 2)
+    second |= {(instance, 1): first[instance, 1] for instance, _ in first}
+    assert required_instances(first, second) == required_instances(*arms(of(18, 2, 0, 0)))
 
 
 def test_where_all_pairs_agree_as_many_are_discordant_as_differ_at_the_least() -> None:
-    assert required_instances(*arms(of(9, 0, 0, 9))).number == required_instances(*arms(of(9, 1, 0, 0))).number == 77
+    none, least = required_instances(*arms(of(9, 0, 0, 9))), required_instances(*arms(of(9, 1, 0, 0)))
+    assert none and least and none.number == least.number == 77

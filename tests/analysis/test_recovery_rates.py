@@ -13,7 +13,10 @@ from bench.analysis.statistics import TwoByTwo, share_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.runtime.events import Answered, Event
 
-SOLVED, WRONG, GAVE_UP, ERROR = "solved", "wrong", "gave_up", "error"
+SOLVED: Outcome = "solved"
+WRONG: Outcome = "wrong"
+GAVE_UP: Outcome = "gave_up"
+ERROR: Outcome = "error"
 Outcomes = Sequence[Outcome]
 
 

@@ -62,28 +62,29 @@ def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> Pai
 
 @dataclass(frozen=True)
 class RequiredInstances:
-    """With the 95% interval that the discordance seen leaves; None without a pair."""
+    """With the 95% interval that the discordance seen leaves."""
 
-    number: int | None
-    low: int | None
-    high: int | None
+    number: int
+    low: int
+    high: int
 
 
 def required_instances(
     first: Mapping[Pair, bool], second: Mapping[Pair, bool], difference: float = TEN_POINTS, power: float = POWER
-) -> RequiredInstances:
+) -> RequiredInstances | None:
     """The instances at which McNemar's test at 5% finds a true `difference` of two rates with this power, where as many
     instances are discordant as were here, and each has as many pairs.
 
     An instance of several pairs is discordant by the square of its mean difference, which of one pair is 0 or 1; the mean of
     these has Wilson's interval, that of a rate, which for values between 0 and 1 is the wider one. Fewer pairs cannot be
     discordant than differ, so no share below the difference is taken; of several pairs an instance that is cautious.
+    None without a pair.
 
     Source: Connor, Biometrics 43 (1987): (z(a/2) sqrt(s) + z(b) sqrt(s - d^2))^2 / d^2 for a discordant share s.
     """
     squares = [one**2 for one in differences_of(first, second)]
     if not squares:
-        return RequiredInstances(None, None, None)
+        return None
     share = math.fsum(squares) / len(squares)
     return RequiredInstances(
         *(_connor(max(one, difference), difference, power) for one in (share, *wilson(share, len(squares))))
