@@ -217,9 +217,11 @@ def _of_which_tasks(run: Run) -> str:
 
 
 def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
+    several = len(set(run.names("fault")) - {FAULT_FREE}) > 1
     for arm in each_arm(arms):
         if arm.usable["faults_delivered"].any() and arm.mean(PRICE[0].column).n < LEAST_PRICED:
-            yield f"{arm.architecture} on {arm.condition.scenario}{_with_model(run, arm.condition.model)}"
+            under = f" under {arm.condition.plan}" if several else ""
+            yield f"{arm.architecture} on {arm.condition.scenario}{under}{_with_model(run, arm.condition.model)}"
 
 
 def _plural(count: int, noun: str) -> str:

@@ -76,6 +76,13 @@ def test_masked_faults_are_told_apart_from_those_that_mattered(tmp_path: Path) -
     assert not any(limit.startswith(price) for limit in effective.limits)
 
 
+def test_of_several_plans_the_one_is_named_whose_failures_have_no_price(tmp_path: Path) -> None:
+    few = [trial("static", "late", 1, events=recovered(500))]
+    said = of(run_of(tmp_path / "run", [*trials(), *few])).limits
+    price = "What a failure that mattered costs in all, for static on demo under late: fewer than 5 trials had an"
+    assert any(limit.startswith(price) for limit in said)
+
+
 def test_where_nothing_is_solved_nothing_is_said_of_recovering_to_a_right_answer(tmp_path: Path) -> None:
     wrong, solved = (of(run_of(tmp_path / outcome, trials(outcome=outcome))) for outcome in ("wrong", "solved"))
     said = "Whether a failure is recovered to a right answer: no trial was solved."
