@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bench.sandbox.cases import same
 from bench.scenario import Json
 
-from .cases import Cases, cases_of
+from .written import Cases, cases_of
 
 LINES = (
     "len(values[0])",

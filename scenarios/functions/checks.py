@@ -5,8 +5,8 @@ from __future__ import annotations
 from bench.sandbox.cases import run_cases
 from bench.scenario import Context
 
-from .cases import cases_of
 from .schemas import Function
+from .written import cases_of
 
 
 def it_returns_what_the_examples_show(output: Function, context: Context) -> str | None:

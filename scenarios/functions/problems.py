@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.scenario import Json, WrongAnswer
 
-from .cases import cases_of
+from .written import cases_of
 
 FOLDER = Path(__file__).parent / "problems"
 

@@ -18,8 +18,8 @@ from bench.packs import load_instances, load_pack, variants_of
 from bench.runtime.verification import Rejected, judge
 from bench.sandbox.cases import Case, same
 from bench.scenario import Grade, Json, Scenario, schema_of
-from scenarios.functions.cases import cases_of
 from scenarios.functions.problems import Problem, problems
+from scenarios.functions.written import cases_of
 
 PACK = Path(__file__).parents[2] / "scenarios" / "functions"
 ROOTS = [PACK.parent]
