@@ -38,6 +38,12 @@ def given_of(prompt: str) -> str:
     return ast.unparse(ast.Module(ast.parse(prompt).body[:-1], []))
 
 
+def entry_point_of(prompt: str) -> str:
+    function = ast.parse(prompt).body[-1]
+    assert isinstance(function, ast.FunctionDef)
+    return function.name
+
+
 def problem(instance: str) -> Problem:
     return _problems()[int(instance.removeprefix(PREFIX))]
 

@@ -41,8 +41,8 @@ class Ran:
 
 def run_answer(code: str, given: str, entry_point: str, calls: Sequence[str]) -> Ran | Failed:
     """Load code behind what its prompt gives, and make calls of its function."""
-    files = {"probe.py": PROBE, "answer.py": f"{given}\n\n{code}"}
-    ran = run_python(files, _program("answer"), {"entry_point": entry_point, "calls": list(calls)}, LIMITS)
+    job = {"given": given, "code": code, "entry_point": entry_point, "calls": list(calls)}
+    ran = run_python({"probe.py": PROBE}, _program("answer"), job, LIMITS)
     if not ran.ok:
         return Failed("time limit" if ran.timed_out else "exception", ran.problem)
     return _read(ran.value, len(calls))
@@ -56,7 +56,7 @@ def _read(said: Json, most: int) -> Ran | Failed:
                 "syntax" if why.startswith(("SyntaxError", "IndentationError", "TabError")) else "exception", one_line(why)
             )
         case {"lacks": str(name)}:
-            return Failed("no function", f"there is no function {name}")
+            return Failed("no function", f"it defines no function {name}")
         case {"returned": [*returned], "raised": str(raised)} if len(returned) <= most and {*map(type, returned)} <= {str}:
             return Ran(tuple(returned), one_line(raised))
     return Failed("exception", "wrote a result that cannot be read")

