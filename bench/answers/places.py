@@ -76,8 +76,8 @@ def _held(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterato
     fields, required = schema.get("properties", {}), schema.get("required", ())
     if isinstance(value, dict):
         for name, field in fields.items():
-            untold = {} if name in required and _has_only_code(field, defs) else None
-            yield field, value.get(name, untold), (name,)
+            may_lack = name in required and _has_only_code(field, defs)
+            yield field, value.get(name, {} if may_lack else None), (name,)
         entry = schema.get("additionalProperties")
         if isinstance(entry, Mapping) and _table_of(schema, defs) is None:
             yield from ((entry, item, (key,)) for key, item in value.items() if key not in fields)

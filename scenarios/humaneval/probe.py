@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-ATOMS = (bool, int, float, complex, str, bytes)
+ATOMS: tuple[type[Any], ...] = (bool, int, float, complex, str, bytes)
 SEED = 0
 
 

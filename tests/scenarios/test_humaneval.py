@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from bench.packs import instances_of, load_pack
 from bench.runtime.verification import Rejected, judge
+from bench.sandbox import Limits
 from bench.scenario import Grade, Json, Scenario
 from scenarios.humaneval import sandboxed
 from scenarios.humaneval.examples import LEFT_OUT, Example, examples_in, examples_of
@@ -84,13 +85,15 @@ def test_the_readme_says_how_many_problems_have_examples_that_can_be_read() -> N
     assert all(name.removeprefix("problem_") in readme for name in without)
 
 
-FORMS = (">>> {call}\n    {value}\n", "{call} == {value}", "{call} => {value}", "{call} ==> {value}.", "{call} ➞ {value}")
-FORMS += (
-    "{call} -> {value} ",
-    "{call} = {value}",
-    "* {call}  # => {value}",
-    "{call} should return {value}.",
-    "{call} returns {value}",
+FORMS = (
+    *(">>> {call}\n    {value}\n", "{call} == {value}", "{call} => {value}", "{call} ==> {value}.", "{call} ➞ {value}"),
+    *(
+        "{call} -> {value} ",
+        "{call} = {value}",
+        "* {call}  # => {value}",
+        "{call} should return {value}.",
+        "{call} returns {value}",
+    ),
 )
 ATOMS = (
     st.none()
@@ -214,7 +217,7 @@ WRONG = {
 
 @pytest.mark.parametrize("code", WRONG)
 def test_a_grade_says_how_far_the_answer_came_and_why_no_further(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandboxed, "LIMITS", sandboxed.Limits(wall_seconds=30.0, cpu_seconds=1))
+    monkeypatch.setattr(sandboxed, "LIMITS", Limits(wall_seconds=30.0, cpu_seconds=1))
     said, stages = WRONG[code]
     grade = graded(code)
     assert not grade.correct and grade.score == 0.0
@@ -282,6 +285,6 @@ def test_mutants_are_the_reference_with_one_sign_exchanged_and_as_many_as_the_re
 def test_a_mutant_passes_the_examples_or_not_as_its_name_says() -> None:
     names = [next(name for name, kinds in chosen().items() if kind in kinds) for kind in (PASSING, FAILING)]
     for kind, name in zip((PASSING, FAILING), names, strict=True):
-        outputs: dict[str, Json] = next(wrong.outputs for wrong in load(name).wrong if wrong.name == kind)
+        outputs = next(wrong.outputs for wrong in load(name).wrong if wrong.name == kind)
         assert bool(objection(outputs["code"]["code"], name)) is (kind == FAILING)
         assert outputs["final"] == outputs["code"]
