@@ -146,8 +146,8 @@ def tables(run: Run) -> Iterator[Table]:
     found = solving(run)
     columns = (*ARM, "Problems", "Solved", "Published", *(name.capitalize() for name in CATEGORIES), "Errors")
     yield Table("study-humaneval", "HumanEval: solved, and why not", columns, tuple(_row(run, one) for one in found), NOTES)
-    named = tuple(row for one in found for row in _named(run, one))
-    yield Table("study-humaneval-problems", "HumanEval: each problem that was not solved", (*ARM, "Why", "Problems"), named)
+    if named := tuple(row for one in found for row in _named(run, one)):
+        yield Table("study-humaneval-problems", "HumanEval: each problem that was not solved", (*ARM, "Why", "Problems"), named)
 
 
 def _row(run: Run, one: Solving) -> tuple[Cell, ...]:

@@ -80,7 +80,7 @@ def test_the_published_share_stands_beside_a_real_model_in_one_call_without_faul
     records = [
         trial("monolithic", plan, 1, "solved", [called(1)], **{"scenario": "humaneval:one_call", "model": MODEL, **given})
     ]
-    counted, _ = tables(run_of(tmp_path / "run", records, kind))
+    counted, *_ = tables(run_of(tmp_path / "run", records, kind))
     assert dict(zip(counted.columns, counted.texts()[0], strict=True))["Published"] == "–"
 
 
