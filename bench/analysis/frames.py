@@ -46,7 +46,8 @@ class Run:
               `*_usage` are tokens by the provider's own count;
               `undetected_failure`: the answer is wrong, and all that it stands on was accepted;
               `correct` and `score` are missing for errors; for a trial that gave up they are False
-              and 0, as it has no answer; `cost` is in dollars, and missing where a price is unknown
+              and 0, as it has no answer; `note` is the grader's, in one line, or '';
+              `cost` is in dollars, and missing where a price is unknown
     calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered,
               `reused` that it had answered the same request before, in another trial
     faults    one row a planned fault: which stages it went through, its `impact` (effective, masked, undetermined), and how it

@@ -58,6 +58,7 @@ TRIALS: tuple[Column[Trial], ...] = (
     Column("outcome", "str", lambda trial: trial.outcome),
     Column("correct", "boolean", lambda trial: trial.outcome == "solved" if trial.is_graded else None),
     Column("score", "float64", lambda trial: trial.score),
+    Column("note", "str", lambda trial: trial.record.grade.note if trial.is_graded and trial.record.grade else ""),
     Column("tokens", "int64", lambda trial: trial.record.tokens),
     Column("retry_tokens", "int64", lambda trial: sum(entry.tokens for entry in trial.entries if entry.is_retry)),
     Column("rejections", "int64", lambda trial: rejections(trial.record.events)),

@@ -69,12 +69,15 @@ def _walked(schema: Schema, defs: Schema, value: Json, path: Path) -> Iterator[t
 
 
 def _held(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, Path]]:
-    """(schema, value, step to it) of what a value holds; of the answer itself also what it lacks."""
+    """(schema, value, step to it) of what a value holds; of the answer itself also what it lacks. A required object of nothing
+    but code is asked for in no JSON, and so may be left out."""
     for option in schema.get("anyOf", ()):
         yield option, value, ()
-    fields = schema.get("properties", {})
+    fields, required = schema.get("properties", {}), schema.get("required", ())
     if isinstance(value, dict):
-        yield from ((field, value.get(name), (name,)) for name, field in fields.items())
+        for name, field in fields.items():
+            may_lack = name in required and _has_only_code(field, defs)
+            yield field, value.get(name, {} if may_lack else None), (name,)
         entry = schema.get("additionalProperties")
         if isinstance(entry, Mapping) and _table_of(schema, defs) is None:
             yield from ((entry, item, (key,)) for key, item in value.items() if key not in fields)
@@ -144,7 +147,9 @@ def _bare(schema: Schema, defs: Schema) -> Schema:
     bare = dict(schema)
     if "properties" in bare:
         bare["properties"] = {
-            name: _bare(field, defs) for name, field in bare["properties"].items() if not _is_code(field, defs)
+            name: _bare(field, defs)
+            for name, field in bare["properties"].items()
+            if not (_is_code(field, defs) or _has_only_code(field, defs))
         }
     if "$defs" in bare:
         bare["$defs"] = {name: _bare(one, defs) for name, one in bare["$defs"].items()}
@@ -160,6 +165,13 @@ def _is_code(schema: Schema, defs: Schema) -> bool:
     """Whether this is code, or a table of such."""
     whole = resolved(schema, defs)[0]
     return code_of(whole) is not None or _table_of(whole, defs) is not None
+
+
+def _has_only_code(schema: Schema, defs: Schema) -> bool:
+    """Whether this is an object each field of which is code, or a table of such."""
+    whole, defs = resolved(schema, defs)
+    fields = whole.get("properties", {})
+    return bool(fields) and all(_is_code(field, defs) for field in fields.values())
 
 
 def is_all_code(schema: Schema) -> bool:

@@ -20,7 +20,7 @@ from bench.models.cached import CachedModel
 from bench.models.recorded import RecordedModel
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
-from bench.packs import find_packs, instances_of, load_pack
+from bench.packs import find_packs, instances_of, lacks, load_pack
 from bench.runtime.call import BackOff
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.faults import FaultPlan
@@ -216,7 +216,8 @@ def _refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], pa
     routed = {name: entry for name in config.models if isinstance(entry := config.model[name], RoutedEntry)}
     known = {subtask.name for scenario in scenarios.values() for subtask in scenario.task.subtasks}
     if any(set(entry.subtasks) - known for entry in routed.values()):
-        known |= {subtask.name for pack in find_packs(packs) for subtask in load_pack(pack, packs).task.subtasks}
+        available = [pack for pack in find_packs(packs) if not lacks(pack, packs)]
+        known |= {subtask.name for pack in available for subtask in load_pack(pack, packs).task.subtasks}
     for name, entry in routed.items():
         for subtask in entry.subtasks:
             if subtask not in known:

@@ -64,10 +64,12 @@ def _repair(rejected: Rejected, repair: Repair) -> str:
 
 
 def form(subtasks: Sequence[Subtask], without: bool = False) -> str:
-    """The output's form: one subtask's own, or an object with one field for each of several subtasks; `without` its code."""
+    """The output's form: one subtask's own, or an object with one field for each of several subtasks; `without` its code, and
+    without those of them that are nothing else: small models fill an empty object with the code."""
     if len(subtasks) == 1:
         return form_of(subtasks[0].output, without)
-    fields = [f'"{subtask.name}": {form_of(subtask.output, without)}' for subtask in subtasks]
+    shown = [subtask for subtask in subtasks if not (without and is_all_code(schema_of(subtask.output)))]
+    fields = [f'"{subtask.name}": {form_of(subtask.output, without)}' for subtask in shown]
     return _braced(",\n".join(fields))
 
 

@@ -37,6 +37,8 @@ FORBIDDEN = (
 FORBIDDEN_EVENTS = frozenset({"_thread.start_new_thread", "_posixsubprocess.fork_exec", "code.__new__", "sys.settrace"})
 HARMLESS_EVENTS = frozenset({"os.putenv", "os.unsetenv", "os.walk", "os.fwalk"})
 READING_EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
+INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+"""Packages that may lie in the interpreter's library: data that grades can be among them."""
 FORBIDDEN_IMPORTS = frozenset({"ctypes", "_ctypes"})
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -219,7 +221,10 @@ def tripwire(report: Callable[[str], NoReturn], readable: tuple[str, ...]) -> Ca
         path = arguments[0]
         if event == "open" and (arguments[2] or 0) & WRITING:
             return True
-        return not isinstance(path, int) and not f"{realpath(os.fsdecode(path or '.'))}{os.sep}".startswith(inside)
+        if isinstance(path, int):
+            return False
+        real = f"{realpath(os.fsdecode(path or '.'))}{os.sep}"
+        return not real.startswith(inside) or any(folder in real for folder in INSTALLED)
 
     def forbidden(event: str, arguments: tuple[Any, ...]) -> bool:
         if event in READING_EVENTS:

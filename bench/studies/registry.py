@@ -28,6 +28,7 @@ STUDIES = {
     "context": "bench.studies.context",
     "repair": "bench.studies.repair",
     "answer_format": "bench.studies.answer_format",
+    "humaneval": "bench.studies.humaneval",
 }
 """Name -> module, imported where it is asked for: a study imports pandas and matplotlib, for which no run should wait."""
 

@@ -140,6 +140,13 @@ def test_the_ways_in_which_a_model_writes_it_are_one_answer(text: str) -> None:
     assert value_of(text, FUNCTION) == ANSWER
 
 
+@pytest.mark.parametrize("label", [f"{CODE_ALONE.name}.code:\n", ""])
+@pytest.mark.parametrize("told", [{}, {CODE_ALONE.name: {}}])
+def test_an_output_of_nothing_but_code_may_be_left_out_of_the_json_of_several(told: dict[str, Json], label: str) -> None:
+    text = f"{json.dumps({FUNCTION.name: {'plan': 'add'}, **told})}\n\n{BLOCK}\n{label}{BLOCK}"
+    assert value_of(text, FUNCTION, CODE_ALONE) == {FUNCTION.name: ANSWER, CODE_ALONE.name: {"code": "return a + b"}}
+
+
 @pytest.mark.parametrize(
     ("text", "reason", "detail"),
     [

@@ -124,7 +124,7 @@ def test_code_is_asked_for_behind_the_json_and_nowhere_in_it() -> None:
 def test_a_block_of_a_list_of_a_table_and_of_one_call_for_several_says_its_place() -> None:
     form = user(TASK, [PATCH, FILES], {}, None, "reason", "fenced").partition("# Form of the answer\n")[2]
     assert form == (
-        '{\n  "patch": {\n    "edits": [{\n      "file": string\n    }, ...]\n  },\n  "files": {}\n}\n\n'
+        '{\n  "patch": {\n    "edits": [{\n      "file": string\n    }, ...]\n  }\n}\n\n'
         "patch.edits[0].find:\n```python\nthe line as it stands\n```\npatch.edits[0].replace:\n```python\n...\n```\n"
         "files.files.NAME:\n```python\n...\n```\n"
         "The same for patch.edits[1].find and so on.\nOne such block for each NAME."

@@ -64,7 +64,12 @@ def test_an_object_cannot_bring_its_own_equality_out() -> None:
 
 
 def test_an_endless_loop_is_ended_by_the_limit_on_cpu_time() -> None:
-    refused("while True: pass", CPU_TIME)
+    result = attempt("while True: pass")
+    assert result.problem.startswith(CPU_TIME) and result.timed_out
+
+
+def test_only_a_limit_on_time_is_said_to_be_one() -> None:
+    assert not attempt("import os\nos.abort()").timed_out and not attempt("raise KeyError").timed_out
 
 
 def test_a_loop_that_ignores_the_first_signal_is_ended_all_the_same() -> None:
@@ -107,6 +112,11 @@ def test_a_path_that_leads_out_of_the_folder_cannot_be_read() -> None:
     refused("import os\nreturn open(os.path.join(os.getcwd(), '..', 'x')).read()", "forbidden: open")
 
 
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_installed_packages_cannot_be_read_even_where_they_lie_in_the_library(folder: str) -> None:
+    refused(f"return open({f'{LIBRARY}/{folder}/package/data.json'!r}).read()", "forbidden: open")
+
+
 def test_a_folder_outside_cannot_be_listed() -> None:
     refused("import os\nreturn os.listdir('/')", "forbidden: os.listdir")
 
@@ -115,9 +125,16 @@ def test_a_read_cannot_be_hidden_by_catching_the_refusal() -> None:
     refused("try:\n    open('/etc/hostname')\nexcept BaseException:\n    pass\nreturn 1", "forbidden: open")
 
 
-def test_the_environment_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_our_environment_gets_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", "secret")
-    assert "A_KEY" not in attempt("import os\nreturn dict(os.environ)").value
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    seen = attempt("import os\nreturn dict(os.environ)").value
+    assert "A_KEY" not in seen and seen["PYTHONHASHSEED"] == "0"
+
+
+def test_a_set_of_texts_has_the_same_order_each_time() -> None:
+    first, second = (attempt("return [list({'a', 'b', 'c', 'd', 'e', 'f'}), hash('a')]").value for _ in range(2))
+    assert first == second
 
 
 def test_ten_gigabytes_of_memory_are_not_given() -> None:

@@ -87,7 +87,7 @@ def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
 ) -> None:
     if not drawn:
         request.getfixturevalue("undrawn")
-    matrix = build_matrix(load_config(CONFIGS / f"{name}.toml", {"repetitions": 2}), ROOTS[:1], "code")
+    matrix = build_matrix(load_config(CONFIGS / f"{name}.toml", {"repetitions": 2, "instances": 2}), ROOTS[:1], "code")
     assert matrix.config.study == name
     run = run_of_matrix(tmp_path, matrix)
     assert not (run.trials["outcome"] == "error").any()

@@ -1,0 +1,208 @@
+"""HumanEval: the share of problems solved beside what a model's makers publish, and why the others failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import Arm, arms_of
+from bench.analysis.frames import Run
+from bench.errors import ResultsError
+from bench.experiment.config import FAULT_FREE
+from bench.render.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    YELLOW,
+    Look,
+    Picture,
+    blank,
+    finish,
+    legend_of,
+)
+from bench.render.labels import ARM, arm_cells, each_arm, model_label, slug
+from bench.render.table import Cell, Rate, Table
+from bench.studies.by_model import by_model
+
+PACK, ONE_CALL = "humaneval", "humaneval:one_call"
+GRADED = {
+    "no function": "no code",
+    **{name: name for name in ("syntax", "exception", "time limit", "wrong value")},
+}
+"""What the pack's grader notes of a wrong answer, before the colon -> the category of its failure."""
+REJECTED = {
+    "cut_off": "cut off",
+    **dict.fromkeys(("missing_field", "form", "vocabulary"), "no code"),
+    **dict.fromkeys(("content", "insufficient"), "refused"),
+}
+"""The kind of the last rejected reply of a trial that gave up -> the category of its failure."""
+UNTOLD = "not separable here"
+LOOKS: Mapping[str, Look] = {
+    "solved": Look(GREEN),
+    "no code": Look(GREY, "////"),
+    "cut off": Look(SKY, "----"),
+    "syntax": Look(YELLOW, "||||"),
+    "exception": Look(ORANGE, "\\" * 4),
+    "time limit": Look(PURPLE, "xxxx"),
+    "wrong value": Look(VERMILION, "++++"),
+    "refused": Look(BLUE, "...."),
+    UNTOLD: Look(PALE),
+}
+CATEGORIES = tuple(LOOKS)[1:]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A share of the 164 problems that a model's makers say it solves, and where."""
+
+    rate: float
+    source: str
+
+
+PUBLISHED = {
+    "qwen2.5-coder-1.5b-instruct": Published(0.707, "arXiv 2409.12186, table of the instruction models"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Solving:
+    """One arm. `ended`: the trials that did not end in an error, each with "solved" or the category of its failure."""
+
+    arm: Arm
+    ended: pd.Series[str]
+
+    @property
+    def model(self) -> str:
+        return self.arm.condition.model
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        return Counter(self.ended.tolist())
+
+    def problems(self, category: str) -> list[str]:
+        """By name; one that failed so in several repetitions stands once, with their number."""
+        having = Counter(self.arm.usable.loc[self.ended.eq(category).to_numpy(), "instance"].tolist())
+        return [f"{name} (x{count})" if count > 1 else name for name, count in sorted(having.items())]
+
+
+def solving(run: Run) -> list[Solving]:
+    """By arm. Raises ResultsError where the run has no trial of the pack humaneval."""
+    last = _last_rejected(run)
+    found = [
+        Solving(arm, _ended(arm.usable, last))
+        for arm in each_arm(arms_of(run))
+        if arm.condition.scenario.partition(":")[0] == PACK
+    ]
+    if not found:
+        raise ResultsError("needs trials of the pack humaneval, in one of its variants")
+    return found
+
+
+def _last_rejected(run: Run) -> Mapping[str, str]:
+    """Trial -> the kind of its last rejected reply."""
+    rejected = run.replies[run.replies["kind"].ne("")]
+    return dict(zip(rejected["trial"].tolist(), rejected["kind"].tolist(), strict=True))
+
+
+def _ended(trials: pd.DataFrame, last: Mapping[str, str]) -> pd.Series[str]:
+    rows = zip(trials["trial"].tolist(), trials["outcome"].tolist(), trials["note"].tolist(), strict=True)
+    return pd.Series([category_of(outcome, note, last.get(trial, "")) for trial, outcome, note in rows], dtype="str")
+
+
+def category_of(outcome: str, note: str, rejected: str) -> str:
+    """Of a trial's outcome, its grader's note, and the kind of its last rejected reply."""
+    if outcome == "solved":
+        return outcome
+    if outcome == "wrong":
+        return GRADED.get(note.partition(":")[0], UNTOLD)
+    return REJECTED.get(rejected, UNTOLD)
+
+
+# What a report shows of it
+
+NOTES = (
+    "solved: k/N of the trials that did not end in an error, with Wilson's 95% interval, clustered by problem where there are "
+    "several repetitions; a trial that gave up solved nothing",
+    "cut off: the reply breaks off in its code; no code: no code block that can be told, or none that defines the function; "
+    "refused: every attempt failed the prompt's own examples; syntax, exception, time limit, wrong value: what ended the "
+    f"hidden tests; {UNTOLD}: the log does not tell",
+    "published: shown for a real model in one call without a fault; its makers ran the unquantized model with a harness and a "
+    "prompt of their own",
+    *(f"{model}: {one.rate:.1%} by {one.source}" for model, one in PUBLISHED.items()),
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    found = solving(run)
+    columns = (*ARM, "Problems", "Solved", "Published", *(name.capitalize() for name in CATEGORIES), "Errors")
+    yield Table("study-humaneval", "HumanEval: solved, and why not", columns, tuple(_row(run, one) for one in found), NOTES)
+    if named := tuple(row for one in found for row in _named(run, one)):
+        yield Table("study-humaneval-problems", "HumanEval: each problem that was not solved", (*ARM, "Why", "Problems"), named)
+
+
+def _row(run: Run, one: Solving) -> tuple[Cell, ...]:
+    problems = str(one.arm.trials["instance"].nunique())
+    counts = (str(one.counts[name]) for name in CATEGORIES)
+    return (
+        *arm_cells(run, one.arm),
+        problems,
+        Rate(one.arm.solved()),
+        _published(run, one),
+        *counts,
+        str(one.arm.count("error")),
+    )
+
+
+def _published(run: Run, one: Solving) -> str:
+    condition, solved = one.arm.condition, one.arm.solved()
+    asked = run.manifest.get("models", {}).get(one.model, {}).get("model", one.model)
+    known = PUBLISHED.get(asked)
+    if known is None or condition.scenario != ONE_CALL or condition.plan != FAULT_FREE or run.is_simulated(one.model):
+        return "–"
+    if solved.low is None or solved.high is None:
+        return f"{known.rate:.1%}"
+    return f"{known.rate:.1%}, {'inside' if solved.low <= known.rate <= solved.high else 'outside'} our interval"
+
+
+def _named(run: Run, one: Solving) -> Iterator[tuple[Cell, ...]]:
+    for category in CATEGORIES:
+        if problems := one.problems(category):
+            yield (*arm_cells(run, one.arm), category, ", ".join(problems))
+    errors = one.arm.trials[one.arm.trials["outcome"].eq("error")]
+    for instance, reason in zip(errors["instance"].tolist(), errors["reason"].tolist(), strict=True):
+        yield (*arm_cells(run, one.arm), f"error: {reason}", instance)
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a bar for each arm, its trials by how they ended."""
+    for model, own in by_model(run, solving(run)):
+        figure = blank(7.5, 1.6 + 0.45 * len(own))
+        _bars(figure.subplots(), own)
+        legend_of(figure, {name: look for name, look in LOOKS.items() if any(one.counts[name] for one in own)})
+        title = f"HumanEval: solved, and why not, {model_label(run, model)}"
+        yield finish(
+            figure, slug("study", "humaneval", model), title, f"{title}. Trials by how they ended; errors are left out."
+        )
+
+
+def _bars(ax: Axes, found: Sequence[Solving]) -> None:
+    for place, one in enumerate(found):
+        left = 0
+        for name, look in LOOKS.items():
+            width = one.counts[name]
+            ax.barh(place, width, 0.7, left, color=look.colour, hatch=look.hatch, edgecolor="white", lw=0.4)
+            left += width
+    conditions = [(one.arm.condition, one.arm.architecture) for one in found]
+    ax.set_yticks(range(len(found)), [f"{where.scenario}, {name}\n{where.plan}" for where, name in conditions])
+    ax.invert_yaxis()
+    ax.set_xlabel("trials")

@@ -1,0 +1,40 @@
+"""The verifier's part: the examples that the prompt shows are run. It knows no hidden test."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from bench.scenario import Context
+
+from .examples import Example, examples_of
+from .problems import entry_point_of, given_of
+from .sandboxed import Failed, Ran, run_answer
+from .schemas import Function, Review
+
+
+def examples_hold(output: Function, context: Context) -> str | None:
+    """Where the prompt has no example that can be read, the code must at least define the function."""
+    return objection(output.code, context.documents["problem.py"])
+
+
+@lru_cache(maxsize=4096)
+def objection(code: str, prompt: str) -> str | None:
+    function = entry_point_of(prompt)
+    examples = examples_of(prompt, function)
+    ran = run_answer(code, given_of(prompt), function, [one.call for one in examples])
+    return f"{ran.failure}: {ran.detail}" if isinstance(ran, Failed) else _first_unmet(examples, ran)
+
+
+def _first_unmet(examples: tuple[Example, ...], ran: Ran) -> str | None:
+    for example, returned in zip(examples, ran.returned, strict=False):
+        if not example.is_met_by(returned):
+            return f"{example.call} returned {returned}, expected {example.expected}"
+    if len(ran.returned) < len(examples):
+        return f"{examples[len(ran.returned)].call} raised {ran.raised}"
+    return None
+
+
+def problem_is_named(output: Review, _: Context) -> str | None:
+    if not output.is_right and not output.problem.strip():
+        return "is_right is false, but no problem is named"
+    return None

@@ -1,0 +1,96 @@
+"""The study humaneval: every trial stands in one category, every problem that was not solved is named, errors too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import called, edit_manifest, rejected, trial, write_run
+
+import bench
+from bench.analysis.frames import Run
+from bench.experiment.record import Outcome, TrialRecord
+from bench.render.drawing import style
+from bench.runtime.events import Event
+from bench.scenario import Grade
+from bench.studies.humaneval import CATEGORIES, LOOKS, category_of, pictures, solving, tables
+
+MODEL = "qwen2.5-coder-1.5b-instruct"
+Way = tuple[Outcome, str, str]
+SOLVED: Way = ("solved", "", "")
+WAYS: Mapping[str, Way] = {  # category -> outcome, the grader's note, reason of the last rejection
+    "no code": ("wrong", "no function: it defines no function f", ""),
+    "syntax": ("wrong", "syntax: SyntaxError: invalid syntax", ""),
+    "exception": ("wrong", "exception: IndexError, call 1 of 7", ""),
+    "time limit": ("wrong", "time limit: ended by signal 24", ""),
+    "wrong value": ("wrong", "wrong value: call 3 of 7", ""),
+    "cut off": ("gave_up", "", "cut_off"),
+    "refused": ("gave_up", "", "check"),
+    "not separable here": ("wrong", "who knows", ""),
+}
+
+
+def one(number: int, outcome: Outcome, note: str = "", reason: str = "", **values: Any) -> TrialRecord:
+    name = f"problem_{number:03}"
+    events: list[Event] = [called(1, "solution"), *([rejected(1, "solution", reason)] if reason else [])]
+    grade = Grade(outcome == "solved", float(outcome == "solved"), {}, note) if outcome in ("solved", "wrong") else None
+    given = {"scenario": "humaneval:one_call", "instance": name, "id": name, "model": MODEL, "timing": "live", **values}
+    return trial("monolithic", "none", 1, outcome, events, grade=grade, **given)
+
+
+def run_of(folder: Path, records: list[TrialRecord], kind: str = "openai") -> Run:
+    write_run(folder, records)
+    edit_manifest(folder, models={MODEL: {"kind": kind}})
+    return bench.load_run(folder)
+
+
+def every() -> list[TrialRecord]:
+    """One of each category, a second without code, twenty solved, one error."""
+    ways: list[Way] = [*WAYS.values(), ("gave_up", "", "not_json"), *[SOLVED] * 20, ("error", "", "")]
+    return [one(number, *way) for number, way in enumerate(ways)]
+
+
+def test_each_trial_stands_in_one_category_and_all_that_did_not_solve_are_named(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", every())
+    [arm] = solving(run)
+    assert {name: arm.counts[name] for name in LOOKS} == {"solved": 20, **dict.fromkeys(CATEGORIES, 1), "no code": 2}
+    counted, named = tables(run)
+    [row] = counted.texts()
+    shown = dict(zip(counted.columns, row, strict=True))
+    assert shown["Problems"] == "30" and shown["Errors"] == "1" and shown["Solved"].startswith("20/29 = 69.0%")
+    assert shown["Published"] == "70.7%, inside our interval"
+    listed = " ".join(row[-1] for row in named.texts())
+    assert all(f"problem_{number:03}" in listed for number in (*range(9), 29)) and "problem_010" not in listed
+    with style():
+        assert [picture.name for picture in pictures(run)] == ["study-humaneval-qwen2.5-coder-1.5b-instruct"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("simulated", {"timing": "simulated"}), ("openai", {"scenario": "humaneval"}), ("openai", {"plan": "paper"})],
+    ids=["simulated", "pipeline", "faults"],
+)
+def test_the_published_share_stands_beside_a_real_model_in_one_call_without_faults_alone(
+    kind: str, values: Mapping[str, Any], tmp_path: Path
+) -> None:
+    plan = str(values.get("plan", "none"))
+    given = {name: value for name, value in values.items() if name != "plan"}
+    records = [
+        trial("monolithic", plan, 1, "solved", [called(1)], **{"scenario": "humaneval:one_call", "model": MODEL, **given})
+    ]
+    counted, *_ = tables(run_of(tmp_path / "run", records, kind))
+    assert dict(zip(counted.columns, counted.texts()[0], strict=True))["Published"] == "–"
+
+
+def test_a_share_that_lies_far_off_is_said_to_be_outside(tmp_path: Path) -> None:
+    counted, _ = tables(run_of(tmp_path / "run", [one(number, "wrong", "syntax: x") for number in range(30)]))
+    assert dict(zip(counted.columns, counted.texts()[0], strict=True))["Published"] == "70.7%, outside our interval"
+
+
+@pytest.mark.parametrize("category", WAYS)
+def test_a_category_is_told_by_outcome_note_and_last_rejection(category: str) -> None:
+    outcome, note, reason = WAYS[category]
+    kinds = {"check": "content"}
+    assert category_of(outcome, note, kinds.get(reason, reason)) == category
