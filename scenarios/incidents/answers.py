@@ -10,7 +10,7 @@ from bench.scenario import Json, WrongAnswer
 from .causes import CAUSES, SYMPTOMS, Remedy, strike
 from .cluster import NUMBERS
 from .dice import Dice
-from .documents import INCIDENT, VICTIM, events, log
+from .documents import INCIDENT, VICTIM, events, log, rows
 from .schemas import Cause
 from .story import Change, Story
 
@@ -43,7 +43,7 @@ def reference(story: Story, seed: Sequence[str]) -> Outputs:
         "log": {**named, "evidence": _evidence(story, seed, INCIDENT)},
         "metrics": {**named, "metric": SYMPTOMS[incident.cause].metric},
         "changes": {**named, "event": _event(story, seed, INCIDENT), "change": _change(story, None)},
-        **_conclusion(incident.service, incident.cause, incident.broken.remedy),
+        **_conclusion(story, incident.service, incident.cause, incident.broken.remedy),
         "report": {
             "affected": story.entry,
             "severity": story.severity,
@@ -52,12 +52,19 @@ def reference(story: Story, seed: Sequence[str]) -> Outputs:
     }
 
 
-def _conclusion(service: str, cause: Cause, remedy: Remedy, done_to: str = "") -> Outputs:
+def _conclusion(story: Story, service: str, cause: Cause, remedy: Remedy, done_to: str = "") -> Outputs:
     """A cause at a service, and what is done to it or to another."""
     return {
         "cause": {"because": f"The signs at {service} speak for {cause}.", "service": service, "cause": cause},
-        "remediation": {"action": remedy.action, "service": done_to or service, "value": remedy.value},
+        "remediation": _done(story, remedy, done_to or service),
     }
+
+
+def _done(story: Story, remedy: Remedy, name: str) -> Json:
+    service, action = story.topology.services[name], remedy.action
+    known = {"scale_out": service.replicas, "rollback_image": service.image}
+    now = service.settings[NUMBERS[action]] if action in NUMBERS else known.get(action, "none")
+    return {"action": action, "service": name, "now": str(now), "value": remedy.value}
 
 
 def _evidence(story: Story, seed: Sequence[str], about: str) -> str:
@@ -66,6 +73,11 @@ def _evidence(story: Story, seed: Sequence[str], about: str) -> str:
 
 def _event(story: Story, seed: Sequence[str], about: str) -> str:
     return next(line.timed for line in events(story, seed) if line.about == about)
+
+
+def _reading(story: Story, seed: Sequence[str], service: str) -> Json:
+    """The first metric that is shown of a service."""
+    return next({"service": row.service, "metric": row.metric} for row in rows(story, seed) if row.service == service)
 
 
 def _change(story: Story, wanted: Change | None) -> str:
@@ -87,11 +99,11 @@ def wrong(story: Story, seed: Sequence[str]) -> tuple[WrongAnswer, ...]:
         "blames_the_service_of_the_alert": (f"{story.entry} only depends on {incident.service}", _of_the_alert(story, seed)),
         "takes_an_old_incident_for_it": ("that one was over long before the alert", _of_an_old_one(story, seed)),
         "blames_a_harmless_change": ("that change struck nothing", _of_a_change(story, seed, dice)),
-        "names_another_cause": (f"it is {incident.cause}", _conclusion(incident.service, alike, other.remedy)),
+        "names_another_cause": (f"it is {incident.cause}", _conclusion(story, incident.service, alike, other.remedy)),
         "restarts_it": ("a restart brings it back as it was", _with(story, Remedy("restart"))),
         "repairs_the_caller": (
             f"nothing is wrong with {story.victims[0]} itself",
-            _conclusion(incident.service, incident.cause, incident.broken.remedy, story.victims[0]),
+            _conclusion(story, incident.service, incident.cause, incident.broken.remedy, story.victims[0]),
         ),
         "does_too_little": ("the fault stays", _with(story, _too_little(story))),
     }
@@ -108,8 +120,8 @@ def _of_the_alert(story: Story, seed: Sequence[str]) -> Outputs:
     said = [line.dated for line in log(story, seed) if line.about in (VICTIM, INCIDENT) and line.text.startswith(f"{entry} ")]
     return {
         "log": {"service": entry, "evidence": said[0]},
-        "metrics": {"service": entry, "metric": "error_pct"},
-        **_conclusion(entry, incident.cause, incident.broken.remedy),
+        "metrics": _reading(story, seed, entry),
+        **_conclusion(story, entry, incident.cause, incident.broken.remedy),
     }
 
 
@@ -118,9 +130,9 @@ def _of_an_old_one(story: Story, seed: Sequence[str]) -> Outputs:
     named = {"service": old.service}
     return {
         "log": {**named, "evidence": _evidence(story, seed, old.service)},
-        "metrics": {**named, "metric": "error_pct"},
+        "metrics": _reading(story, seed, old.service),
         "changes": {**named, "event": _event(story, seed, old.service), "change": "none"},
-        **_conclusion(old.service, old.cause, old.broken.remedy),
+        **_conclusion(story, old.service, old.cause, old.broken.remedy),
     }
 
 
@@ -130,15 +142,15 @@ def _of_a_change(story: Story, seed: Sequence[str], dice: Dice) -> Outputs:
     cause, remedy = change.undone
     named = {"service": story.incident.service, "event": _event(story, seed, INCIDENT)}
     return {
-        "metrics": {"service": change.where, "metric": "error_pct"},
+        "metrics": _reading(story, seed, change.where),
         "changes": {**named, "change": _change(story, change)},
-        **_conclusion(change.where, cause, remedy),
+        **_conclusion(story, change.where, cause, remedy),
     }
 
 
 def _with(story: Story, remedy: Remedy) -> Outputs:
     """Another remedy at the right service, for the right cause."""
-    return {"remediation": _conclusion(story.incident.service, story.incident.cause, remedy)["remediation"]}
+    return {"remediation": _conclusion(story, story.incident.service, story.incident.cause, remedy)["remediation"]}
 
 
 def _too_little(story: Story) -> Remedy:

@@ -20,13 +20,13 @@ RULES = {  # cause -> the words that speak for it, and what is done then
     "dns_record": ("dns|host|lookup", "restore_dns"),
     "wrong_password": ("password|login", "reset_password"),
 }
-COLUMNS = {"set_memory": 3, "set_cpu": 4, "grow_disk": 5, "set_pool": 6, "set_probe": 7}
+SETTINGS = {"set_memory": "memory_mib", "set_cpu": "cpu_m", "grow_disk": "disk_gib", "set_pool": "pool", "set_probe": "probe_s"}
 TOLD = ("app.log", "events.txt", "changes.txt")
 
 
 def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
     """Each line with a word of a rule is a vote for that cause and for the services that it names. A number is doubled."""
-    table = {row.split()[0]: row.split() for row in documents["cluster.txt"].splitlines()[2:]}
+    table = {row.split()[0]: dict(re.findall(r"(\w+)=(\d+)", row)) for row in documents["cluster.txt"].splitlines()[1:]}
     lines = [(line.lower(), line) for name in TOLD for line in documents[name].splitlines()]
     hits = [(cause, line) for line, _ in lines for cause, (words, _) in RULES.items() if re.search(words, line)]
     cause = Counter(cause for cause, _ in hits).most_common(1)[0][0] if hits else "restart"
@@ -34,15 +34,18 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
     service = named.most_common(1)[0][0] if named else next(iter(table))
     action = RULES[cause][1]
     changed = re.findall(rf"{service}: (?:image|config) (\S+?):? ", documents["changes.txt"])
-    value = str(2 * int(table[service][COLUMNS[action]])) if action in COLUMNS else changed[-1] if changed else "none"
+    value = str(2 * int(table[service][SETTINGS[action]])) if action in SETTINGS else changed[-1] if changed else "none"
     evidence = next((line for lowered, line in lines if service in lowered), "")
     found = {"service": service, "cause": cause}
     return {
         "log": {"service": service, "evidence": evidence},
-        "metrics": {"service": service, "metric": "error_pct"},
+        "metrics": {
+            "service": service,
+            "metric": re.findall(rf"{service} (\w+) now", documents["metrics.txt"], re.MULTILINE)[0],
+        },
         "changes": {"service": service, "event": evidence, "change": "none"},
         "cause": {"because": "most words", **found},
-        "remediation": {"action": action, "service": service, "value": value},
+        "remediation": {"action": action, "service": service, "now": "none", "value": value},
         "report": {
             "affected": documents["alert.txt"].split(" to ")[1].split()[0],
             "severity": "major",

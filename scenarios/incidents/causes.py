@@ -78,7 +78,7 @@ SYMPTOMS: Mapping[Cause, Symptoms] = {
     "strict_probe": Symptoms(
         "restarts",
         (3, 6),
-        Wording("WARN health check took {need} s, the probe allows {have} s", "pod {s}-0 killed: liveness probe timed out"),
+        Wording("ERROR health check took {need} s, the probe allows {have} s", "pod {s}-0 killed: liveness probe timed out"),
         Wording(
             "WARN SIGTERM in the midst of work, {need} s after a health request",
             "pod {s}-0 ended with exit code 143, restarted",
@@ -150,7 +150,7 @@ def _too_small(setting: str, action: Action, lowered_percent: int) -> Callable[[
     def breaks(service: Service, dice: Dice) -> Broken:
         was = service.settings[setting]
         lowered = dice.chance(lowered_percent)
-        have = was // dice.pick((2, 4)) if lowered else was
+        have = was // 2 if lowered else was
         need = dice.between(have * 12 // 10, (was * 9 if lowered else have * 18) // 10)
         struck = replace(
             service,

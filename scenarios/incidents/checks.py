@@ -45,7 +45,7 @@ def evidence_is_a_line_about_the_service(output: LogFinding, context: Context) -
 
 
 def metric_is_measured(output: MetricFinding, context: Context) -> str | None:
-    rows = [line.split()[:2] for line in context.documents["metrics.txt"].splitlines()[1:]]
+    rows = [line.split()[1:3] for line in context.documents["metrics.txt"].splitlines()]
     unknown = _unknown(output.service, list(dict.fromkeys(row[0] for row in rows)), "metrics.txt")
     measured = [metric for service, metric in rows if service == output.service]
     if unknown or output.metric in measured:
@@ -65,7 +65,7 @@ def change_is_listed(output: ChangeFinding, context: Context) -> str | None:
 
 
 def _services(context: Context) -> list[str]:
-    return [line.split()[0] for line in context.documents["cluster.txt"].splitlines()[2:]]
+    return [line.split()[0] for line in context.documents["cluster.txt"].splitlines()[1:]]
 
 
 def service_is_in_the_cluster(output: RootCause | Remediation, context: Context) -> str | None:

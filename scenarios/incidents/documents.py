@@ -24,15 +24,15 @@ ORDINARY_LOG = (
     "INFO cache warmed with {n} images",
 )
 NOISE = (
-    "WARN connection to a printer lost, tries again in {n} s",
-    "WARN cache full, {n} keys evicted",
-    "WARN a partner's certificate ends in {n} days",
-    "WARN {n} product images are missing",
-    "WARN {n} customers mistyped their password",
-    "WARN the address of a customer has no host, {n} skipped",
-    "WARN {n} keys of the configuration are deprecated",
-    "WARN slow query, {n} ms",
-    "WARN retries a mail, {n} in the queue",
+    "connection to a printer lost, tries again in {n} s",
+    "cache full, {n} keys evicted",
+    "a partner's certificate ends in {n} days",
+    "{n} product images are missing",
+    "{n} customers mistyped their password",
+    "the address of a customer has no host, {n} skipped",
+    "{n} keys of the configuration are deprecated",
+    "slow query, {n} ms",
+    "retries a mail, {n} in the queue",
 )
 ORDINARY_EVENTS = (
     "pod {s}-0 scheduled on node-{n}",
@@ -65,27 +65,37 @@ class Line:
     @property
     def timed(self) -> str:
         """As it stands in events.txt."""
-        return f"{clock(self.second // 60)} {self.text}"
+        return f"{'Warning' if self.about not in ('', OVER) else 'Normal'} {clock(self.second // 60)} {self.text}"
 
     @property
     def dated(self) -> str:
         """As it stands in app.log, to the second."""
-        return f"{clock(self.second // 60)}:{self.second % 60:02} {self.text}"
+        service, level, said = self.text.split(" ", 2)
+        return f"{level} {clock(self.second // 60)}:{self.second % 60:02} {service}: {said}"
 
 
 @dataclass(frozen=True)
 class Row:
+    """`marked`: whether an alarm says which last readings are out of their usual range."""
+
     service: str
     metric: Metric
     usual: tuple[int, int]
     readings: tuple[int, ...]
+    marked: bool
 
     @property
     def text(self) -> str:
-        return f"{self.service} {self.metric} {self.usual[0]}-{self.usual[1]} {' '.join(map(str, self.readings))}"
+        *before, now = self.readings
+        said = f"now {now}, usual {self.usual[0]}-{self.usual[1]}, before {' '.join(map(str, before))}"
+        return f"{self._alarm(now) if self.marked else '-'} {self.service} {self.metric} {said}"
+
+    def _alarm(self, now: int) -> str:
+        low, high = self.usual
+        return "HIGH" if now > high else "LOW" if now < low else "ok"
 
 
-INCIDENT, VICTIM = "the incident", "a victim"
+INCIDENT, VICTIM, OVER = "the incident", "a victim", "over"
 
 
 def clock(minute: int) -> str:
@@ -110,10 +120,9 @@ def _text(lines: Iterator[str] | Sequence[str]) -> str:
 def _cluster(story: Story) -> Iterator[str]:
     spare = ", ".join(f"{name} {story.spare[name]}" for name in ("memory_mib", "cpu_m", "disk_gib"))
     yield f"Free on the nodes: {spare}. Each database takes {story.spare['pool']} connections from all replicas of its service."
-    yield " ".join(("service", "image", "replicas", *SETTINGS, "calls"))
     for name, one in story.topology.services.items():
-        settings = " ".join(str(one.settings[setting]) for setting in SETTINGS)
-        yield f"{name} {one.image} {one.replicas} {settings} {','.join(one.calls) or '-'}"
+        settings = " ".join(f"{setting}={one.settings[setting]}" for setting in SETTINGS)
+        yield f"{name} image={one.image} replicas={one.replicas} {settings} calls={','.join(one.calls) or '-'}"
 
 
 def log(story: Story, seed: Sequence[str]) -> list[Line]:
@@ -124,9 +133,9 @@ def log(story: Story, seed: Sequence[str]) -> list[Line]:
     for old in story.old:
         lines += _struck_lines(story, old, old.service, dice)
         if story.level.old_is_told:
-            lines.append(Line((old.minute + 9) * 60 + dice.below(60), f"{old.service} INFO back to normal", "over"))
+            lines.append(Line((old.minute + 9) * 60 + dice.below(60), f"{old.service} INFO back to normal", OVER))
     for service, text in zip(story.noisy, dice.shuffled(NOISE), strict=False):
-        said = f"{service} {text.format(n=dice.between(11, 80))}"
+        said = f"{service} {'WARN' if story.level.victims_shout else 'INFO'} {text.format(n=dice.between(11, 80))}"
         lines += [Line(end - minutes * 60 - dice.below(600), said) for minutes in (37, 21, 3)]
     names = list(story.topology.services)
     for text in dice.shuffled(ORDINARY_LOG)[: story.level.ordinary]:
@@ -147,24 +156,26 @@ def _struck_lines(story: Story, struck: Struck, about: str, dice: Dice) -> Itera
 def _victim_lines(story: Story, victim: str, number: int, dice: Dice) -> Iterator[Line]:
     """The service calls the one before it on the way, and that one is at fault or a victim itself."""
     called = story.topology.way[story.topology.way.index(victim) + 1]
-    said = dice.pick(("ERROR call to {s} failed: HTTP 503", "ERROR call to {s} failed: no answer within 2 s"))
+    said = dice.pick(("call to {s} failed: HTTP 503", "call to {s} failed: no answer within 2 s"))
+    level = "ERROR" if story.level.victims_shout else "WARN"
     for late in range(story.level.caller_lines):
         second = (story.incident.minute + 1 + late) * 60 + 10 * number + dice.below(30)
-        yield Line(second, f"{victim} {said.format(s=called)}", VICTIM)
+        yield Line(second, f"{victim} {level} {said.format(s=called)}", VICTIM)
 
 
 def events(story: Story, seed: Sequence[str]) -> list[Line]:
+    """The newest first, as consoles show them."""
     dice = Dice("events", *seed)
     lines = [Line((story.incident.minute + 1) * 60, story.incident.event, INCIDENT)]
     for old in story.old:
         lines.append(Line((old.minute + 1) * 60, old.event, old.service))
         if story.level.old_is_told:
-            lines.append(Line((old.minute + 9) * 60, f"{old.service} is well again", "over"))
+            lines.append(Line((old.minute + 9) * 60, f"{old.service} is well again", OVER))
     names = list(story.topology.services)
     for text in dice.shuffled(ORDINARY_EVENTS)[: story.level.ordinary]:
         said = text.format(s=dice.pick(names), n=dice.between(1, 9))
         lines.append(Line((story.alert - dice.between(1, 300)) * 60, said))
-    return sorted(lines, key=lambda line: (line.second, line.text))
+    return sorted(lines, key=lambda line: (-line.second, line.text))
 
 
 def changes(story: Story) -> list[str]:
@@ -173,7 +184,6 @@ def changes(story: Story) -> list[str]:
 
 
 def _metrics(story: Story, seed: Sequence[str]) -> Iterator[str]:
-    yield " ".join(("service metric usual", *(clock(story.alert - minutes) for minutes in (10, 5, 0))))
     yield from (row.text for row in rows(story, seed))
 
 
@@ -185,27 +195,33 @@ def rows(story: Story, seed: Sequence[str]) -> list[Row]:
         struck = name == story.incident.service
         if struck and symptoms.metric != "error_pct":
             others = [symptoms.metric, *(metric for metric in others if metric != symptoms.metric)]
-        for metric in sorted(["error_pct", *others[: story.level.rows - 1]], key=list(USUAL).index):
+        if name not in story.victims or story.level.victims_shout:
+            others = ["error_pct", *others]
+        for metric in sorted(others[: story.level.rows], key=list(USUAL).index):
             made.append(_row(story, name, metric, dice))
     return made
 
 
 def _row(story: Story, name: str, metric: Metric, dice: Dice) -> Row:
     usual = _usual(metric, dice)
+    return Row(name, metric, usual, _readings(story, name, metric, usual, dice), story.level.marked)
+
+
+def _readings(story: Story, name: str, metric: Metric, usual: tuple[int, int], dice: Dice) -> tuple[int, ...]:
     normal = tuple(dice.between(*usual) for _ in range(3))
     incident, symptoms = story.incident, SYMPTOMS[story.incident.cause]
     if name == incident.service and metric == symptoms.metric:
-        return Row(name, metric, usual, (normal[0], *symptoms.readings))
+        return normal[0], *symptoms.readings
     if name == incident.service and metric == "restarts" and incident.cause == "memory_limit":
-        return Row(name, metric, usual, (0, 1, 3))
+        return 0, 1, 3
     if metric != "error_pct":
-        return Row(name, metric, usual, normal)
+        return normal
     if name == story.entry:
-        return Row(name, metric, usual, (normal[0], story.percent // 2, story.percent))
+        return normal[0], story.percent // 2, story.percent
     if name in story.victims or (name == incident.service and not symptoms.by_caller):
         now = dice.between(story.percent, max(story.percent, 97))
-        return Row(name, metric, usual, (normal[0], now * 2 // 3, now))
-    return Row(name, metric, usual, normal)
+        return normal[0], now * 2 // 3, now
+    return normal
 
 
 def _usual(metric: Metric, dice: Dice) -> tuple[int, int]:

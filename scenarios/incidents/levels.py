@@ -14,14 +14,16 @@ class Level:
     plain          percent of the incidents whose log and event name the cause plainly; the others show what it did
     own_lines      lines of the log that show the cause
     caller_lines   lines of the log about failed calls, for each service on the way to the alert
+    victims_shout  whether those lines are errors, as the fault's own is, and rows of metrics show the victims' errors too
     ordinary       lines of the log and events that are as they are every day
-    noisy          services that warn all the time, before the incident as in it
+    noisy          services that say the same all the time, before the incident as in it; it is a warning where victims shout
     old            incidents that are over
     old_minutes    how long before the alert they were, at least and at most
     old_is_told    whether log and events say that an old one is over
     changes        harmless ones
     near           whether harmless changes come shortly before the incident, some at services that it strikes
     rows           metrics shown of each service
+    marked         whether an alarm stands at each reading that is out of its usual range
     """
 
     services: int
@@ -29,6 +31,7 @@ class Level:
     plain: int
     own_lines: int
     caller_lines: int
+    victims_shout: bool
     ordinary: int
     noisy: int
     old: int
@@ -37,6 +40,7 @@ class Level:
     changes: int
     near: bool
     rows: int
+    marked: bool
 
 
 LEVELS = {
@@ -46,6 +50,7 @@ LEVELS = {
         plain=100,
         own_lines=1,
         caller_lines=1,
+        victims_shout=False,
         ordinary=2,
         noisy=1,
         old=1,
@@ -54,21 +59,24 @@ LEVELS = {
         changes=1,
         near=False,
         rows=2,
+        marked=True,
     ),
     "medium": Level(
-        services=6,
+        services=5,
         distance=(1, 2),
-        plain=50,
+        plain=80,
         own_lines=1,
-        caller_lines=2,
-        ordinary=4,
-        noisy=2,
+        caller_lines=1,
+        victims_shout=False,
+        ordinary=2,
+        noisy=1,
         old=1,
         old_minutes=(60, 180),
         old_is_told=True,
         changes=2,
         near=False,
         rows=2,
+        marked=True,
     ),
     "hard": Level(
         services=8,
@@ -76,6 +84,7 @@ LEVELS = {
         plain=20,
         own_lines=1,
         caller_lines=2,
+        victims_shout=True,
         ordinary=6,
         noisy=3,
         old=2,
@@ -84,5 +93,6 @@ LEVELS = {
         changes=4,
         near=True,
         rows=3,
+        marked=False,
     ),
 }

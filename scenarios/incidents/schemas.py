@@ -44,8 +44,8 @@ NUMBERED = frozenset({"set_memory", "set_cpu", "grow_disk", "set_pool", "set_pro
 
 
 class LogFinding(Output):
-    service: str = Field(description="the service at fault")
     evidence: str = Field(description="one line of app.log, copied")
+    service: str = Field(description="the service at fault")
 
 
 class MetricFinding(Output):
@@ -54,8 +54,8 @@ class MetricFinding(Output):
 
 
 class ChangeFinding(Output):
-    service: str = Field(description="the service at fault")
     event: str = Field(description="one line of events.txt, copied")
+    service: str = Field(description="the service at fault")
     change: str = Field(description="the change that began it, as c1; none, if no change did")
 
 
@@ -70,10 +70,11 @@ class Remediation(Output):
 
     action: Action
     service: str = Field(description="the service that it is done to")
+    now: str = Field(description="what it has now of what the action sets; none, if the action takes no value")
     value: str = Field(description="the number, version or key that the action takes; none, if it takes none")
 
 
 class Report(Output):
-    affected: str = Field(description="the service that the alert is about")
+    affected: str = Field(description="the service that alert.txt names")
     severity: Severity
     summary: str = Field(description="one sentence")
