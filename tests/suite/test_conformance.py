@@ -27,7 +27,7 @@ from bench.scenario import Scenario
 FENCED = " in code blocks"
 PACKS = [*AVAILABLE, f"workshop{FENCED}"]
 VARIANTS = [f"{name}:{size}" for name, folder in AVAILABLE.items() for size in variants_of(folder)]
-CELLS = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
+CELLS: list[tuple[str, str]] = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
 TRIGGERS: dict[str, dict[str, object]] = {
     "first": {"attempts": [1]},
     "persistent": {"attempts": "every"},
