@@ -1,4 +1,4 @@
-"""What the process that forks itself for each command has loaded: the package, and the tokenizer's table."""
+"""What the process that forks itself for each command has loaded: the package, the tokenizer's table, the fonts of figures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ import bench.cli.main
 import bench.models.openai
 import bench.report.report
 import bench.serve.session  # noqa: F401
+from bench.render.drawing import blank, finish, style
 from bench.tokens import count_tokens
 
 count_tokens("")
+with style():
+    figure = blank(2, 2)
+    figure.subplots()
+    finish(figure, "first", "The first figure reads the fonts", "")
 httpx2.AsyncClient()  # imports what it needs when it is first made
 gc.freeze()
