@@ -34,6 +34,7 @@ from bench.errors import ResultsError
 from bench.experiment.cost import Tariff
 from bench.experiment.reading import read_grades, read_manifest, read_records
 from bench.experiment.record import Regrade, SessionRecord, TrialRecord
+from bench.experiment.verify import sources
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,7 @@ class Run:
     regrades  when answers were graded anew, by which grader, and how many grades changed
     rerun     the ids of the trials that ended in an error at first and were run again
     folder    where it was read from, and its events and texts can be read; None where it was put together
+    sources   the digests of the files that it was read from (`bench.experiment.verify.sources`)
     notes     what a reader must know of how it was put together: what was left out, what has a name of its own
     """
 
@@ -78,6 +80,7 @@ class Run:
     folder: Path | None = None
     rerun: frozenset[str] = frozenset()
     regrades: tuple[Regrade, ...] = ()
+    sources: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -154,6 +157,7 @@ def load_run(path: str | Path) -> Run:
         folder=folder,
         rerun=frozenset(rerun),
         regrades=read_grades(folder).history,
+        sources=sources(folder),
     )
 
 

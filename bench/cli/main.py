@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS
@@ -21,6 +20,8 @@ from bench.cli.rows import read_rows
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
 from bench.cli.serve import command as serve
 from bench.cli.setup import cache_from, chosen_models, declared, open_run, run_name, whose_replies
+from bench.cli.terminal import Terminal
+from bench.cli.verify import verify
 from bench.errors import BenchError, PackError
 from bench.experiment.config import load_config
 from bench.experiment.matrix import Matrix, build_matrix
@@ -29,6 +30,7 @@ from bench.experiment.provenance import code_digest
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter
+from bench.experiment.verify import require_sound
 from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
 from bench.runtime import loop
@@ -45,7 +47,7 @@ app = typer.Typer(
 )
 new_app = typer.Typer(help="Begin something new.", no_args_is_help=True)
 app.add_typer(new_app, name="new")
-out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+out, err = Terminal(), Terminal(stderr=True)
 
 Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 
@@ -57,12 +59,12 @@ def list_(scenarios: Packs = PACKS) -> None:
     for name, folder in find_packs(scenarios).items():
         lacking = lacks(name, scenarios)
         note = f"; not available here: {lacking}" if lacking else ""
-        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})", markup=False)
+        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")
     out.print("architectures\n  " + "\n  ".join(ARCHITECTURES))
     out.print("systems, as architectures over the measuring endpoint (and where each differs)")
     for name, system in SYSTEMS.items():
-        out.print(f"  {name}{f'  needs .[{system.extra}]' if system.extra else ''}", markup=False)
-        out.print("\n".join(f"    - {limit}" for limit in system.limits), markup=False)
+        out.print(f"  {name}{f'  needs .[{system.extra}]' if system.extra else ''}")
+        out.print("\n".join(f"    - {limit}" for limit in system.limits))
     out.print("models (by config)")
     for path in sorted(CONFIGS.glob("*.toml")):
         if path.name != "published.toml":
@@ -79,7 +81,7 @@ def check(packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK ...]"
     for pack in packs or list(find_packs(scenarios)):
         for scenario, result in check_pack(pack, scenarios):
             failed += bool(result.problems)
-            out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)), markup=False)
+            out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)))
     raise typer.Exit(1 if failed else 0)
 
 
@@ -117,7 +119,7 @@ def run(
         _show_preview(matrix)
         return
     for line in whose_replies(matrix):
-        out.print(line, markup=False)
+        out.print(line)
     folder = RESULTS / (name or run_name(settings))
     _run(matrix, open_run(out, folder, matrix, aside))
     if then_report:
@@ -139,7 +141,7 @@ def _run(matrix: Matrix, writer: RunWriter) -> None:
         raise typer.Exit(exit_code(stopped))
     out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}; next: bench report {writer.folder.name}")
     if errors := list(so_far.errors()):
-        err.print("\n".join(errors), markup=False)
+        err.print("\n".join(errors))
         raise typer.Exit(1)
 
 
@@ -184,13 +186,15 @@ def _report(folders: list[Path], target: Path) -> None:
     from bench.report.claims_table import other_lines, verdict_lines  # noqa: PLC0415
     from bench.report.report import report_of, write_report  # noqa: PLC0415
 
+    for folder in folders:
+        require_sound(folder)
     run, published = merge([load_run(folder) for folder in folders]), load_published()
     found = report_of(run, published, load_others())
     written = write_report(found, target)
-    out.print("\n".join((*run.notes, *found.summary.lines)), markup=False)
-    out.print("\n".join(verdict_lines(run, found.judgements, published)), markup=False)
+    out.print("\n".join((*run.notes, *found.summary.lines)))
+    out.print("\n".join(verdict_lines(run, found.judgements, published)))
     for one in found.others:
-        out.print("\n".join(other_lines(run, one)), markup=False)
+        out.print("\n".join(other_lines(run, one)))
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
 
 
@@ -202,7 +206,7 @@ def regrade(
     for run in runs:
         for done in regrade_run(folder_of(run), scenarios):
             graded = f"{done.answers} answers graded anew by the grader {done.graded_by}, {done.changed} grades changed"
-            out.print(f"{run}: {done.scenario}: {graded}", markup=False)
+            out.print(f"{run}: {done.scenario}: {graded}")
 
 
 @app.command()
@@ -217,14 +221,10 @@ def upgrade(
         if done is None:
             out.print(f"{run}: has the present format already")
             continue
-        out.print(
-            f"{done.folder}: {done.trials} trials carried over, {done.replayed} of them completed by a replay", markup=False
-        )
+        out.print(f"{done.folder}: {done.trials} trials carried over, {done.replayed} of them completed by a replay")
         if done.obstacle:
-            out.print(
-                f"    not all were: {done.obstacle}; what a fault would have mattered there stays undetermined", markup=False
-            )
-        out.print(f"    the old files are in {done.old}", markup=False)
+            out.print(f"    not all were: {done.obstacle}; what a fault would have mattered there stays undetermined")
+        out.print(f"    the old files are in {done.old}")
 
 
 @new_app.command("scenario")
@@ -246,19 +246,20 @@ def scenario_(
         if expected:
             raise PackError("--expected says which columns of a table hold the answer; give the table with --from FILE")
         folder = new_scenario(name, into)
-        out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}", markup=False)
+        out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}")
         return
     table = read_rows(rows, expected or ())
     folder = scenario_of_rows(name, into, table, rows.name)
     fields = ", ".join(f"{field.name} ({f'{len(field.words)} words' if field.words else field.kind})" for field in table.fields)
-    out.print(f"{folder} has {len(table.rows)} tasks; the answer: {fields}", markup=False)
-    out.print(f"    the most common answer is right in {table.most_common} of them, without reading", markup=False)
-    out.print(f"    say in {folder / 'prompts' / 'answer.md'} what is asked, and see: {check_command(folder)}", markup=False)
+    out.print(f"{folder} has {len(table.rows)} tasks; the answer: {fields}")
+    out.print(f"    the most common answer is right in {table.most_common} of them, without reading")
+    out.print(f"    say in {folder / 'prompts' / 'answer.md'} what is asked, and see: {check_command(folder)}")
 
 
 app.command("serve")(serve)
 app.command()(compare)
 app.command()(trace)
+app.command()(verify)
 
 
 def main() -> None:
@@ -266,8 +267,8 @@ def main() -> None:
     try:
         app()
     except BenchError as error:
-        err.print(f"bench: {error}", markup=False)
+        err.print(f"bench: {error}")
         sys.exit(2)
     except OSError as error:
-        err.print(f"bench: {error.filename or 'a file'}: {error.strerror or error}", markup=False)
+        err.print(f"bench: {error.filename or 'a file'}: {error.strerror or error}")
         sys.exit(2)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.paths import folder_of
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
 """2 is for a user's mistake."""
+
+out = Terminal()
 
 RunName = Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")]
 
@@ -71,12 +74,12 @@ def compare(
         first, second = only(first, "architecture", architectures[0]), only(second, "architecture", architectures[1])
     found = compared(first, second, margin, _measures(measure), whole)
     if as_json:
-        typer.echo(compare_table.as_json(found))
+        out.print(compare_table.as_json(found))
     else:
-        typer.echo(markdown(compare_table.arms_table(found)) + "\n" + markdown(compare_table.compare_table(found)))
+        out.print(markdown(compare_table.arms_table(found)) + "\n" + markdown(compare_table.compare_table(found)))
         picked = [pick for pick in (models, architectures) if pick]
         a, b = (", ".join((Path(run).name, *(one[n] for one in picked))) for n, run in enumerate((run_a, run_b or run_a)))
-        typer.echo(f"{b} against {a}: {found.summary}")
+        out.print(f"{b} against {a}: {found.summary}")
     raise typer.Exit(EXIT_CODES[found.verdict])
 
 
@@ -105,10 +108,10 @@ def trace(run: RunName, claim: Annotated[str, typer.Argument(help="A claim's id,
     wanted = claim_named(published, claim)
     judged = {one.model: one for one in judge_all(loaded, published) if one.claim.id == wanted.id}
     for model, found in traced(loaded, wanted):
-        typer.echo(f"{model_label(loaded, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {wanted.source}")
-        typer.echo(f"  what is compared: {wanted.compares}, since {wanted.why}")
+        out.print(f"{model_label(loaded, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {wanted.source}")
+        out.print(f"  what is compared: {wanted.compares}, since {wanted.why}")
         for one in () if isinstance(found, Missing) else found:
-            typer.echo("\n".join(_lines(one)))
+            out.print("\n".join(_lines(one)))
 
 
 def _lines(one: TracedValue) -> list[str]:

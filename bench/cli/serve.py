@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from bench.cli.progress import SoFar, calls_of
 from bench.cli.setup import chosen_models, open_run, run_name, whose_replies
+from bench.cli.terminal import Terminal
 from bench.experiment.matrix import Matrix
 from bench.experiment.provenance import code_digest
 from bench.experiment.record import TrialRecord
@@ -48,7 +48,7 @@ def command(
     # Here, because it imports aiohttp, for which no other command should wait.
     from bench.serve.session import external_config, external_matrix, one_more, serve  # noqa: PLC0415
 
-    console, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+    console, err = Terminal(), Terminal(stderr=True)
     models, recorded = chosen_models([model] if model else [])
     overrides = {"models": models, "plans": plan and [plan], "scenarios": scenario and [scenario], "repetitions": repetitions}
     settings = external_config(config, architecture, overrides, recorded)
@@ -63,30 +63,30 @@ def command(
         writer.close()
     _conclude(console, served, so_far, folder)
     if served.deserted:
-        err.print(f"nobody asked for the next trial for {patience:g} s; the same command goes on", markup=False)
+        err.print(f"nobody asked for the next trial for {patience:g} s; the same command goes on")
         raise typer.Exit(1)
     if served.stopped and scenario:
         raise typer.Exit(exit_code(served.stopped))
     if errors := list(so_far.errors()):
-        err.print("\n".join(errors), markup=False)
+        err.print("\n".join(errors))
         raise typer.Exit(1)
 
 
-def _watch(console: Console, so_far: SoFar) -> Callable[[TrialRecord], None]:
+def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialRecord], None]:
     """Adds up the records, and says what became of each trial."""
 
     def saw(record: TrialRecord) -> None:
         so_far.add(record)
         trial = f"{record.scenario} {record.plan} repetition {record.repetition}"
         why = f" ({record.reason})" if record.reason else ""
-        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{why}", markup=False)
+        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{why}")
 
     return saw
 
 
-def _introduce(console: Console, root: str, matrix: Matrix, todo: int, folder: Path) -> None:
+def _introduce(console: Terminal, root: str, matrix: Matrix, todo: int, folder: Path) -> None:
     for line in _introduction(root, matrix, todo, folder):
-        console.print(line, markup=False)
+        console.print(line)
 
 
 def _introduction(root: str, matrix: Matrix, todo: int, folder: Path) -> Iterator[str]:
@@ -105,10 +105,10 @@ def _introduction(root: str, matrix: Matrix, todo: int, folder: Path) -> Iterato
     yield f"recorded in {folder}; Ctrl-C stops"
 
 
-def _conclude(console: Console, served: Served, so_far: SoFar, folder: Path) -> None:
-    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.ends or 'no trial was begun'}", markup=False)
-    console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}", markup=False)
+def _conclude(console: Terminal, served: Served, so_far: SoFar, folder: Path) -> None:
+    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.ends or 'no trial was begun'}")
+    console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}")
     if served.refusals:
-        console.print(f"{len(served.refusals)} requests refused, the last: {served.refusals[-1]}", markup=False)
+        console.print(f"{len(served.refusals)} requests refused, the last: {served.refusals[-1]}")
     if so_far.trials:
-        console.print(f"recorded in {folder}; next: bench report {folder.name}", markup=False)
+        console.print(f"recorded in {folder}; next: bench report {folder.name}")

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config, OpenAIEntry, RecordedEntry
 from bench.experiment.manifest import manifest_of
@@ -65,7 +64,7 @@ def run_name(config: Config, *between: str) -> str:
     return "-".join((config.name, *between, *config.models, *(["replay"] if replayed else [])))
 
 
-def open_run(console: Console, folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
+def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
     """Begin the run in this folder, or go on with it, and say what was done to what lay there. `aside`: rename a folder of
     another experiment or code; without it, that raises ResultsError. Raises ConfigError where the config's study is unknown."""
     manifest = manifest_of(matrix, folder.name, prepared(matrix))
@@ -75,11 +74,11 @@ def open_run(console: Console, folder: Path, matrix: Matrix, aside: bool) -> Run
         if not aside:
             raise
         renamed = set_aside(folder)
-        console.print(f"{folder} holds another experiment's trials, or another code's: it is now {renamed}", markup=False)
+        console.print(f"{folder} holds another experiment's trials, or another code's: it is now {renamed}")
         writer = RunWriter(folder, manifest)
     for name in writer.repaired:
         said = f"{folder / name}: its last line was cut short and has been removed; its trial is run again"
-        console.print(said, markup=False)
+        console.print(said)
     return writer
 
 

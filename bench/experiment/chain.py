@@ -32,5 +32,10 @@ def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
     return content, link
 
 
+def link_of(line: bytes) -> str:
+    """The link that a line says it has, right or not."""
+    return line.rstrip(b"\n")[-DIGEST - 2 : -2].decode("ascii", "replace")
+
+
 def _digest(line: bytes, before: str) -> str:
     return hashlib.blake2b(before.encode() + line, digest_size=DIGEST // 2).hexdigest()

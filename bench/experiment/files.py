@@ -1,11 +1,17 @@
-"""The files of a run's folder, line by line: how one is appended to, and how its lines are read and found damaged."""
+"""The files of a run's folder: how one is opened, appended to and written whole, and how its lines are read and found damaged.
+
+A foreign folder may hold whatever its sender put there. No link is followed on writing, and what is no file is refused: reading
+a pipe would wait for ever.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import IO
 
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, sealed, unsealed
@@ -17,16 +23,26 @@ MANIFEST, TRIALS, TEXTS, RESPONSES, GRADES = "manifest.json", "trials.jsonl", "t
 
 
 class AppendOnly:
-    """One file of lines, open for appending."""
+    """One file of lines, open for appending. Raises ResultsError for a link and for what is no file."""
 
     def __init__(self, path: Path, opened: ExitStack):
         self.path, self.link = path, ""
-        self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        refuse_link(path)
+        self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         opened.callback(os.close, self.file)
+        _refuse_no_file(path, self.file)
 
     @property
     def size(self) -> int:
         return os.fstat(self.file).st_size
+
+    @property
+    def is_where_it_was(self) -> bool:
+        """Whether the path still leads here: a folder may be renamed between its opening and its locking."""
+        try:
+            return os.path.samestat(os.fstat(self.file), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def repair(self) -> bool:
         """Cut off a last line that a kill left without its end; whether there was one."""
@@ -61,10 +77,37 @@ class AppendOnly:
             raise ResultsError(f"{said}; what was recorded before is kept, run the same command again to go on") from error
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, in the place of whatever file or link has its name. Raises OSError."""
+    half = path.with_name(f".{path.name}.half")
+    with suppress(FileNotFoundError):
+        half.unlink()
+    with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
+        file.write(content)
+    half.replace(path)
+
+
+def refuse_link(path: Path) -> None:
+    """Raise ResultsError where what is to be written lies behind a link."""
+    if path.is_symlink():
+        raise ResultsError(f"{path}: is a link, and none is followed on writing; remove it, or name what it leads to")
+
+
+def opened(path: Path) -> IO[bytes]:
+    """A file, open for reading. Raises OSError, and ResultsError for what is no file."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        _refuse_no_file(path, file)
+    except ResultsError:
+        os.close(file)
+        raise
+    return os.fdopen(file, "rb")
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     """Whole lines with their numbers; a last line without its end is left out."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             for number, line in enumerate(file, 1):
                 if line.endswith(b"\n"):
                     yield number, line
@@ -85,4 +128,10 @@ def last_link(path: Path) -> str:
 
 def damaged(path: Path, number: int) -> ResultsError:
     said = f"{path}: line {number} is damaged, or one before it is missing"
-    return ResultsError(f"{said}; restore the file from a copy, or run again under another --name")
+    todo = f"`bench verify {path.parent}` says more; restore the file from a copy, or run again under another --name"
+    return ResultsError(f"{said}; {todo}")
+
+
+def _refuse_no_file(path: Path, file: int) -> None:
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise ResultsError(f"{path}: is no file; remove it, or restore the file from a copy")

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, unsealed
-from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, lines_of
+from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, lines_of, opened
 from bench.experiment.record import (
     GRADE,
     RECORD,
@@ -27,6 +27,7 @@ from bench.experiment.record import (
     TrialRecord,
 )
 from bench.runtime.events import digest_of
+from bench.wording import first_violation
 
 Record = TypeVar("Record")
 
@@ -35,7 +36,8 @@ def read_manifest(folder: Path, versions: Container[object] = (FORMAT,)) -> dict
     """Raises ResultsError where the folder holds no run, or one of none of these formats."""
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        with opened(path) as file:
+            manifest = json.loads(file.read().decode())
     except FileNotFoundError as error:
         raise ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -105,16 +107,27 @@ def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:
         try:
             content, link = unsealed(line, link)
             yield adapter.validate_json(content)
-        except (Broken, ValidationError) as error:
+        except Broken as error:
             raise damaged(path, number) from error
+        except ValidationError as error:
+            said = f"{path}: line {number} holds what no run writes: {first_violation(error).line}"
+            raise ResultsError(f"{said}; restore the file from a copy") from error
 
 
 def text_lines(folder: Path) -> Iterator[dict[str, str]]:
     for number, line in lines_of(folder / TEXTS):
         try:
-            value = json.loads(line)
-            if digest_of(value["text"]) != value["digest"]:
-                raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            yield text_of_line(line)
+        except ValueError as error:
             raise damaged(folder / TEXTS, number) from error
-        yield value
+
+
+def text_of_line(line: bytes) -> dict[str, str]:
+    """A text with its digest. Raises ValueError where it is another's."""
+    try:
+        value: dict[str, str] = json.loads(line)
+        if digest_of(value["text"]) != value["digest"]:
+            raise ValueError("the text does not fit its digest")
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError("is no text with its digest") from error
+    return value

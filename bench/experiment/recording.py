@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.answers.formats import DEFAULT
 from bench.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
-from bench.experiment.files import RESPONSES, TEXTS
+from bench.experiment.files import RESPONSES, TEXTS, opened
 from bench.experiment.history import history_of
 from bench.experiment.reading import latest, read_manifest, read_records, read_responses, read_texts
 from bench.experiment.record import ResponseRecord, SessionRecord, TrialRecord
@@ -180,5 +180,6 @@ def _whole_repetitions(trials: Sequence[TrialRecord]) -> int:
 def _digest(folder: Path) -> str:
     digest = hashlib.sha256()
     for name in (RESPONSES, TEXTS):
-        digest.update((folder / name).read_bytes())
+        with opened(folder / name) as file:
+            digest.update(file.read())
     return digest.hexdigest()[:20]

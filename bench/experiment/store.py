@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from pydantic_core import PydanticSerializationError
 
 from bench.errors import ResultsError, whole_text
 from bench.experiment.agreement import refuse_other
-from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link
+from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link, write_whole
 from bench.experiment.reading import read_manifest, read_trials, text_lines
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, Regrade, ResponseRecord, SessionRecord, TrialRecord
 
@@ -39,11 +40,12 @@ class RunWriter:
         self.folder = folder
         with ExitStack() as opened:
             try:
+                refuse_link(folder)
                 folder.mkdir(parents=True, exist_ok=True)
                 self._trials, self._texts, self._responses = (
                     AppendOnly(folder / name, opened) for name in (TRIALS, TEXTS, RESPONSES)
                 )
-                _lock(self._trials.file, folder)
+                _lock(self._trials)
                 self._write_manifest(manifest)
             except OSError as error:
                 raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
@@ -97,15 +99,14 @@ def writing(folder: Path) -> Iterator[None]:
             file = AppendOnly(folder / TRIALS, opened)
         except OSError as error:
             raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
-        _lock(file.file, folder)
+        _lock(file)
         yield
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write it whole or not at all."""
-    half = (folder / MANIFEST).with_suffix(".half")
-    half.write_text(json.dumps(manifest, indent=2, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
-    half.rename(folder / MANIFEST)
+    text = json.dumps(manifest, indent=2, ensure_ascii=False, default=str)
+    write_whole(folder / MANIFEST, f"{text}\n".encode())
 
 
 def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:
@@ -122,19 +123,24 @@ def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:
 
 
 def set_aside(folder: Path) -> Path:
-    """Rename a run's folder so that its name is free; the new name."""
-    number = 1
-    while (other := folder.with_name(f"{folder.name}.{number}")).exists():
-        number += 1
-    folder.rename(other)
+    """Rename a run's folder so that its name is free; the new name. Raises ResultsError where a run is being written there."""
+    with writing(folder):
+        number = 1
+        while os.path.lexists(other := folder.with_name(f"{folder.name}.{number}")):
+            number += 1
+        folder.rename(other)
     return other
 
 
-def _lock(file: int, folder: Path) -> None:
+def _lock(trials: AppendOnly) -> None:
+    """Locks are the kernel's, which lets go of them whatever ends the process: none is ever left behind."""
+    folder = trials.path.parent
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(trials.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise ResultsError(f"{folder}: another bench run is writing here; wait for it, or give --name") from error
+    if not trials.is_where_it_was:
+        raise ResultsError(f"{folder}: was renamed by another bench run just now; run the same command again")
 
 
 def _line(adapter: TypeAdapter[Any], record: object) -> bytes:

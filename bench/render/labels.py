@@ -74,5 +74,5 @@ def trials_in(arms: Iterable[Arm]) -> str:
 
 
 def slug(*names: str) -> str:
-    """A file name out of names; others than letters, digits, dots, underscores and dashes become dashes."""
-    return "-".join(re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "x" for name in names)
+    """A file name out of names; others than letters, digits, dots, underscores and dashes become dashes. A long name is cut."""
+    return "-".join(re.sub(r"[^A-Za-z0-9._]+", "-", name)[:60].strip("-.") or "x" for name in names)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
+from bench.render.escaping import escape_latex
 from bench.render.table import Table
 
 CELL = 45
@@ -29,26 +30,6 @@ PREAMBLE = r"""\documentclass{article}
 \usepackage[margin=2cm]{geometry}
 \usepackage{array,booktabs,graphicx,pdflscape,textcomp}
 """
-
-_LATEX: Mapping[str, str] = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_\allowbreak{}",
-    "{": r"\{",
-    "}": r"\}",
-    "|": r"\textbar{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "±": r"$\pm$",
-    "−": r"$-$",
-    "×": r"$\times$",
-    "–": "--",
-}
 
 
 def latex(table: Table) -> str:
@@ -122,10 +103,6 @@ def latex_document(title: str, warnings: Iterable[str], tables: Iterable[Table])
     words = [rf"\section*{{{escape_latex(title)}}}", *(escape_latex(warning) + r"\par" for warning in warnings), r"\clearpage"]
     lines = [rf"\input{{{table.name}.tex}}" + "\n" + r"\clearpage" for table in tables]
     return PREAMBLE + "\n".join([r"\begin{document}", *words, *lines, r"\end{document}"]) + "\n"
-
-
-def escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
 
 
 def _row(texts: Sequence[str]) -> str:

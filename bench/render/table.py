@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from bench.analysis.measures import PerSolved
 from bench.analysis.statistics import Mean, RateDifference, Share
+from bench.render.escaping import escape_csv, escape_markdown
 
 NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
 
@@ -238,16 +239,12 @@ def _shown(value: float | None, digits: int, percent: bool = False) -> str:
 
 def markdown(table: Table) -> str:
     table = table.shortened()
-    lines = [f"### {_markdown(table.title)}", ""]
-    lines.append("| " + " | ".join(map(_markdown, table.columns)) + " |")
+    lines = [f"### {escape_markdown(table.title)}", ""]
+    lines.append("| " + " | ".join(map(escape_markdown, table.columns)) + " |")
     lines.append("|" + "|".join(" --- " for _ in table.columns) + "|")
-    lines += ["| " + " | ".join(map(_markdown, row)) + " |" for row in table.texts()]
-    lines += ["", *(f"- {_markdown(note)}" for note in table.notes)] if table.notes else []
+    lines += ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in table.texts()]
+    lines += ["", *(f"- {escape_markdown(note)}" for note in table.notes)] if table.notes else []
     return "\n".join(lines) + "\n"
-
-
-def _markdown(text: str) -> str:
-    return re.sub(r"([\\|`*<])", r"\\\1", " ".join(text.split()))
 
 
 # CSV
@@ -259,11 +256,13 @@ def comma_separated(table: Table) -> str:
     kinds = [list(dict.fromkeys(kind for row in rows for kind in row[place])) or [""] for place in range(len(table.columns))]
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([name + kind for name, own in zip(table.columns, kinds, strict=True) for kind in own])
+    writer.writerow([escape_csv(name + kind) for name, own in zip(table.columns, kinds, strict=True) for kind in own])
     for row in rows:
         writer.writerow([fields.get(kind, "") for fields, own in zip(row, kinds, strict=True) for kind in own])
     return written.getvalue()
 
 
 def _fields(cell: Cell) -> dict[str, object]:
-    return {"": cell} if isinstance(cell, str | int) else cell.numbers()
+    if isinstance(cell, str):
+        return {"": escape_csv(cell)}
+    return {"": cell} if isinstance(cell, int) else cell.numbers()

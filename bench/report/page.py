@@ -11,6 +11,7 @@ from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import can_judge
 from bench.analysis.frames import Run
 from bench.render.drawing import Picture
+from bench.render.escaping import escape_markdown
 from bench.render.labels import format_of, model_label, taken_over_from
 from bench.render.table import Table, markdown
 from bench.report.claims_table import none_judged
@@ -132,6 +133,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Packs", "; ".join(_pack(manifest, scenario) for scenario in run.names("scenario"))),
         ("Architectures", ", ".join(_architecture(manifest, name) for name in run.names("architecture"))),
         ("Fault plans", "; ".join(_plan(manifest, plan) for plan in run.names("fault"))),
+        ("Made from", _of_each(run, lambda part: part.sources)),
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
         ("Packages", _of_each(run, lambda part: listed(part.manifest.get("packages", {})))),
         ("Machine", _of_each(run, lambda part: listed(part.manifest.get("machine", {})))),
@@ -247,19 +249,25 @@ def _code(manifest: Mapping[str, Any]) -> str:
 
 
 def as_markdown(page: Page) -> str:
-    parts = [f"# {page.title}\n", *(f"**{warning}**\n" for warning in page.warnings), f"{page.summary.ran}\n"]
+    parts = [
+        f"# {escape_markdown(page.title)}\n",
+        *(f"**{escape_markdown(warning)}**\n" for warning in page.warnings),
+        f"{escape_markdown(page.summary.ran)}\n",
+    ]
     parts += [_figure(page.first)] if page.first else []
-    parts.append("\n".join(f"- {one.text} ([table](tables/{one.table}.md))" for one in page.summary.findings) + "\n")
+    parts.append(
+        "\n".join(f"- {escape_markdown(one.text)} ([table](tables/{one.table}.md))" for one in page.summary.findings) + "\n"
+    )
     parts.append("What this does not show:\n")
-    parts.append("\n".join(f"- {limit}" for limit in page.summary.limits) + "\n")
+    parts.append("\n".join(f"- {escape_markdown(limit)}" for limit in page.summary.limits) + "\n")
     for section in page.sections:
         parts.append(f"## {section.title}\n")
         parts += [markdown(table) for table in section.tables]
         parts += map(_figure, section.pictures)
     parts.append("## What was run\n")
-    parts.append("\n".join(f"- {name}: {text}" for name, text in page.facts) + "\n")
+    parts.append("\n".join(f"- {name}: {escape_markdown(text)}" for name, text in page.facts) + "\n")
     return "\n".join(parts)
 
 
 def _figure(picture: Picture) -> str:
-    return f"![{picture.caption}](figures/{picture.name}.png)\n"
+    return f"![{escape_markdown(picture.caption)}](figures/{picture.name}.png)\n"

@@ -7,7 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.render.latex import CELL, READABLE, escape_latex, latex, latex_document
+from bench.render.escaping import escape_latex
+from bench.render.latex import CELL, READABLE, latex, latex_document
 from bench.render.table import Cell, Number, Table
 from tests.render.test_table import TABLE
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.errors import BenchError, ResultsError
 from bench.experiment.config import Config
-from bench.experiment.files import FORMAT, TRIALS
+from bench.experiment.files import FORMAT, TRIALS, opened
 from bench.experiment.manifest import joint_digest
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.reading import read_manifest, read_texts
@@ -68,7 +68,7 @@ def upgrade(folder: Path, packs: Sequence[Path]) -> UpgradeResult | None:
 
 
 def _records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
-    with (folder / TRIALS).open("rb") as file:
+    with opened(folder / TRIALS) as file:
         for number, line in enumerate(file, 1):
             try:
                 value = json.loads(line)

@@ -1,0 +1,21 @@
+"""Where a command prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from bench.render.escaping import escape_terminal
+
+
+class Terminal(Console):
+    """Shows texts to the letter, in lines as long as they are: nothing in them is markup, and nothing steers the terminal."""
+
+    def __init__(self, stderr: bool = False):
+        super().__init__(stderr=stderr, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Every text that is printed, alone or in a table, comes by here."""
+        return super().render_str(escape_terminal(text), **options)

@@ -1,0 +1,248 @@
+"""What is wrong with a run's folder: which lines were changed, lost, doubled or put in another order.
+
+The chains find the line. What the files say of each other tells more: the trials name texts and calls, the sessions say how
+many trials they made. Texts are known by their digests, so that their order is free. Whoever wants to forge a run can chain it
+anew: the digests that its report carries (`sources`) are then others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench.errors import ResultsError
+from bench.experiment.chain import Broken, link_of, sealed, unsealed
+from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, last_link, lines_of, opened
+from bench.experiment.reading import read_manifest, text_of_line
+from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
+from bench.runtime.events import Called, Committed
+from bench.wording import first_violation
+
+MOST = 20
+"""Defects of one kind that are named one by one; and lines out of order whose place is looked for."""
+CHAINED: Mapping[str, TypeAdapter[Any]] = {TRIALS: RECORD, RESPONSES: RESPONSE, GRADES: GRADE}
+Lines = list[tuple[int, Any]]
+"""Records, each with the number of its line."""
+
+
+@dataclass(frozen=True)
+class Defect:
+    """`line` is None where a whole file is meant."""
+
+    path: Path
+    line: int | None
+    what: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.path}: {f'line {self.line} ' if self.line else ''}{self.what}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a run's folder holds: how many trials, responses and texts; all that is wrong with it."""
+
+    trials: int = 0
+    responses: int = 0
+    texts: int = 0
+    defects: tuple[Defect, ...] = ()
+
+
+def verify(folder: Path) -> Checked:
+    """Check all files of a run. Raises ResultsError where the folder holds no run of this format."""
+    read_manifest(folder)
+    files = {name: _Chain(folder / name, adapter) for name, adapter in CHAINED.items()}
+    for name, file in files.items():
+        if name != GRADES or file.path.exists():
+            file.read()
+    found = [defect for file in files.values() for defect in file.defects]
+    trials = [(number, one) for number, one in files[TRIALS].records if isinstance(one, TrialRecord)]
+    texts = _Texts(folder / TEXTS)
+    found += texts.defects
+    found += _lost_trials(folder / TRIALS, files[TRIALS].records)
+    found += _lost_responses(folder / RESPONSES, trials, [one for _, one in files[RESPONSES].records])
+    found += _lost_texts(texts, {TRIALS: trials, RESPONSES: files[RESPONSES].records})
+    found += _grades_of_nothing(folder / GRADES, files[GRADES].records, {one.id for _, one in trials})
+    return Checked(len(trials), len(files[RESPONSES].records), len(texts.known), tuple(_shortened(found)))
+
+
+def require_sound(folder: Path) -> None:
+    """Raise ResultsError, naming the first place and the command that names the others, where a run is not sound."""
+    defects = verify(folder).defects
+    if defects:
+        more = f"{len(defects) - 1} more by" if len(defects) > 1 else "see"
+        raise ResultsError(f"{defects[0].text}; {more} `bench verify {folder}`; restore the file from a copy")
+
+
+def sources(folder: Path) -> str:
+    """What numbers are made from, by digest: the manifest as it stands, and the last links of the trials and of the grades
+    made anew, each of which names all lines before it."""
+    with opened(folder / MANIFEST) as file:
+        digests = {MANIFEST: hashlib.blake2b(file.read(), digest_size=10).hexdigest()}
+    digests |= {name: last_link(folder / name) for name in (TRIALS, GRADES) if (folder / name).exists()}
+    return ", ".join(f"{name} {digest}" for name, digest in digests.items())
+
+
+@dataclass
+class _Chain:
+    """A chained file: its records as far as they can be read, and what is wrong with its lines."""
+
+    path: Path
+    adapter: TypeAdapter[Any]
+    records: Lines = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
+
+    def read(self) -> None:
+        self._lines = [line for _, line in lines_of(self.path)]
+        self._links = {link_of(line): number for number, line in enumerate(self._lines, 1)}
+        first: dict[bytes, int] = {}
+        link = ""
+        for number, line in enumerate(self._lines, 1):
+            if number > 1 and (before := first.setdefault(line, number)) < number:
+                self._say(number, f"stands twice: it is line {before} again")
+                continue
+            first[line] = min(number, first.get(line, number))
+            link = self._follow(number, line, link)
+
+    def _follow(self, number: int, line: bytes, link: str) -> str:
+        """Read a line; the link that the next one must follow."""
+        try:
+            content, own = unsealed(line, link)
+        except Broken:
+            readable = self._read(number, line)
+            what, own = self._broken(number, line, link)
+            self._say(number, what if readable else "was changed: it is no record any more")
+            return own
+        if not self._read(number, content):
+            self._say(number, f"holds what no run writes: {self._violation}")
+        return own
+
+    def _read(self, number: int, content: bytes) -> bool:
+        try:
+            self.records.append((number, self.adapter.validate_json(content)))
+        except ValidationError as error:
+            self._violation = first_violation(error).line
+            return False
+        return True
+
+    def _broken(self, number: int, line: bytes, link: str) -> tuple[str, str]:
+        """What became of a line that does not follow the one before it, and the link that the next one must follow."""
+        own = link_of(line)
+        if len(self.defects) < MOST:
+            for before, place in {"": 0, **self._links}.items():
+                if _follows(line, before):
+                    where = f"it belongs behind line {place}" if place else "it is the first one"
+                    return f"is in another place: {where}", own
+        again = sealed(_content(line), link)[1]
+        if number < len(self._lines) and _follows(self._lines[number], again):
+            return "was changed: its link is another", again
+        return "was changed, or lines before it are lost", own
+
+    def _say(self, number: int, what: str) -> None:
+        self.defects.append(Defect(self.path, number, what))
+
+
+class _Texts:
+    """The texts' digests, and what is wrong with the lines."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.known: dict[str, int] = {}
+        self.defects: list[Defect] = []
+        for number, line in lines_of(path):
+            try:
+                digest = text_of_line(line)["digest"]
+            except ValueError:
+                self.defects.append(Defect(path, number, "was changed: its text does not fit its digest"))
+                continue
+            if self.known.setdefault(digest, number) < number:
+                self.defects.append(Defect(path, number, f"stands twice: its text is that of line {self.known[digest]}"))
+
+
+def _content(line: bytes) -> bytes:
+    """A line as it was before it was sealed, whatever its link says."""
+    return re.sub(rb',"chain":"[^"]*"}\n$', b"}", line)
+
+
+def _follows(line: bytes, link: str) -> bool:
+    try:
+        unsealed(line, link)
+    except Broken:
+        return False
+    return True
+
+
+def _lost_trials(path: Path, records: Lines) -> Iterator[Defect]:
+    """A session that came to its end made as many trials as it began with."""
+    began, planned, made = 0, 0, set[str]()
+    for number, record in records:
+        if isinstance(record, TrialRecord):
+            made.add(record.id)
+        elif isinstance(record, SessionRecord) and record.what == "began":
+            to_run = re.match(r"\d{1,9}(?= of )", record.detail)
+            began, planned, made = number, int(to_run[0]) if to_run else 0, set()
+        elif isinstance(record, SessionRecord) and record.detail == "complete" and planned > len(made):
+            said = f"begins a session of {planned} trials that came to its end: {planned - len(made)} of them are lost"
+            yield Defect(path, began, said)
+
+
+def _lost_responses(path: Path, trials: Lines, responses: Iterable[ResponseRecord]) -> Iterator[Defect]:
+    """What a model replied stands among the responses, unless it stood among those of an earlier run."""
+    kept = {(one.scenario, one.instance, one.repetition, one.arm, one.reply, one.messages) for one in responses}
+    for number, trial in trials:
+        place = (trial.scenario, trial.instance, trial.repetition, trial.arm)
+        calls = (event for event in trial.events if isinstance(event, Called))
+        lost = sum(
+            (*place, one.reply, one.messages) not in kept for one in calls if one.asked and one.reply and not one.failure
+        )
+        if lost:
+            yield Defect(path, None, f"lacks {lost} responses of the trial in line {number} of {TRIALS}")
+
+
+def _lost_texts(texts: _Texts, named_in: Mapping[str, Lines]) -> Iterator[Defect]:
+    missing: dict[str, str] = {}
+    for name, records in named_in.items():
+        for number, record in records:
+            for digest in _named(record):
+                if digest and digest not in texts.known:
+                    missing.setdefault(digest, f"line {number} of {name}")
+    for digest, where in missing.items():
+        yield Defect(texts.path, None, f"lacks the text {digest}, which {where} names")
+
+
+def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Iterator[str | None]:
+    """The digests of the texts that a record names."""
+    if isinstance(record, ResponseRecord):
+        yield from (record.reply, record.partial, *(message.content for message in record.messages))
+    elif isinstance(record, TrialRecord):
+        yield record.traceback
+        for event in record.events:
+            if isinstance(event, Called):
+                yield from (event.reply, event.delivered, *(message.content for message in event.messages))
+            elif isinstance(event, Committed):
+                yield event.digest
+
+
+def _grades_of_nothing(path: Path, records: Lines, trials: set[str]) -> Iterator[Defect]:
+    for number, record in records:
+        if isinstance(record, NewGrade) and record.trial not in trials:
+            yield Defect(path, number, f"grades the trial {record.trial}, which {TRIALS} lacks")
+
+
+def _shortened(defects: Iterable[Defect]) -> Iterator[Defect]:
+    """At most MOST of each file and kind, the last of them with the number of those left out."""
+    kinds: dict[tuple[Path, str], list[Defect]] = {}
+    for defect in defects:
+        kinds.setdefault((defect.path, defect.what.split(" ")[0]), []).append(defect)
+    for found in kinds.values():
+        yield from found[: MOST - 1]
+        if len(found) == MOST:
+            yield found[-1]
+        elif len(found) > MOST:
+            yield replace(found[MOST - 1], what=f"{found[MOST - 1].what}; and {len(found) - MOST} more such")
