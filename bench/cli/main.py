@@ -32,7 +32,7 @@ from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter
 from bench.experiment.verify import require_sound
 from bench.packs import find_packs, lacks, variants_of
-from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of
+from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.runtime import loop
 from bench.runtime.effects import EFFECTS
 from bench.signals import Stop, exit_code
@@ -120,7 +120,7 @@ def run(
         return
     for line in whose_replies(matrix):
         out.print(line)
-    folder = RESULTS / (name or run_name(settings))
+    folder = named(RESULTS, name or run_name(settings))
     _run(matrix, open_run(out, folder, matrix, aside))
     if then_report:
         _report([folder], REPORTS / folder.name)
@@ -175,7 +175,7 @@ def report(
     model, that is another one in a later run, or went otherwise there, stands as `NAME (RUN)`.
     """
     folders = [folder_of(run) for run in runs]
-    _report(folders, to or REPORTS / "+".join(folder.name for folder in folders))
+    _report(folders, to or named(REPORTS, "+".join(map(name_of, folders))))
 
 
 def _report(folders: list[Path], target: Path) -> None:
@@ -267,7 +267,7 @@ def main() -> None:
     try:
         app()
     except BenchError as error:
-        err.print(f"bench: {error}")
+        err.print(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)
     except OSError as error:
         err.print(f"bench: {error.filename or 'a file'}: {error.strerror or error}")

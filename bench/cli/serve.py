@@ -15,7 +15,7 @@ from bench.experiment.matrix import Matrix
 from bench.experiment.provenance import code_digest
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
-from bench.paths import PACKS, RESULTS
+from bench.paths import PACKS, RESULTS, named
 from bench.runtime.loop import run
 from bench.signals import exit_code
 
@@ -52,7 +52,8 @@ def command(
     models, recorded = chosen_models([model] if model else [])
     overrides = {"models": models, "plans": plan and [plan], "scenarios": scenario and [scenario], "repetitions": repetitions}
     settings = external_config(config, architecture, overrides, recorded)
-    folder = RESULTS / (name or run_name(settings, architecture, (scenario or "free").replace(":", "-")))
+    made = run_name(settings, architecture, (scenario or "free").replace(":", "-"))
+    folder = named(RESULTS, name or made)
     matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, code_digest())
     writer, so_far = open_run(console, folder, matrix, aside), SoFar(matrix)
     try:

@@ -22,13 +22,16 @@ from bench.errors import ConfigError, nearest
 from bench.models.openai_settings import OpenAISettings
 from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
+from bench.paths import NAME
 from bench.runtime.effects import EFFECTS, Point
 from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.runtime.prompt import Repair
 from bench.scenario import Scenario
 from bench.wording import violations
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
+ARCHITECTURE = r"^[A-Za-z0-9_][A-Za-z0-9._:+-]{0,199}$"
+"""Of one of the table's, of a variant, or `module:function`."""
+Name = Annotated[str, Field(pattern=NAME)]
 FAULT_FREE = "none"
 """The plan without faults: the control of every other."""
 RENAMED = {"experiment": "study"}
@@ -162,15 +165,15 @@ class Config(_Strict):
     """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `study` names the
     question that its report answers with a table and a figure more: whoever loads a config refuses one that does not exist."""
 
-    name: str = Field(pattern=NAME)
+    name: Name
     """The run's folder under results/ begins with it."""
     scenarios: tuple[str, ...] = Field(min_length=1)
     """The packs by name; `PACK:VARIANT` for a variant that is not the pack's first."""
-    architectures: tuple[str, ...] = Field(min_length=1)
+    architectures: tuple[Annotated[str, Field(pattern=ARCHITECTURE)], ...] = Field(min_length=1)
     """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""
-    models: tuple[str, ...] = Field(min_length=1)
+    models: tuple[Name, ...] = Field(min_length=1)
     """The models that are run, each with its table `[model.NAME]`. `--model` takes their place."""
-    plans: tuple[str, ...] = (FAULT_FREE,)
+    plans: tuple[Name, ...] = (FAULT_FREE,)
     """The fault plans that are run, each with its table `[plan.NAME]`; `none` is the control."""
     repetitions: int = Field(ge=1)
     """How often each combination is run, each time under a seed of its own."""
@@ -192,11 +195,11 @@ class Config(_Strict):
     """How long a trial may take in real time; then it ends in an error."""
     back_off: BackOffEntry = BackOffEntry()
     """How failed calls are made again."""
-    architecture: Mapping[Annotated[str, Field(pattern=NAME)], ArchitectureEntry] = Field(default_factory=dict)
+    architecture: Mapping[Name, ArchitectureEntry] = Field(default_factory=dict)
     """Variants of architectures, by name."""
-    model: Mapping[str, ModelEntry] = Field(default_factory=dict)
+    model: Mapping[Name, ModelEntry] = Field(default_factory=dict)
     """Models, by name. A table that `models` does not name is read and not run."""
-    plan: Mapping[str, PlanEntry] = Field(default_factory=dict)
+    plan: Mapping[Name, PlanEntry] = Field(default_factory=dict)
     """Fault plans, by name."""
 
     @model_validator(mode="after")

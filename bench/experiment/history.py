@@ -81,7 +81,7 @@ def history_of(manifest: Mapping[str, Any], model: str, digest: str, records: Se
     trials = latest(recorded)
     calls = [event for trial in trials for event in trial.events if isinstance(event, Called)]
     return History(
-        name=manifest["name"],
+        name=manifest.get("name", ""),
         digest=digest,
         sessions=tuple(one for one in records if isinstance(one, SessionRecord)),
         machine=manifest.get("machine", {}),

@@ -26,6 +26,7 @@ from bench.experiment.record import (
     SessionRecord,
     TrialRecord,
 )
+from bench.experiment.shape import manifest_in, wrong_with
 from bench.runtime.events import digest_of
 from bench.wording import first_violation
 
@@ -37,7 +38,7 @@ def read_manifest(folder: Path, versions: Container[object] = (FORMAT,)) -> dict
     path = folder / MANIFEST
     try:
         with opened(path) as file:
-            manifest = json.loads(file.read().decode())
+            manifest = manifest_in(file.read())
     except FileNotFoundError as error:
         raise ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -46,6 +47,8 @@ def read_manifest(folder: Path, versions: Container[object] = (FORMAT,)) -> dict
     if version not in versions:
         what_to_do = f"bench upgrade {folder}" if version == 2 else "read it with the version that wrote it"
         raise ResultsError(f"{path}: is of format {version}, this version reads format {FORMAT}; {what_to_do}")
+    if version == FORMAT and (wrong := wrong_with(manifest)):
+        raise ResultsError(f"{path}: holds what no run writes: {wrong}; restore the file from a copy")
     return dict(manifest)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from bench.models.base import Timing
+from bench.numbers import Count, Seconds, Seed
 from bench.runtime.events import Event, StoredMessage
 from bench.scenario import Grade
 
@@ -31,14 +32,14 @@ class TrialRecord:
     architecture: str
     model: str
     plan: str
-    repetition: int
+    repetition: Count
     outcome: Outcome
     reason: str
     grade: Grade | None
-    tokens: int
-    api_seconds: float
-    waiting_seconds: float
-    framework_seconds: float
+    tokens: Count
+    api_seconds: Seconds
+    waiting_seconds: Seconds
+    framework_seconds: Seconds
     timing: Timing
     events: tuple[Event, ...]
     instance: str = ""
@@ -78,25 +79,25 @@ class ResponseRecord:
     model: str
     settings: str
     messages: tuple[StoredMessage, ...]
-    seed: int
-    occurrence: int
-    answers: int
+    seed: Seed
+    occurrence: Count
+    answers: Count
     scenario: str
     instance: str
-    repetition: int
+    repetition: Count
     arm: str
-    seconds: float
+    seconds: Seconds
     reply: str | None = None
     finish: str = "stop"
-    usage_in: int | None = None
-    usage_out: int | None = None
+    usage_in: Count | None = None
+    usage_out: Count | None = None
     by: str = ""
     reused: bool = False
     failure: str = ""
     detail: str = ""
-    retry_after: float | None = None
+    retry_after: Seconds | None = None
     partial: str | None = None
-    usage_cached: int | None = None
+    usage_cached: Count | None = None
 
 
 RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)
@@ -109,8 +110,8 @@ class Regrade:
     at: str
     scenario: str
     graded_by: str
-    answers: int
-    changed: int
+    answers: Count
+    changed: Count
     kind: Literal["regrade"] = "regrade"
 
 

@@ -47,11 +47,11 @@ def load_recording(
     `NotRecorded` when it comes.
     """
     manifest = read_manifest(folder)
-    name, models = manifest["name"], manifest["models"]
+    name, models = manifest.get("name", ""), manifest["models"]
     if model not in models:
         raise ConfigError(f"recording {folder}: holds no model '{model}'; {nearest(model, models)}")
-    if manifest["config"]["seed"] != seed:
-        said = f"recording {folder}: was made with seed {manifest['config']['seed']}, this config has {seed}"
+    if manifest["config"].get("seed") != seed:
+        said = f"recording {folder}: was made with seed {manifest['config'].get('seed')}, this config has {seed}"
         raise ConfigError(f"{said}: no request would be the same; use that seed, or record again")
     records = [one for one in read_records(folder) if isinstance(one, SessionRecord) or one.model == model]
     trials = latest(one for one in records if isinstance(one, TrialRecord))
@@ -62,11 +62,11 @@ def load_recording(
         said = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
         raise ConfigError(f"{said}; give --repetitions {max(whole, 1)}, or record the rest first")
     declared = concurrency or models[model].get("recording", {}).get("concurrency")
-    own = {"name": name, "digest": _digest(folder), "started": manifest["started"], "trials": len(trials)}
+    own = {"name": name, "digest": _digest(folder), "started": manifest.get("started", ""), "trials": len(trials)}
     own |= {"concurrency": declared} if declared else {}
     recording = Recording(
         name,
-        manifest["started"][:10],
+        manifest.get("started", "")[:10],
         responses_of(folder, lambda one: one.model == model),
         declared or manifest.get("concurrency", {}).get(model, 1),
         asdict(history_of(manifest, model, own["digest"], records)),
@@ -95,7 +95,7 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) 
         manifest = read_manifest(folder)
         found = list(responses_of(folder, lambda one: one.settings == settings))
         responses += found
-        runs += [{"name": manifest["name"], "digest": _digest(folder)}] if found else []
+        runs += [{"name": manifest.get("name", ""), "digest": _digest(folder)}] if found else []
     return responses, runs
 
 

@@ -46,7 +46,7 @@ def regrade(folder: Path, packs: Sequence[Path]) -> list[Regrade]:
         trials = [trial for trial in latest(read_trials(folder)) if trial.grade is not None]
         done = []
         for name, pack in manifest["scenarios"].items():
-            scenarios = [load_pack(name, packs, instance) for instance in pack["instances"]]
+            scenarios = [load_pack(name, packs, instance) for instance in pack.get("instances", [""])]
             known = {scenario.key: scenario for scenario in scenarios}
             own = [trial for trial in trials if trial.scenario == name]
             graded = [_graded(trial, known[scenario_key(name, trial.instance)], texts, folder) for trial in own]

@@ -27,6 +27,7 @@ from bench.experiment.agreement import refuse_other
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link, write_whole
 from bench.experiment.reading import read_manifest, read_trials, text_lines
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, Regrade, ResponseRecord, SessionRecord, TrialRecord
+from bench.experiment.shape import manifest_in, wrong_with
 
 
 class RunWriter:
@@ -104,9 +105,15 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write it whole or not at all."""
-    text = json.dumps(manifest, indent=2, ensure_ascii=False, default=str)
-    write_whole(folder / MANIFEST, f"{text}\n".encode())
+    """Write it whole or not at all. Raises ResultsError where it could not be read again."""
+    text = (json.dumps(manifest, indent=2, ensure_ascii=False, default=str) + "\n").encode(errors="surrogatepass")
+    try:
+        wrong = wrong_with(manifest_in(text))
+    except (ValueError, RecursionError) as error:
+        wrong = str(error)
+    if wrong:
+        raise ResultsError(f"{folder / MANIFEST}: could not be read again: {wrong}; change it in the config")
+    write_whole(folder / MANIFEST, text)
 
 
 def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:

@@ -27,6 +27,7 @@ from bench.wording import first_violation
 MOST = 20
 """Defects of one kind that are named one by one; and lines out of order whose place is looked for."""
 CHAINED: Mapping[str, TypeAdapter[Any]] = {TRIALS: RECORD, RESPONSES: RESPONSE, GRADES: GRADE}
+SEAL = re.compile(rb',"chain":"[^"]*"}\n$')
 Lines = list[tuple[int, Any]]
 """Records, each with the number of its line."""
 
@@ -102,24 +103,25 @@ class _Chain:
         self._lines = [line for _, line in lines_of(self.path)]
         self._links = {link_of(line): number for number, line in enumerate(self._lines, 1)}
         first: dict[bytes, int] = {}
-        link = ""
+        link: str | None = ""
         for number, line in enumerate(self._lines, 1):
-            if number > 1 and (before := first.setdefault(line, number)) < number:
+            if (before := first.setdefault(line, number)) < number:
                 self._say(number, f"stands twice: it is line {before} again")
                 continue
-            first[line] = min(number, first.get(line, number))
             link = self._follow(number, line, link)
 
-    def _follow(self, number: int, line: bytes, link: str) -> str:
-        """Read a line; the link that the next one must follow."""
+    def _follow(self, number: int, line: bytes, link: str | None) -> str | None:
+        """Read a line; the link that the next one must follow, None where a broken line tells none."""
+        readable = self._read(number, _content(line))
+        if link is None and readable:  # whatever it follows is gone
+            return link_of(line)
         try:
-            content, own = unsealed(line, link)
+            _, own = unsealed(line, link or "")
         except Broken:
-            readable = self._read(number, line)
-            what, own = self._broken(number, line, link)
+            what, again = self._broken(number, line, link or "")
             self._say(number, what if readable else "was changed: it is no record any more")
-            return own
-        if not self._read(number, content):
+            return again if SEAL.search(line) else None
+        if not readable:
             self._say(number, f"holds what no run writes: {self._violation}")
         return own
 
@@ -167,7 +169,7 @@ class _Texts:
 
 def _content(line: bytes) -> bytes:
     """A line as it was before it was sealed, whatever its link says."""
-    return re.sub(rb',"chain":"[^"]*"}\n$', b"}", line)
+    return SEAL.sub(b"}", line)
 
 
 def _follows(line: bytes, link: str) -> bool:

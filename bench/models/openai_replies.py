@@ -11,10 +11,11 @@ from typing import Any
 
 import httpx2
 import openai
-from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable, whole_text
 from bench.models.base import Reply, Usage
+from bench.numbers import Count
 
 EXCERPT_CHARACTERS = 120
 
@@ -44,13 +45,13 @@ class _Completion(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: NonNegativeInt
-    completion_tokens: NonNegativeInt
+    prompt_tokens: Count
+    completion_tokens: Count
     prompt_tokens_details: Any = None
 
 
 class _PromptDetails(BaseModel):
-    cached_tokens: NonNegativeInt
+    cached_tokens: Count
 
 
 def reply_of(body: str) -> Reply:

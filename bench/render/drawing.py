@@ -16,6 +16,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.text import Text
+
+from bench.render.escaping import escape_terminal
 
 # Okabe and Ito's colours.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
@@ -103,6 +106,8 @@ def panels(count: int, across: int, width: float, height: float) -> tuple[Figure
 def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     """Title, and both forms. Nothing of the day or the machine goes into the files."""
     figure.suptitle("\n".join(textwrap.wrap(title, max(40, int(figure.get_figwidth() * 13)))), fontsize=10)
+    for text in figure.findobj(Text):
+        text.set_text(escape_terminal(text.get_text()).replace("\t", " "))  # type: ignore[attr-defined]
     _settle(figure)
     png, svg = io.BytesIO(), io.BytesIO()
     # By the canvas itself: `savefig` would draw each form twice, in case a layout were still to be found.
@@ -123,7 +128,7 @@ def _settle(figure: Figure) -> None:
 
 def tick_labels(names: Sequence[str]) -> list[str]:
     """Architectures' names, broken so that they stand beside each other."""
-    return ["\n".join(textwrap.wrap(name.replace("_", " "), 12)) for name in names]
+    return ["\n".join(textwrap.wrap(escape_terminal(name).replace("_", " "), 12)) for name in names]
 
 
 def panel_title(ax: Axes, *lines: str) -> None:

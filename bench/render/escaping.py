@@ -44,7 +44,7 @@ def escape_terminal(text: str) -> str:
 def escape_markdown(text: str) -> str:
     """In one line of Markdown, a cell of a table or not."""
     line = " ".join(escape_terminal(text).split())
-    return re.sub(r"([\\|`*<]|!(?=\[)|\](?=[(\[:]))", r"\\\1", line)
+    return re.sub(r"([\\|`*<]|!(?=\[)|\](?=[(\[])|^\[(?=[^\]]*\]:))", r"\\\1", line)
 
 
 def escape_latex(text: str) -> str:

@@ -13,6 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from bench.render.drawing import Picture
+from bench.render.escaping import escape_terminal
 from bench.render.table import Cell, text_of
 from bench.report.page import Page
 from bench.report.trace import Trace
@@ -25,7 +26,7 @@ SCRIPTS = ("page_data.js", "page_tables.js", "page_list.js", "page_trial.js", "p
 
 def as_html(page: Page, trace: Trace | None) -> str:
     """The page; without a trace, without the trials."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style, script = _source(STYLE), "".join(map(_source, SCRIPTS))
     return (
         environment.from_string(_source(TEMPLATE)).render(
@@ -40,6 +41,11 @@ def as_html(page: Page, trace: Trace | None) -> str:
         )
         + "\n"
     )
+
+
+def _shown(value: object) -> object:
+    """What a text is shown as, before it is escaped for HTML."""
+    return escape_terminal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _source(name: str) -> str:

@@ -17,6 +17,7 @@ from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import Judged, Judgement, can_judge, judge_all, judge_each
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
+from bench.experiment.files import refuse_link, write_whole
 from bench.render.drawing import Picture
 from bench.render.latex import latex, latex_document
 from bench.render.table import Table, comma_separated, markdown
@@ -61,6 +62,8 @@ def report_of(run: Run, published: Published, others: Sequence[Published] = ()) 
 
 def write_report(report: Report, out: Path) -> list[Path]:
     """Write its files into folder `out`, and return them. Raises ResultsError where one cannot be written."""
+    for folder in (out, *{(out / name).parent for name in report.files}):
+        refuse_link(folder)
     # The pages are written last: where they are, all that they name is there.
     for name in reversed(list(report.files)):
         _write(out / name, report.files[name])
@@ -96,10 +99,8 @@ def _named_apart(items: Iterable[Named]) -> list[Named]:
 
 def _write(path: Path, content: bytes) -> None:
     """Whole or not at all: under another name first."""
-    half = path.with_name(f".{path.name}.half")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        half.write_bytes(content)
-        half.replace(path)
+        write_whole(path, content)
     except OSError as error:
         raise ResultsError(f"{path}: cannot be written: {error.strerror}") from error

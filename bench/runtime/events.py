@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Tag
 
 from bench.models.base import Role
+from bench.numbers import Count, Seconds, Seed
 
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
 """Why a call is made.
@@ -68,33 +69,33 @@ class Called:
     by           the model that answered, where the trial's model had passed the request on to it; else ""
     """
 
-    call: int
+    call: Count
     subtasks: tuple[str, ...]
-    attempt: int
-    try_: int
+    attempt: Count
+    try_: Count
     cause: Cause
-    started: float
-    seconds: float
-    seed: int
+    started: Seconds
+    seconds: Seconds
+    seed: Seed
     messages: tuple[StoredMessage, ...]
     reply: str | None
     delivered: str | None
-    tokens_in: int
-    tokens_out: int
-    usage_in: int | None
-    usage_out: int | None
+    tokens_in: Count
+    tokens_out: Count
+    usage_in: Count | None
+    usage_out: Count | None
     finish: str | None
     failure: str | None
     detail: str = ""
-    delay: float = 0.0
+    delay: Seconds = 0.0
     asked: bool = True
-    retry_after: float | None = None
+    retry_after: Seconds | None = None
     reused: bool = False
     by: str = ""
-    sample: int = 1
-    caused_by: int | None = None
+    sample: Count = 1
+    caused_by: Count | None = None
     inferred: bool = False
-    usage_cached: int | None = None
+    usage_cached: Count | None = None
     kind: Literal["call"] = "call"
 
 
@@ -103,8 +104,8 @@ class Waited:
     """Seconds in which the trial stood still for a `slot` at the endpoint or for a `backoff` after a failed call."""
 
     why: Literal["slot", "backoff"]
-    started: float
-    seconds: float
+    started: Seconds
+    seconds: Seconds
     kind: Literal["wait"] = "wait"
 
 
@@ -112,9 +113,9 @@ class Waited:
 class Refused:
     """A request that the measuring endpoint did not take: no model was asked, no token paid. `status` is that of HTTP."""
 
-    status: int
+    status: Count
     detail: str
-    started: float
+    started: Seconds
     kind: Literal["refused"] = "refused"
 
 
@@ -125,13 +126,13 @@ class Faulted:
     `call` is the call that carried it. A fault is not applicable where nothing could carry it.
     """
 
-    fault: int
+    fault: Count
     point: str
     effect: str
     subtask: str
-    attempt: int
+    attempt: Count
     stage: Stage
-    call: int | None = None
+    call: Count | None = None
     detail: str = ""
     kind: Literal["fault"] = "fault"
 
@@ -143,13 +144,13 @@ class Judged:
     `fault` numbers the fault that struck the reply, where its undamaged form is judged.
     """
 
-    calls: tuple[int, ...]
+    calls: tuple[Count, ...]
     subtask: str
     accepted: bool
     reason: str = ""
     detail: str = ""
     view: View = "told"
-    fault: int | None = None
+    fault: Count | None = None
     kind: Literal["verdict"] = "verdict"
 
 
@@ -161,11 +162,11 @@ class Committed:
     """
 
     subtask: str
-    version: int
-    calls: tuple[int, ...]
+    version: Count
+    calls: tuple[Count, ...]
     verified: bool
     digest: str
-    made_from: tuple[tuple[str, int, str], ...]
+    made_from: tuple[tuple[str, Count, str], ...]
     kind: Literal["commit"] = "commit"
 
 
@@ -173,7 +174,7 @@ class Committed:
 class Answered:
     """The versions that make the final answer: (subtask, version)."""
 
-    versions: tuple[tuple[str, int], ...]
+    versions: tuple[tuple[str, Count], ...]
     kind: Literal["answer"] = "answer"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from bench.experiment.files import FORMAT, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.experiment.reading import latest, read_manifest, read_texts, read_trials
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter, set_aside
+from bench.experiment.verify import verify
 from bench.runtime.events import Judged, digest_of
 
 PACK = {"asked": "5ce", "graded_by": "6ade", "reference": "5ef"}
@@ -208,6 +210,71 @@ def test_setting_aside_frees_the_name_and_loses_nothing(folder: Path) -> None:
     second = set_aside(folder)
     assert (first.name, second.name) == ("run.1", "run.2")
     assert len(list(read_trials(first))) == 3
+
+
+def test_the_folder_of_a_run_that_is_running_is_never_set_aside(folder: Path) -> None:
+    running = RunWriter(folder, MANIFEST_OF_TEST)
+    with pytest.raises(ResultsError, match="another bench run is writing here; wait for it, or give --name"):
+        set_aside(folder)
+    running.add(record(3), {})
+    running.close()
+    assert len(list(read_trials(folder))) == 4 and len(list(read_trials(set_aside(folder)))) == 4
+
+
+def test_who_opened_a_folder_before_it_was_set_aside_does_not_go_on_in_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def renamed_meanwhile(*_: Any) -> None:
+        if folder.exists():
+            folder.rename(folder.with_name("run.1"))
+
+    monkeypatch.setattr("bench.experiment.store.fcntl.flock", renamed_meanwhile)
+    with pytest.raises(ResultsError, match="was renamed by another bench run just now; run the same command again"):
+        RunWriter(folder, MANIFEST_OF_TEST)
+
+
+def test_a_lock_ends_with_the_process_that_held_it(folder: Path) -> None:
+    holder = os.fork()
+    if not holder:
+        RunWriter(folder, MANIFEST_OF_TEST)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(holder, 0)
+    reopened(folder)
+
+
+@pytest.mark.parametrize("name", [TRIALS, TEXTS, RESPONSES])
+def test_a_link_in_the_place_of_a_file_is_not_written_through(folder: Path, name: str) -> None:
+    other = folder.parent / "other"
+    other.write_text("not yours, without an end of line")
+    (folder / name).unlink()
+    (folder / name).symlink_to(other)
+    with pytest.raises(ResultsError, match=f"{name}: is a link, and none is followed on writing"):
+        reopened(folder)
+    assert other.read_text() == "not yours, without an end of line"
+
+
+def test_a_folder_that_is_a_link_and_a_half_manifest_that_is_one_are_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ResultsError, match="run: is a link"):
+        RunWriter(tmp_path / "run", MANIFEST_OF_TEST)
+    (tmp_path / "other").write_text("not yours")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / f".{MANIFEST}.half").symlink_to(tmp_path / "other")
+    reopened(tmp_path / "new")
+    assert (tmp_path / "other").read_text() == "not yours" and read_manifest(tmp_path / "new") == MANIFEST_OF_TEST
+
+
+@pytest.mark.parametrize("name", [MANIFEST, TRIALS, TEXTS, RESPONSES])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_pipe_or_a_folder_in_the_place_of_a_file_is_one_line(folder: Path, name: str, make: Any) -> None:
+    (folder / name).unlink()
+    make(folder / name)
+    with pytest.raises(ResultsError, match=f"{name}: is no file|cannot be written: Is a directory") as caught:
+        reopened(folder)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ResultsError, match=f"{name}: is no file"):
+        verify(folder)
 
 
 def test_of_a_trial_that_was_run_again_the_last_record_counts() -> None:

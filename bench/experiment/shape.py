@@ -1,0 +1,102 @@
+"""What a manifest must hold so that it can be read: its writer and its readers agree on it here."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bench.numbers import Count
+from bench.wording import first_violation
+
+Table = dict[str, Any]
+
+
+class _Part(BaseModel):
+    """More keys may stand beside these: a later version's, or those that nobody calculates with."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Model(_Part):
+    price_in: float | None = None
+    price_out: float | None = None
+    answer_format: str = ""
+    recording: Table | None = None
+    cache_from: list[dict[str, str]] = Field(default_factory=list)
+    models: dict[str, _Model] = Field(default_factory=dict)
+
+
+class _Pack(_Part):
+    variant: str = ""
+    asked: str = ""
+    graded_by: str = ""
+    instances: list[str] = Field(default_factory=list)
+    asked_by_instance: dict[str, str] = Field(default_factory=dict)
+    subtasks: list[str] = Field(default_factory=list)
+    stages: list[list[str]] = Field(default_factory=list)
+    document_tokens: Count = 0
+    baseline: dict[str, float] | None = None
+
+
+class _Plan(_Part):
+    faults: list[Table] = Field(default_factory=list)
+
+
+class _Config(_Part):
+    scenarios: list[str] = Field(default_factory=list)
+    architectures: list[str] = Field(default_factory=list)
+    models: list[str] = Field(default_factory=list)
+    plans: list[str] = Field(default_factory=list)
+    repetitions: Count = 1
+    max_attempts: Count = 1
+    instances: Count | None = None
+    study: str | None = None
+    plan: dict[str, _Plan] = Field(default_factory=dict)
+    architecture: dict[str, Table] = Field(default_factory=dict)
+
+
+class _Manifest(_Part):
+    name: str = ""
+    started: str = ""
+    config: _Config
+    models: dict[str, _Model]
+    scenarios: dict[str, _Pack]
+    concurrency: dict[str, Count] = Field(default_factory=dict)
+    architectures: Table = Field(default_factory=dict)
+    code: Table = Field(default_factory=dict)
+    packages: dict[str, str | None] = Field(default_factory=dict)
+    machine: Table = Field(default_factory=dict)
+    recordings: Table = Field(default_factory=dict)
+
+
+def manifest_in(text: bytes) -> Any:
+    """The JSON of a manifest, an object or not. Raises ValueError or RecursionError for what is no JSON, for numbers that do
+    not fit into 64 bits, and for half a surrogate pair, which no file of a report could hold."""
+    value = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def wrong_with(manifest: object) -> str:
+    """What in a manifest has not the shape that it must have, in words; "" where nothing has."""
+    try:
+        _Manifest.model_validate(manifest)
+    except ValidationError as error:
+        return first_violation(error).line
+    return ""
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:20]} is no number that can be calculated with")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _whole(text: str) -> int:
+    return int(text) if len(text) < 22 and -(2**63) <= int(text) < 2**64 else _no_number(text)

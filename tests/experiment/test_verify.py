@@ -1,0 +1,189 @@
+"""`bench verify` says of each line what became of it, and a report is made of what is sound alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import bench
+from experiment_runs import config, run, without
+
+from bench.analysis.frames import load_run
+from bench.errors import ResultsError
+from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
+from bench.experiment.reading import read_trials
+from bench.experiment.record import NewGrade, Regrade
+from bench.experiment.store import append_grades
+from bench.experiment.verify import require_sound, sources, verify
+from bench.scenario import Grade
+
+Lines = list[bytes]
+COMMITTED = sorted(path.parent for path in Path("results").glob("*/manifest.json"))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of eight trials, one of them graded anew."""
+    folder = tmp_path_factory.mktemp("verify") / "run"
+    trials = run(config({"kind": "simulated"}, repetitions=2, plans=["none", "early"]), folder)
+    again = NewGrade(trials[0].id, "wrong", Grade(False, 0.5, {}))
+    append_grades(folder, [Regrade("2026-01-01T00:00:00+00:00", "tiny", "9ade", 1, 1), again])
+    return folder
+
+
+def changed(whole: Path, name: str, change: Callable[[Lines], Lines]) -> Path:
+    folder = whole.with_name("changed")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(whole, folder)
+    lines = (folder / name).read_bytes().splitlines(keepends=True)
+    (folder / name).write_bytes(b"".join(change(lines)))
+    return folder
+
+
+def said(folder: Path) -> list[str]:
+    return [defect.text.removeprefix(f"{folder}/") for defect in verify(folder).defects]
+
+
+def outcome_changed(line: bytes) -> bytes:
+    return re.sub(rb'"tokens":(\d)', rb'"tokens":1\1', line, count=1)
+
+
+def link_changed(line: bytes) -> bytes:
+    return line[:-5] + (b"00" if line[-5:-3] != b"00" else b"11") + line[-3:]
+
+
+DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
+    "nothing": (TRIALS, lambda lines: lines, []),
+    "a value": (
+        TRIALS,
+        lambda lines: [*lines[:2], outcome_changed(lines[2]), *lines[3:]],
+        ["trials.jsonl: line 3 was changed, or lines before it are lost"],
+    ),
+    "a broken line": (
+        TRIALS,
+        lambda lines: [*lines[:2], lines[2][:40] + b"\n", *lines[3:]],
+        [
+            "trials.jsonl: line 3 was changed: it is no record any more",
+            "trials.jsonl: line 1 begins a session of 8 trials that came to its end: 1 of them are lost",
+        ],
+    ),
+    "a link": (
+        TRIALS,
+        lambda lines: [*lines[:2], link_changed(lines[2]), *lines[3:]],
+        ["trials.jsonl: line 3 was changed: its link is another"],
+    ),
+    "a lost line": (
+        TRIALS,
+        lambda lines: [*lines[:2], *lines[3:]],
+        [
+            "trials.jsonl: line 3 was changed, or lines before it are lost",
+            "trials.jsonl: line 1 begins a session of 8 trials that came to its end: 1 of them are lost",
+        ],
+    ),
+    "a doubled line": (
+        TRIALS,
+        lambda lines: [*lines[:5], lines[2], *lines[5:]],
+        ["trials.jsonl: line 6 stands twice: it is line 3 again"],
+    ),
+    "a moved line": (
+        TRIALS,
+        lambda lines: [*lines[:2], *lines[3:6], lines[2], *lines[6:]],
+        [
+            "trials.jsonl: line 3 is in another place: it belongs behind line 6",
+            "trials.jsonl: line 6 is in another place: it belongs behind line 2",
+            "trials.jsonl: line 7 is in another place: it belongs behind line 5",
+        ],
+    ),
+    "the last responses": (
+        RESPONSES,
+        lambda lines: lines[:-1],
+        ["responses.jsonl: lacks 1 responses of the trial in line 9 of trials.jsonl"],
+    ),
+    "a text's letter": (
+        TEXTS,
+        lambda lines: [lines[0].replace(b"a", b"b"), *lines[1:]],
+        ["texts.jsonl: line 1 was changed: its text does not fit its digest"],
+    ),
+    "a doubled text": (
+        TEXTS,
+        lambda lines: [*lines, lines[3]],
+        ["texts.jsonl: line {last} stands twice: its text is that of line 4"],
+    ),
+    "texts in another order": (TEXTS, lambda lines: lines[::-1], []),
+    "a grade of another run": (
+        GRADES,
+        lambda lines: [lines[0], lines[1].replace(b'"trial":"', b'"trial":"x')],
+        ["grades.jsonl: line 2 was changed, or lines before it are lost"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+def test_what_became_of_a_line_is_named(whole: Path, what: str) -> None:
+    name, change, expected = DAMAGES[what]
+    folder = changed(whole, name, change)
+    last = (folder / name).read_bytes().count(b"\n")
+    found = said(folder)
+    assert found[: len(expected)] == [line.format(last=last) for line in expected]
+    assert all(re.search("lacks the text|grades the trial", line) for line in found[len(expected) :]), found
+
+
+def test_a_lost_text_is_named_with_the_line_that_names_it(whole: Path) -> None:
+    found = said(changed(whole, TEXTS, lambda lines: lines[1:]))
+    assert len(found) == 1 and re.fullmatch(
+        r"texts\.jsonl: lacks the text \w{20}, which line 2 of trials\.jsonl names", found[0]
+    )
+
+
+def test_lost_trials_are_found_where_the_rest_was_chained_anew(whole: Path) -> None:
+    folder = changed(whole, TRIALS, lambda lines: lines)
+    without(folder / TRIALS, lambda record: record.get("repetition") == 2)
+    assert said(folder) == ["trials.jsonl: line 1 begins a session of 8 trials that came to its end: 4 of them are lost"]
+    assert sources(folder) != sources(whole)
+
+
+def test_many_defects_of_one_kind_are_counted_and_not_listed(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.experiment.verify.MOST", 5)
+    found = said(changed(whole, TEXTS, lambda lines: [line.replace(b'"text": "', b'"text": "!') for line in lines]))
+    assert len([line for line in found if "does not fit" in line]) == 5 and re.search(r"; and \d+ more such$", found[4])
+
+
+def test_a_run_that_is_not_sound_makes_no_report_and_the_line_names_place_and_command(whole: Path) -> None:
+    folder = changed(whole, TEXTS, lambda lines: lines[1:])
+    with pytest.raises(ResultsError) as caught:
+        require_sound(folder)
+    assert re.fullmatch(rf".*lacks the text .*; see `bench verify {re.escape(str(folder))}`; restore.*", str(caught.value))
+    code, _, err = bench(folder.parent, "report", "changed")
+    assert code == 2 and "bench verify changed" in err and err.count("\n") == 1
+    assert not (folder.parent / "reports").exists()
+
+
+def test_the_command_says_of_each_run_whether_it_is_sound_and_what_a_report_is_made_from(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "results" / "sound")
+    code, out, _ = bench(tmp_path, "verify")
+    assert (code, out.count("\n")) == (0, 1) and "results/sound: sound: 8 trials, " in out and sources(whole) in out
+    shutil.copytree(changed(whole, TRIALS, lambda lines: lines[1:]), tmp_path / "results" / "unsound")
+    code, out, _ = bench(tmp_path, "verify")
+    assert code == 1 and "results/unsound/trials.jsonl: line 1 was changed, or lines before it are lost" in out
+    assert bench(tmp_path, "verify", "sound")[0] == 0 and bench(tmp_path, "verify", "nothing")[:2] == (
+        1,
+        "results/nothing: holds no run (no manifest.json); name a folder that `bench run` wrote\n",
+    )
+
+
+def test_a_report_carries_the_digests_of_what_it_was_made_from(whole: Path, tmp_path: Path) -> None:
+    again = shutil.copytree(whole, tmp_path / "again")
+    before = load_run(again).sources
+    assert before == sources(whole) and before.count(",") == 2
+    manifest = json.loads((again / MANIFEST).read_text())
+    (again / MANIFEST).write_text(json.dumps({**manifest, "started": "2020"}))
+    assert load_run(again).sources.partition(",")[0] != before.partition(",")[0]
+
+
+@pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
+def test_the_committed_runs_are_sound(folder: Path) -> None:
+    assert verify(folder).defects == () and len(list(read_trials(folder))) == verify(folder).trials

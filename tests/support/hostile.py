@@ -1,0 +1,37 @@
+"""Texts that try to be more than texts where they are shown, each named by what it would be there."""
+
+from __future__ import annotations
+
+TEXTS = {
+    "clipboard": "\x1b]52;c;Y3VybCBldmls\x07",
+    "link": "\x1b]8;;https://evil.example\x1b\\click\x1b]8;;\x1b\\",
+    "clear": "\x1b[2J\x1b[1;31mred",
+    "C1": "\x9b2Jgone\x9d0;title\x9c",
+    "backspace": "safe\x08\x08\x08\x08evil\rgone\x0c\x0b\x7f",
+    "right to left": "abc\u202egpj.exe\u2066x\u2069",
+    "unseen": "zero\u200bwidth\ufeff\u2028line\u2029",
+    "NUL": "a\0b",
+    "half a pair": "a\ud800b\udfff",
+    "markup": "[bold red]x[/] [link=https://evil.example]y[/link] :warning: [/]",
+    "script": "<script>alert(1)</script>",
+    "attribute": "\"><img src=x onerror=alert(1)> ' onmouseover=alert(1)",
+    "end of data": "</script><!--<script>-->",
+    "template": "{{ 7*7 }} {% raw %} ${7*7}",
+    "remote image": "![x](https://evil.example/a.png)",
+    "image by name": "![x][y] [y]: https://evil.example",
+    "link in a caption": "x](https://evil.example) [z](javascript:alert(1))",
+    "table": "a|b\n| --- |\n# title\n> quote\n* item\n```\ncode",
+    "emphasis": "**bold** `code` <b>raw</b> \\",
+    "LaTeX file": r"\input{/etc/passwd} \write18{id} \def\x{y}",
+    "LaTeX signs": r"100% & $x^2$ #1 _a_ {b} ~ ^ \\[1em] %",
+    "formula": '=HYPERLINK("https://evil.example","x")',
+    "plus": "+1+cmd|' /C calc'!A0",
+    "minus": "-2+3",
+    "at": "@SUM(1+1)",
+    "after space": "\t =1+1",
+    "field": 'a","b";c\nd',
+    "folder": "../../../etc/passwd",
+    "device": "CON.txt",
+    "long": "x" * 5000,
+    "mathematics": r"$\frac{1}{",
+}
