@@ -107,7 +107,7 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     """Title, and both forms. Nothing of the day or the machine goes into the files."""
     figure.suptitle("\n".join(textwrap.wrap(title, max(40, int(figure.get_figwidth() * 13)))), fontsize=10)
     for text in figure.findobj(Text):
-        text.set_text(escape_terminal(text.get_text()).replace("\t", " "))  # type: ignore[attr-defined]
+        text.set_text(escape_terminal(text.get_text()).replace("\t", " "))
     _settle(figure)
     png, svg = io.BytesIO(), io.BytesIO()
     # By the canvas itself: `savefig` would draw each form twice, in case a layout were still to be found.

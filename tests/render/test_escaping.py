@@ -103,9 +103,10 @@ def test_a_page_has_the_elements_that_it_has_with_a_harmless_text(text: str) -> 
 
 
 def test_a_figure_shows_them_all_and_is_an_image() -> None:
-    short = [text[:60] for text in TEXTS.values()]
+    short = [text[:20] for text in TEXTS.values()]
     with style():
-        figure = blank(4.0, 3.0)
+        figure = blank(6.0, 3.0)
+        figure.set_layout_engine("none")
         axes = figure.subplots()
         axes.set_xticks(range(len(short)), labels=tick_labels(short))
         axes.plot([0, 1], label=" ".join(short))
