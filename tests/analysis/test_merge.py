@@ -105,7 +105,7 @@ def test_what_not_all_runs_have_is_named_and_left_out(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_does_another_thing_and_instances_of_which_only_one_run_has_some_are_left_out(tmp_path: Path) -> None:
-    one, two = run(tmp_path, "small"), run(tmp_path, "big", config={"plan": {"paper": {"faults": ["another"]}}})
+    one, two = run(tmp_path, "small"), run(tmp_path, "big", config={"plan": {"paper": {"faults": [{"effect": "another"}]}}})
     assert (
         merge([one, two]).names("fault") == ["none"]
         and "the fault plan paper (its versions differ)" in merge([one, two]).notes[0]

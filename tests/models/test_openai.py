@@ -165,7 +165,10 @@ def test_what_is_not_set_is_not_sent_and_the_configs_name_is_the_providers() -> 
     assert server.bodies[0]["model"] == "small"
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None, "completion_tokens": 3}, "many"])
+@pytest.mark.parametrize(
+    "usage",
+    [None, {}, {"prompt_tokens": None, "completion_tokens": 3}, {"prompt_tokens": 2**63, "completion_tokens": 3}, "many"],
+)
 def test_usage_that_says_nothing_is_none_and_costs_no_reply(usage: object) -> None:
     body = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
     assert answered(raw(json.dumps(body))) == Reply("Hi", "stop", None)

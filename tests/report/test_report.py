@@ -21,7 +21,8 @@ from bench.experiment.record import TrialRecord
 from bench.render.table import markdown
 from bench.report.claims_table import verdict_lines
 from bench.report.page import page_of
-from bench.report.report import report_of, write_report
+from bench.report.report import Report, report_of, write_report
+from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.runtime.events import Called, Event
 
@@ -408,3 +409,23 @@ def test_a_fault_plan_is_told_by_whom_it_strikes_and_when(tmp_path: Path) -> Non
         "paper: empty at output of b, attempt 1, 2 + empty at output of the last subtask, every attempt"
         " + empty at output of every subtask, probability 0.5"
     )
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("link", [".report.html.half", "report.html", "tables"])
+def test_no_link_in_a_reports_folder_is_written_through(tmp_path: Path, link: str) -> None:
+    other, out = tmp_path / "other", tmp_path / "out"
+    out.mkdir()
+    (out / link).symlink_to(other)
+    if link == "tables":
+        other.mkdir()
+    else:
+        other.write_text("not yours")
+    report = Report({"report.html": b"page", "tables/t.md": b"table"}, Summary("", (), ()), ())
+    if link == "tables":
+        with pytest.raises(ResultsError, match="out/tables: is a link, and none is followed on writing"):
+            write_report(report, out)
+        assert list(other.iterdir()) == []
+    else:
+        write_report(report, out)
+        assert other.read_text() == "not yours" and (out / "report.html").read_bytes() == b"page"
