@@ -13,6 +13,8 @@
     |-- Unreachable           no connection: unpaid
     |-- TimedOut              the prompt was sent and paid, nothing came back in time
     |-- CutOff                the connection broke in mid-reply: paid, partly received
+    |-- TooLong               more came than any reply has: paid, and thrown away
+    |-- Broken                the code that was to read the reply raised: paid, for all that is known
     |-- BadAnswer             the endpoint answered something that is no chat completion, or refused for good
     `-- NotRecorded           a recording holds no reply to this request
 
@@ -96,6 +98,17 @@ class TimedOut(CallFailed):
 class CutOff(CallFailed):
     kind = "cut_off"
     paid = True
+
+
+class TooLong(CallFailed):
+    kind = "too_long"
+    paid = True
+
+
+class Broken(CallFailed):
+    kind = "broken"
+    paid = True
+    passing = False
 
 
 class BadAnswer(CallFailed):

@@ -78,6 +78,7 @@ async def serving(app: web.Application, door: Door, port: int, patience: float =
         handle_signals=False,
         access_log=None,
         auto_decompress=False,
+        lingering_time=1.0,  # seconds for the rest of a body that was refused
         handler_cancellation=True,
         shutdown_timeout=patience,
     )

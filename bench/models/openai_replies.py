@@ -13,8 +13,9 @@ import httpx2
 import openai
 from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
 
-from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable, whole_text
+from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, TooLong, Unreachable, whole_text
 from bench.models.base import Reply, Usage
+from bench.models.openai_bodies import LARGEST, NotUnpacked, TooLarge
 
 EXCERPT_CHARACTERS = 120
 
@@ -91,7 +92,7 @@ def _broke_off(error: ValidationError) -> bool:
     return first["type"] == "json_invalid" and "EOF" in first["ctx"]["error"]
 
 
-EXPECTED = (openai.APIError, TimeoutError, UnreadableBody)
+EXPECTED = (openai.APIError, TimeoutError, UnreadableBody, TooLarge, NotUnpacked)
 """What may come out of a call. Anything else is a bug, or a cancellation, and passes through."""
 
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
@@ -106,6 +107,10 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
         return _connection_failure(error)
     if isinstance(error, TimeoutError):
         return TimedOut("no whole reply in time")
+    if isinstance(error, TooLarge):
+        return TooLong(f"the reply is larger than {LARGEST / 2**20:g} MiB; set max_tokens, or see what the server sends")
+    if isinstance(error, NotUnpacked):
+        return BadAnswer(f"the body cannot be read: {excerpt(str(error), key)}")
     if isinstance(error, UnreadableBody):
         return _body_failure(error, key)
     return BadAnswer(f"{type(error).__name__}: {excerpt(str(error), key)}")

@@ -107,8 +107,8 @@ async def serve(
     """Serve what is missing of a matrix until it is done or interrupted.
 
     `opened` is told the root address, `saw` is shown each record once it is stored. On an interrupt the trial that is going on
-    is recorded as it stands. A trial that nobody asks for anything for `patience` seconds is given up; 0 waits for ever. `token`
-    is what a client gives as its API key; "" asks for none. Raises EndpointError where the port is taken.
+    is recorded as it stands. A trial that nobody asks for anything for `patience` seconds is given up; 0 waits for ever. What
+    a client gives as its API key is `token`; "" asks for none. Raises EndpointError where the port is taken.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))

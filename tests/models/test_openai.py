@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import time
+import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, TypeVar
@@ -42,6 +45,7 @@ from bench.errors import (
 )
 from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
 from bench.models.openai import OpenAIModel
+from bench.models.openai_bodies import LARGEST
 from bench.models.openai_replies import EXCERPT_CHARACTERS, failure_of, retry_after_seconds
 from bench.models.openai_settings import OpenAISettings, is_loopback
 
@@ -532,6 +536,62 @@ def test_a_key_that_cannot_be_one_is_refused_without_showing_it(monkeypatch: pyt
         ask(model_at(server.base_url))
     assert key not in str(caught.value)
     assert not server.requests
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def packed(step: Step, packing: str = "gzip") -> Step:
+    return replace(step, headers={**step.headers, "Content-Encoding": packing}, body=gzip.compress(step.body))
+
+
+def test_of_a_reply_without_end_no_more_is_held_than_a_reply_can_have() -> None:
+    bomb = packed(completion("x" * 8 * LARGEST))
+    for endless in (bomb, replace(bomb, piece=1000)):
+        tracemalloc.start()
+        try:
+            failure = failed(endless)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert (failure.kind, failure.paid, failure.passing) == ("too_long", True, True)
+        assert failure.detail == "the reply is larger than 8 MiB; set max_tokens, or see what the server sends"
+        assert peak < 3 * LARGEST
+
+
+@pytest.mark.parametrize("pack", [lambda step: step, packed])
+def test_a_reply_may_have_as_many_bytes_as_the_bound_says_and_not_one_more(pack: Callable[[Step], Step]) -> None:
+    empty = len(completion("").body)
+    assert len(answered(pack(completion("x" * (LARGEST - empty)))).text) == LARGEST - empty
+    assert failed(pack(completion("x" * (LARGEST - empty + 1)))).kind == "too_long"
+
+
+def test_a_packed_reply_is_read_as_any_other_and_so_is_one_in_an_odd_charset() -> None:
+    assert answered(packed(completion("Grüße"))).text == "Grüße"
+    odd = completion("Grüße")
+    for charset in ("utf-7", "hex", "no such", "idna"):
+        headers = {"Content-Type": f"application/json; charset={charset}"}
+        assert answered(replace(odd, headers=headers)).text == "Grüße"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (packed(completion("Hi"), "br"), "the body cannot be read: it is packed as 'br', which nobody asked for"),
+        (
+            replace(completion("Hi"), headers={"Content-Encoding": "gzip"}),
+            "the body cannot be read: it does not unpack as gzip",
+        ),
+    ],
+)
+def test_a_body_that_does_not_unpack_is_one_line(step: Step, said: str) -> None:
+    failure = failed(step)
+    assert isinstance(failure, BadAnswer) and failure.detail.startswith(said)
+
+
+def test_of_an_errors_body_no_more_is_read_than_its_words_and_it_stays_that_error() -> None:
+    assert isinstance(failure := failed(packed(status(500, body="word " * LARGEST))), ServerFailed)
+    assert failure.detail.startswith("HTTP 500: word word")
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
