@@ -10,7 +10,9 @@
     CallFailed                one call to a model brought no usable reply
     |-- RateLimited           429: refused unpaid, may say when to come back
     |-- ServerFailed          5xx: refused unpaid
-    |-- Unreachable           no connection: unpaid
+    |-- Unreachable           no connection, or one that ended before any answer came: unpaid
+    |-- NoCompletion          a 200 with a page or the like in place of a completion: unpaid
+    |-- NoText                a completion without a text: paid
     |-- TimedOut              the prompt was sent and paid, nothing came back in time
     |-- CutOff                the connection broke in mid-reply: paid, partly received
     |-- TooLong               more came than any reply has: paid, and thrown away
@@ -88,6 +90,15 @@ class ServerFailed(CallFailed):
 
 class Unreachable(CallFailed):
     kind = "unreachable"
+
+
+class NoCompletion(CallFailed):
+    kind = "no_completion"
+
+
+class NoText(CallFailed):
+    kind = "no_text"
+    paid = True
 
 
 class TimedOut(CallFailed):

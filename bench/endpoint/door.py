@@ -57,7 +57,7 @@ class Door:
         await self._take_body(request)
         return await handler(request)
 
-    def connection(self, server: web.Server[web.Request]) -> asyncio.Protocol:
+    def connection(self, server: web.Server) -> asyncio.Protocol:
         """The protocol of a new connection."""
         if len(server.connections) >= self._most:
             return _Closed()
@@ -66,7 +66,7 @@ class Door:
         asyncio.get_running_loop().call_later(self._seconds, self._close_if_silent, protocol)
         return protocol
 
-    def _close_if_silent(self, protocol: web.RequestHandler[web.Request]) -> None:
+    def _close_if_silent(self, protocol: web.RequestHandler) -> None:
         if protocol in self._silent:
             self._silent.remove(protocol)
             protocol.force_close()

@@ -21,12 +21,17 @@ class TooLarge(Exception):
     """A reply of more than LARGEST bytes."""
 
 
+class BrokeOff(Exception):
+    """The connection ended in mid-body. Whatever ends it before is httpx2's own exception: nothing had been read."""
+
+
 class NotUnpacked(Exception):
     """A body that is packed in a way that was not asked for, or that does not unpack."""
 
 
 async def bound(response: httpx2.Response) -> None:
-    """A response hook: the body is unpacked here, and ends at its bound. To read it raises TooLarge or NotUnpacked."""
+    """A response hook: the body is unpacked here, and ends at its bound. To read it raises TooLarge, NotUnpacked or
+    BrokeOff."""
     packing = response.headers.pop("Content-Encoding", "identity").strip().lower()
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)
@@ -38,6 +43,13 @@ class _Bounded(httpx2.AsyncByteStream):
         self._stream, self._packing, self._is_error = stream, packing, is_error
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._unpacked():
+                yield piece
+        except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
+            raise BrokeOff(type(error).__name__) from None
+
+    async def _unpacked(self) -> AsyncIterator[bytes]:
         unpack, left = _unpacker(self._packing), LARGEST_ERROR if self._is_error else LARGEST
         async for piece in self._stream:
             unpacked = unpack(piece, left + 1)

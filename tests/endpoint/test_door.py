@@ -62,7 +62,7 @@ def behind(door: Door, client: Callable[[str], Awaitable[None]]) -> tuple[list[s
 def test_a_page_and_a_stranger_are_turned_away_and_reach_no_trial(headers: dict[str, str], status: int, method: str) -> None:
     async def client(root: str) -> None:
         async with httpx2.AsyncClient(trust_env=False, verify=False) as one:
-            sent = {name: value.encode("latin-1") for name, value in {**ASKED, **headers}.items()}
+            sent = [(name.encode(), value.encode("latin-1")) for name, value in {**ASKED, **headers}.items()]
             response = await one.request(method, f"{root}/v1/chat/completions", headers=sent)
         assert response.status_code == status
         assert status == 200 or (response.headers["connection"], response.headers["x-should-retry"]) == ("close", "false")

@@ -38,6 +38,8 @@ from bench.errors import (
     CallFailed,
     CutOff,
     EndpointError,
+    NoCompletion,
+    NoText,
     RateLimited,
     ServerFailed,
     TimedOut,
@@ -233,18 +235,23 @@ def test_calls_to_one_model_run_side_by_side() -> None:
         (status(404), BadAnswer),
         (status(409), BadAnswer),
         (status(422), BadAnswer),
-        (html(), BadAnswer),
-        (raw("data: {}\n\n", content_type="text/event-stream"), BadAnswer),
-        (raw("{}"), BadAnswer),
-        (raw('{"choices": []}'), BadAnswer),
-        (raw('{"error": {"message": "overloaded"}}'), BadAnswer),
-        (completion(None), BadAnswer),
-        (completion(None, finish="tool_calls"), BadAnswer),
+        (html(), NoCompletion),
+        (raw("data: {}\n\n", content_type="text/event-stream"), NoCompletion),
+        (raw("{}"), NoCompletion),
+        (raw('{"choices": []}'), NoCompletion),
+        (raw('{"error": {"message": "overloaded"}}'), ServerFailed),
+        (raw('{"error": {"message": "overloaded", "code": 503}}'), ServerFailed),
+        (raw('{"error": {"message": "slower", "code": 429}}'), RateLimited),
+        (raw('{"error": {"message": "no such model", "code": 404}}'), BadAnswer),
+        (raw('{"error": {"message": "empty", "code": "insufficient_quota"}}'), BadAnswer),
+        (completion(None), NoText),
+        (completion(None, finish="tool_calls"), NoText),
         (raw('{"choices": [{"message": {"content": "Hel'), CutOff),
-        (raw(""), CutOff),
+        (raw(""), ServerFailed),
+        (raw("", code=204), ServerFailed),
         (cut_after(0), CutOff),
         (cut_after(40), CutOff),
-        (hang_up(), CutOff),
+        (hang_up(), Unreachable),
         (Step(headers={"Content-Encoding": "gzip"}, body=b"this was never zipped"), BadAnswer),
     ],
 )
@@ -331,7 +338,7 @@ def test_a_call_counts_as_paid_only_where_its_prompt_may_have_been_sent(of: type
     timed_out = issubclass(of, httpx2.TimeoutException)
     error = openai.APITimeoutError(request) if timed_out else openai.APIConnectionError(request=request)
     error.__cause__ = of("said")
-    wanted = (UNSENT | IN_TIME | USELESS).get(of, CutOff)
+    wanted = (UNSENT | IN_TIME | USELESS).get(of, Unreachable)
     assert type(failure_of(error)) is wanted
 
 
@@ -454,7 +461,7 @@ def test_a_refused_connection_is_named_before_a_run(nobody: str) -> None:
         (status(403), "OPENAI_API_KEY"),
         (status(404), "/v1"),
         (status(400), "parameters"),
-        (hang_up(), "server's log"),
+        (hang_up(), "that the server is running"),
         (completion("OK", usage=None), 'usage = "optional"'),
     ],
 )

@@ -1,0 +1,90 @@
+"""The key stands in nothing that is written or said, whatever the endpoint does with it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from commands import bench, start, workplace
+from outside_system import OutsideSystem
+from scripted_server import ScriptedServer, Step, completion, html, raw, status
+
+KEY = "sk-Marked/0123456789+WXYZ"
+LEAKS = (
+    KEY,
+    f"Bearer {KEY}",
+    base64.b64encode(f"Bearer {KEY}".encode()).decode(),
+    base64.b64encode(f"user:{KEY}".encode()).decode(),
+    f"{KEY[:9]}********{KEY[-4:]}",
+    KEY.encode().hex(),
+)
+TOLD = "; ".join(LEAKS)
+CONFIG = """
+name = "marked"
+scenarios = ["demo"]
+architectures = ["static", "runtime_structured"]
+models = ["live"]
+plans = ["none"]
+repetitions = 2
+seed = 1
+[model.live]
+kind = "openai"
+base_url = "{url}"
+"""
+
+
+def marks(said: str) -> list[str]:
+    return [leak for leak in (*LEAKS, KEY[:9], KEY[-4:]) if leak in said]
+
+
+def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say(tmp_path: Path) -> None:
+    config = workplace(tmp_path)
+    reference = json.loads((tmp_path / "scenarios" / "demo" / "reference" / "answer.json").read_text())
+    failures = [
+        status(429, body=json.dumps({"error": {"message": TOLD}}), headers={"Retry-After": "0"}),
+        status(500, body=TOLD),
+    ]
+    failures += [raw(json.dumps({"error": {"message": TOLD}})), html(), raw(f"<{TOLD}>")]
+    number = 0
+
+    def answer(_: Any) -> Step:
+        nonlocal number
+        number += 1
+        if number % 4 == 3 and failures:
+            return failures.pop()
+        return completion(f"{TOLD}\n{json.dumps(reference)}\n{TOLD}", finish=f"stop {TOLD}" if number % 2 else "stop")
+
+    said = list[str]()
+    with ScriptedServer(answer) as server:
+        config.write_text(CONFIG.format(url=server.base_url))
+        keyed = {"OPENAI_API_KEY": KEY}
+        for words in (("run", str(config), "--report"), ("report", "marked"), ("run", str(config))):
+            said += map(str, bench(tmp_path, *words, **keyed))
+        served = (
+            "serve",
+            str(config),
+            "--port",
+            "8391",
+            "--name",
+            "served",
+            "--no-token",
+            "--scenario",
+            "demo",
+            "--repetitions",
+            "1",
+        )
+        with start(tmp_path, *served, **keyed) as process, httpx2.Client(trust_env=False, timeout=60) as client:
+            process.wait_until_said("Ctrl-C stops")
+            outside = OutsideSystem("http://127.0.0.1:8391", client)
+            outputs = outside.solve()
+            said += [json.dumps(outputs), outside.post("/trial/answer", outputs).text]
+            assert outside.status_of("/trial") == 410
+            said += map(str, process.ended())
+    assert any(f"Bearer {KEY}" == one.headers["authorization"] for one in server.requests), "the endpoint had the key"
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(b"***" in path.read_bytes() for path in files), "its words are kept, without the key"
+    assert len(files) > 30 and {path.name: found for path in files if (found := marks(path.read_text(errors="replace")))} == {}
+    assert marks("\n".join(said)) == []
