@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx2
 from commands import bench, start, workplace
 from outside_system import OutsideSystem
-from scripted_server import ScriptedServer, Step, completion, html, raw, status
+from scripted_server import ScriptedServer, Step, completion, raw, status
 
 KEY = "sk-Marked/0123456789+WXYZ"
 LEAKS = (
@@ -58,16 +60,19 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
         return completion(f"{TOLD}\n{json.dumps(reference)}\n{TOLD}", finish=f"stop {TOLD}" if number % 2 else "stop")
 
     said = list[str]()
+    with closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
     with ScriptedServer(answer) as server:
         config.write_text(CONFIG.format(url=server.base_url))
         keyed = {"OPENAI_API_KEY": KEY}
-        for words in (("run", str(config), "--report"), ("report", "marked"), ("run", str(config))):
+        for words in (("run", str(config), "--report"), ("trace", "marked"), ("compare", "marked", "marked")):
             said += map(str, bench(tmp_path, *words, **keyed))
         served = (
             "serve",
             str(config),
             "--port",
-            "8391",
+            str(port),
             "--name",
             "served",
             "--no-token",
@@ -78,7 +83,7 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
         )
         with start(tmp_path, *served, **keyed) as process, httpx2.Client(trust_env=False, timeout=60) as client:
             process.wait_until_said("Ctrl-C stops")
-            outside = OutsideSystem("http://127.0.0.1:8391", client)
+            outside = OutsideSystem(f"http://127.0.0.1:{port}", client)
             outputs = outside.solve()
             said += [json.dumps(outputs), outside.post("/trial/answer", outputs).text]
             assert outside.status_of("/trial") == 410
