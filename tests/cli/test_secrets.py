@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from commands import bench, start, workplace
 from outside_system import OutsideSystem
 from scripted_server import ScriptedServer, Step, completion, raw, status
+
+from bench.cli.main import main
 
 KEY = "sk-Marked/0123456789+WXYZ"
 LEAKS = (
@@ -42,14 +45,15 @@ def marks(said: str) -> list[str]:
     return [leak for leak in (*LEAKS, KEY[:9], KEY[-4:]) if leak in said]
 
 
-def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("undrawn")
+def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = workplace(tmp_path)
     reference = json.loads((tmp_path / "scenarios" / "demo" / "reference" / "answer.json").read_text())
-    failures = [
-        status(429, body=json.dumps({"error": {"message": TOLD}}), headers={"Retry-After": "0"}),
-        status(500, body=TOLD),
-    ]
-    failures += [raw(json.dumps({"error": {"message": TOLD}})), html(), raw(f"<{TOLD}>")]
+    at_once = {"Retry-After": "0"}
+    failures = [status(code, body=json.dumps({"error": {"message": TOLD}}), headers=at_once) for code in (429, 500)]
+    failures.append(raw(f"<{TOLD}>"))
     number = 0
 
     def answer(_: Any) -> Step:
@@ -66,8 +70,9 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
     with ScriptedServer(answer) as server:
         config.write_text(CONFIG.format(url=server.base_url))
         keyed = {"OPENAI_API_KEY": KEY}
-        for words in (("run", str(config), "--report"), ("trace", "marked"), ("compare", "marked", "marked")):
-            said += map(str, bench(tmp_path, *words, **keyed))
+        code, *words = bench(tmp_path, "run", str(config), "--name", "marked", **keyed)
+        assert code == 0
+        said += words
         served = (
             "serve",
             str(config),
@@ -89,6 +94,13 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
             assert outside.status_of("/trial") == 410
             said += map(str, process.ended())
     assert any(f"Bearer {KEY}" == one.headers["authorization"] for one in server.requests), "the endpoint had the key"
+    monkeypatch.chdir(tmp_path)
+    for command in (["report", "marked"], ["trace", "marked", "table2.calls.static"]):
+        monkeypatch.setattr("sys.argv", ["bench", *command])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+    said += capsys.readouterr()
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(b"***" in path.read_bytes() for path in files), "its words are kept, without the key"
     assert len(files) > 30 and {path.name: found for path in files if (found := marks(path.read_text(errors="replace")))} == {}
