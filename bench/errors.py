@@ -10,9 +10,13 @@
     CallFailed                one call to a model brought no usable reply
     |-- RateLimited           429: refused unpaid, may say when to come back
     |-- ServerFailed          5xx: refused unpaid
-    |-- Unreachable           no connection: unpaid
+    |-- Unreachable           no connection, or one that ended before any answer came: unpaid
+    |-- NoCompletion          a 200 with a page or the like in place of a completion: unpaid
+    |-- NoText                a completion without a text: paid
     |-- TimedOut              the prompt was sent and paid, nothing came back in time
     |-- CutOff                the connection broke in mid-reply: paid, partly received
+    |-- TooLong               more came than any reply has: paid, and thrown away
+    |-- Broken                the code that was to read the reply raised: paid, for all that is known
     |-- BadAnswer             the endpoint answered something that is no chat completion, or refused for good
     `-- NotRecorded           a recording holds no reply to this request
 
@@ -88,6 +92,15 @@ class Unreachable(CallFailed):
     kind = "unreachable"
 
 
+class NoCompletion(CallFailed):
+    kind = "no_completion"
+
+
+class NoText(CallFailed):
+    kind = "no_text"
+    paid = True
+
+
 class TimedOut(CallFailed):
     kind = "timed_out"
     paid = True
@@ -96,6 +109,17 @@ class TimedOut(CallFailed):
 class CutOff(CallFailed):
     kind = "cut_off"
     paid = True
+
+
+class TooLong(CallFailed):
+    kind = "too_long"
+    paid = True
+
+
+class Broken(CallFailed):
+    kind = "broken"
+    paid = True
+    passing = False
 
 
 class BadAnswer(CallFailed):

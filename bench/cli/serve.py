@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +13,7 @@ import typer
 from bench.cli.progress import SoFar, calls_of
 from bench.cli.setup import chosen_models, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
+from bench.errors import ConfigError
 from bench.experiment.matrix import Matrix
 from bench.experiment.provenance import code_digest
 from bench.experiment.record import TrialRecord
@@ -21,6 +24,8 @@ from bench.signals import exit_code
 
 if TYPE_CHECKING:
     from bench.serve.session import Served
+
+TOKEN = "BENCH_SERVE_TOKEN"
 
 
 def command(
@@ -38,12 +43,18 @@ def command(
     ] = 3600.0,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    asks_token: Annotated[
+        bool,
+        typer.Option("--token/--no-token", help="Ask each client for a token as its API key; without, any program may ask."),
+    ] = True,
     scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,
 ) -> None:
     """Serve a model to a system of your own, in any language, and count what its failures cost it.
 
     --model recorded:RUN answers from a recorded run: a trial's repetition n with what was recorded in repetition n, under the
     seed of that run. A request that was not recorded is refused with 404, and its trial ends in an error.
+
+    The token is a new one each time, and printed, or that of the environment variable BENCH_SERVE_TOKEN.
     """
     # Here, because it imports aiohttp, for which no other command should wait.
     from bench.serve.session import external_config, external_matrix, one_more, serve  # noqa: PLC0415
@@ -55,11 +66,16 @@ def command(
     made = run_name(settings, architecture, (scenario or "free").replace(":", "-"))
     folder = named(RESULTS, name or made)
     matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, code_digest())
+    token = _token() if asks_token else ""
     writer, so_far = open_run(console, folder, matrix, aside), SoFar(matrix)
     try:
         todo = len(missing(matrix.specs, writer.recorded))
         watch = _watch(console, so_far)
-        served = run(serve(matrix, writer, port, lambda root: _introduce(console, root, matrix, todo, folder), watch, patience))
+
+        def introduce(root: str) -> None:
+            _introduce(console, _introduction(root, token, matrix, todo, folder))
+
+        served = run(serve(matrix, writer, port, introduce, watch, patience, token))
     finally:
         writer.close()
     _conclude(console, served, so_far, folder)
@@ -85,14 +101,26 @@ def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialRecord], None]:
     return saw
 
 
-def _introduce(console: Terminal, root: str, matrix: Matrix, todo: int, folder: Path) -> None:
-    for line in _introduction(root, matrix, todo, folder):
+def _token() -> str:
+    """Raises ConfigError where the environment's cannot be sent in a header."""
+    token = os.environ.get(TOKEN, "") or secrets.token_urlsafe(24)
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise ConfigError(f"{TOKEN}: a token is letters, digits and signs, without a space; give it another")
+    return token
+
+
+def _introduce(console: Terminal, lines: Iterator[str]) -> None:
+    for line in lines:
         console.print(line)
 
 
-def _introduction(root: str, matrix: Matrix, todo: int, folder: Path) -> Iterator[str]:
-    """Where it is, what answers, what is injected, where it is recorded."""
-    yield f"base_url = {root}/v1    (any key, any model name: the experiment's model and settings answer)"
+def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path) -> Iterator[str]:
+    """Where it is, what it asks for, what answers, what is injected, where it is recorded."""
+    yield f"base_url = {root}/v1    (any model name: the experiment's model and settings answer)"
+    if not token:
+        yield "api_key = any    (no token is asked for: every program on this machine may ask)"
+    else:
+        yield f"api_key = {f'the token in {TOKEN}' if os.environ.get(TOKEN) else token}    (Authorization: Bearer)"
     for name, model in matrix.models.items():
         yield f"model '{name}'" + ("" if model.timing == "live" else ", whose seconds take no real time")
     yield from whose_replies(matrix)
@@ -111,5 +139,8 @@ def _conclude(console: Terminal, served: Served, so_far: SoFar, folder: Path) ->
     console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}")
     if served.refusals:
         console.print(f"{len(served.refusals)} requests refused, the last: {served.refusals[-1]}")
+    count, why = served.strangers
+    if count:
+        console.print(f"{count} requests turned away, the last: {why}")
     if so_far.trials:
         console.print(f"recorded in {folder}; next: bench report {folder.name}")

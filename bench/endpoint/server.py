@@ -10,6 +10,7 @@
     the model's own   429 as it came; 504 where it took too long; 502 where it failed otherwise
     not recorded      404: a recording holds no reply to this request, and none to its repetition
     refused           400: it asks for what is not passed on; 403: its subtask's attempts are used up; 404: nothing is here
+    turned away       401, 403: who asks may not ask here (`bench.endpoint.door`)
 
 The experiment's sampling settings, seed and model name take the place of the client's. What is refused, no model was asked and
 nobody paid for; it leaves an event. With a simulated or a recorded
@@ -20,14 +21,17 @@ The endpoint works on the trial's own event loop: a framework that blocks belong
 
 from __future__ import annotations
 
+import asyncio
 import errno
-from collections.abc import AsyncIterator, Awaitable, Callable
+import functools
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from bench.endpoint import wire
+from bench.endpoint.door import LARGEST_BODY, Door, TurnedAway
 from bench.endpoint.wire import Chat, Problem
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
@@ -35,7 +39,6 @@ from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"
-LARGEST_BODY = 64 * 2**20
 LEAVE_AT_ONCE = 0.001
 """Seconds that requests in flight are given when the session ends; aiohttp takes 0 for no bound."""
 
@@ -47,35 +50,53 @@ ANSWERS = "/chat/completions"
 OTHER_APIS = ("/responses", "/embeddings", "/completions", "/messages", "/images/generations", "/audio/speech")
 """Ends of addresses that an agent may mean to ask at, and that nothing is served at."""
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 @asynccontextmanager
 async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
     """Serve a session at a port of its own while the context lasts; a request still in flight at its end is cut short."""
-    in_style = in_openai_style(lambda problem: session.refuse(problem.status, problem.message))
-    app = web.Application(middlewares=[in_style], client_max_size=LARGEST_BODY)
-    app.add_routes(routes(lambda: session))
-    async with serving(app, 0) as root:
+    app = application(routes(lambda: session), door := Door(), lambda problem: session.refuse(problem.status, problem.message))
+    async with serving(app, door, 0) as root:
         yield root
 
 
+def application(
+    served: Iterable[web.RouteDef], door: Door, on_refusal: Callable[[Problem], object], *within: Middleware
+) -> web.Application:
+    """What is served behind a door; `within` are middlewares that only those meet who were let in."""
+    middlewares = [in_openai_style(on_refusal), door.let_in, *within]
+    app = web.Application(middlewares=middlewares, client_max_size=LARGEST_BODY)
+    app.add_routes(served)
+    return app
+
+
 @asynccontextmanager
-async def serving(app: web.Application, port: int, patience: float = LEAVE_AT_ONCE) -> AsyncIterator[str]:
+async def serving(app: web.Application, door: Door, port: int, patience: float = LEAVE_AT_ONCE) -> AsyncIterator[str]:
     """Serve an application on loopback, at any free port for 0; opens with its root address. At the end, requests in flight
     are given `patience` seconds. Raises EndpointError where the port cannot be had."""
-    runner = web.AppRunner(app, handle_signals=False, access_log=None, handler_cancellation=True, shutdown_timeout=patience)
+    runner = web.AppRunner(
+        app,
+        handle_signals=False,
+        access_log=None,
+        auto_decompress=False,
+        lingering_time=1.0,  # seconds for the rest of a body that was refused
+        handler_cancellation=True,
+        shutdown_timeout=patience,
+    )
     await runner.setup()
+    assert runner.server
     try:
-        await _listen(runner, port)
-        yield f"http://{LOOPBACK}:{runner.addresses[0][1]}"
+        listening = await _listen(functools.partial(door.connection, runner.server), port)
+        try:
+            yield f"http://{LOOPBACK}:{listening.sockets[0].getsockname()[1]}"
+        finally:
+            listening.close()
     finally:
         await runner.cleanup()
 
 
-async def _listen(runner: web.AppRunner, port: int) -> None:
+async def _listen(connection: Callable[[], asyncio.Protocol], port: int) -> asyncio.Server:
     try:
-        await web.TCPSite(runner, LOOPBACK, port).start()
+        return await asyncio.get_running_loop().create_server(connection, LOOPBACK, port)
     except OSError as error:
         why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
         raise EndpointError(f"port {port} at {LOOPBACK} {why}; give another with --port") from error
@@ -103,12 +124,15 @@ def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
 
 def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
     """A middleware: whatever is refused is refused with an error body as OpenAI writes it. `on_refusal` is told of each request
-    that was to bring about something; a GET only looks, as Mellea's does for the version of a server."""
+    that was to bring about something; a GET only looks, as Mellea's does for the version of a server. Of who is turned away it
+    is not told: he is none of the agents that are measured."""
 
     @web.middleware
     async def in_style(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
+        except TurnedAway as stranger:
+            return _closing(_refusal(stranger, **{SHOULD_RETRY: "false"}))
         except Problem as refused:
             problem = refused
         except web.HTTPNotFound:
@@ -156,6 +180,12 @@ def _unknown_names(request: web.Request, session: EndpointSession) -> Problem:
     unknown = [name for name in names if name not in known]
     why = f"no subtask is called '{unknown[0]}'; {nearest(unknown[0], known)}" if unknown else "a subtask is named twice"
     return _nothing_at(request, f": {why}")
+
+
+def _closing(response: web.StreamResponse) -> web.StreamResponse:
+    """The last of its connection."""
+    response.force_close()
+    return response
 
 
 def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:

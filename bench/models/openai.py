@@ -10,13 +10,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx2
 import openai
 
-from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.errors import (
+    BadAnswer,
+    CallFailed,
+    CutOff,
+    EndpointError,
+    NoCompletion,
+    NoText,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    TooLong,
+    Unreachable,
+)
+from bench.models import openai_bodies
 from bench.models.base import Message, Reply, Request, Sleep, Timing
+from bench.models.blotting import blotted
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback, key_of
@@ -40,6 +55,9 @@ ADVICE_BY_KIND = {
     RateLimited.kind: "come back later, or with less load",
     ServerFailed.kind: "come back later, or see the server's log",
     CutOff.kind: "see the server's log",
+    TooLong.kind: "set max_tokens, or see the server's log",
+    NoText.kind: "check that this model answers in text",
+    NoCompletion.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
     BadAnswer.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
 }
 
@@ -98,7 +116,8 @@ class OpenAIModel:
         """Send `body` and read the reply within `seconds`; raises one of EXPECTED."""
         async with asyncio.timeout(seconds):  # the client's own limit is per read: a trickle would never reach it
             response = await self._connected().post("/chat/completions", body=body, cast_to=httpx2.Response)
-        return reply_of(response.text)
+        reply = reply_of(response.content.decode(errors="replace"))  # JSON is UTF-8, whatever a header says
+        return replace(reply, text=blotted(reply.text, self._key), finish=blotted(reply.finish, self._key))
 
     def _connected(self) -> openai.AsyncOpenAI:
         """The client, made at its first use, without I/O; raises EndpointError."""
@@ -113,7 +132,11 @@ class OpenAIModel:
                 timeout=timeout,
                 # No proxy of the environment leads to this machine, and a redirect would be a second request.
                 http_client=openai.DefaultAsyncHttpxClient(
-                    follow_redirects=False, trust_env=not is_loopback(settings.base_url), timeout=timeout
+                    follow_redirects=False,
+                    trust_env=not is_loopback(settings.base_url),
+                    timeout=timeout,
+                    headers=openai_bodies.HEADERS,
+                    event_hooks={"response": [openai_bodies.bound]},
                 ),
             )
         return self._client

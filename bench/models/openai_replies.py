@@ -13,20 +13,36 @@ import httpx2
 import openai
 from pydantic import BaseModel, Field, ValidationError
 
-from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable, whole_text
+from bench.errors import (
+    BadAnswer,
+    CallFailed,
+    CutOff,
+    NoCompletion,
+    NoText,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    TooLong,
+    Unreachable,
+    whole_text,
+)
 from bench.models.base import Reply, Usage
+from bench.models.blotting import blotted
+from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
 from bench.numbers import Count
 
 EXCERPT_CHARACTERS = 120
+USED_UP = "insufficient_quota"
+"""The code of an empty account, which does not fill up by waiting."""
 
 
 class UnreadableBody(Exception):
-    """A 200 answer whose body is no chat completion; `broke_off` where it is the beginning of a JSON document."""
+    """A 200 answer whose body is no chat completion; `broke_off` where it is the beginning of a JSON document, `lacks_text`
+    where it is a completion that says nothing."""
 
-    def __init__(self, body: str, *, broke_off: bool = False):
+    def __init__(self, body: str, *, broke_off: bool = False, lacks_text: bool = False):
         super().__init__("the body is no chat completion")
-        self.body = body
-        self.broke_off = broke_off
+        self.body, self.broke_off, self.lacks_text = body, broke_off, lacks_text
 
 
 class _Message(BaseModel):
@@ -42,6 +58,15 @@ class _Choice(BaseModel):
 class _Completion(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
     usage: Any = None
+
+
+class _Error(BaseModel):
+    message: str
+    code: int | str | None = None
+
+
+class _Failed(BaseModel):
+    error: _Error
 
 
 class _Usage(BaseModel):
@@ -65,7 +90,7 @@ def reply_of(body: str) -> Reply:
     if message.refusal or finish == "content_filter":
         return Reply(message.refusal or message.content or "", "content_filter", usage)
     if message.content is None and finish != "length":  # all tokens may go into unseen reasoning: an empty reply
-        raise UnreadableBody(body)
+        raise UnreadableBody(body, lacks_text=True)
     return Reply(message.content or "", finish, usage)
 
 
@@ -92,7 +117,7 @@ def _broke_off(error: ValidationError) -> bool:
     return first["type"] == "json_invalid" and "EOF" in first["ctx"]["error"]
 
 
-EXPECTED = (openai.APIError, TimeoutError, UnreadableBody)
+EXPECTED = (openai.APIError, TimeoutError, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
 """What may come out of a call. Anything else is a bug, or a cancellation, and passes through."""
 
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
@@ -107,6 +132,12 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
         return _connection_failure(error)
     if isinstance(error, TimeoutError):
         return TimedOut("no whole reply in time")
+    if isinstance(error, TooLarge):
+        return TooLong(f"the reply is larger than {LARGEST / 2**20:g} MiB; set max_tokens, or see what the server sends")
+    if isinstance(error, BrokeOff):
+        return CutOff(f"the connection broke ({error})")
+    if isinstance(error, NotUnpacked):
+        return BadAnswer(f"the body cannot be read: {excerpt(str(error), key)}")
     if isinstance(error, UnreadableBody):
         return _body_failure(error, key)
     return BadAnswer(f"{type(error).__name__}: {excerpt(str(error), key)}")
@@ -115,7 +146,7 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
 def _status_failure(error: openai.APIStatusError, key: str) -> CallFailed:
     status, headers = error.status_code, error.response.headers
     detail = f"HTTP {status}: {excerpt(_said(error), key)}"
-    if status == 429 and error.code != "insufficient_quota":  # an empty account does not fill up by waiting
+    if status == 429 and error.code != USED_UP:
         return RateLimited(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
     if status >= 500 or status == 408:  # 408: the server did not get the whole request, so did no work
         return ServerFailed(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
@@ -138,20 +169,41 @@ def _connection_failure(error: openai.APIConnectionError) -> CallFailed:
         return BadAnswer(f"no usable exchange ({reason})")
     if cause is None:
         return Unreachable("no connection")
-    return CutOff(f"the connection broke ({reason})")
+    return Unreachable(f"the connection ended before any answer came ({reason})")
 
 
 def _body_failure(error: UnreadableBody, key: str) -> CallFailed:
+    if not error.body.strip():
+        return ServerFailed("an answer without a body")
     if error.broke_off:
         return CutOff(f"the reply's JSON breaks off after {len(error.body)} characters")
+    if error.lacks_text:
+        return NoText(f"a completion without a text: {excerpt(error.body, key)}")
+    if said := _error_in(error.body):
+        return _error_failure(said, key)
     kind = "an HTML page" if error.body.lstrip()[:1] == "<" else "no chat completion"
-    return BadAnswer(f"{kind}: {excerpt(error.body, key)}")
+    return NoCompletion(f"{kind}: {excerpt(error.body, key)}")
+
+
+def _error_in(body: str) -> _Error | None:
+    """The error that an answer with status 200 says it is."""
+    try:
+        return _Failed.model_validate_json(body).error
+    except ValidationError:
+        return None
+
+
+def _error_failure(said: _Error, key: str) -> CallFailed:
+    detail = f"HTTP 200, and an error in it: {excerpt(said.message, key)}"
+    if said.code in (429, "429", "rate_limit_exceeded"):
+        return RateLimited(detail)
+    is_for_good = isinstance(said.code, int) and 400 <= said.code < 500 and said.code != 408
+    return BadAnswer(detail) if is_for_good or said.code == USED_UP else ServerFailed(detail)
 
 
 def excerpt(text: str, key: str = "") -> str:
     """One short line of a server's words, without the key (blotted out first: a cut must not leave half of it)."""
-    blotted = text.replace(key, "***") if key else text
-    line = " ".join(whole_text(blotted).split())
+    line = " ".join(whole_text(blotted(text, key)).split())
     return line if len(line) <= EXCERPT_CHARACTERS else f"{line[: EXCERPT_CHARACTERS - 1]}…"
 
 

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, asyn
 from dataclasses import replace
 from typing import Any, Literal
 
-from bench.errors import CallFailed, GaveUp
+from bench.errors import Broken, CallFailed, GaveUp, whole_text
 from bench.models.base import Message, Model, Reply, Request, Response
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, Slot, after
 from bench.runtime.causes import Ask
@@ -27,6 +27,8 @@ from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
 from bench.tokens import count_tokens
 
+LONGEST_DETAIL = 120
+"""Characters of what a bug says that its call's event keeps; the trial keeps its traceback."""
 Schema = Mapping[str, Any]
 """The JSON schema of what is asked for."""
 
@@ -95,10 +97,18 @@ class Caller:
             failure = attempt.abandon()
             self.abandoned = Lost(failure, self._account(attempt, None))
             raise
+        except Exception as bug:
+            attempt.failure = Broken(f"{type(bug).__name__}: {' '.join(whole_text(str(bug)).split())[:LONGEST_DETAIL]}")
+            self._account(attempt, None)
+            raise
         if attempt.failure:
             return Lost(attempt.failure, self._account(attempt, None))
         assert attempt.reply  # a call ends with a failure or with a reply
-        corrupted = corrupt(attempt.reply, attempt.call)
+        try:
+            corrupted = corrupt(attempt.reply, attempt.call)
+        except Exception:
+            self._account(attempt, attempt.reply.text)
+            raise
         self._account(attempt, corrupted.text)
         undamaged = attempt.reply.text if corrupted.text != attempt.reply.text else None
         receipts = (*attempt.receipts, *corrupted.receipts)

@@ -9,11 +9,12 @@ from typing import Protocol
 from bench.answers.fenced import written
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.answers.places import Schema
+from bench.runtime.decoding import Extracted
 from bench.runtime.effects import dump
 from bench.runtime.reading import is_fenced, read
 from bench.runtime.reply import Part
 from bench.runtime.schema import answer_schema
-from bench.runtime.verification import Extracted, Unreadable
+from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
 
 

@@ -14,8 +14,9 @@ from functools import lru_cache
 from bench.answers import fenced
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.answers.places import Schema, holds_code, is_all_code
+from bench.runtime.decoding import Extracted
 from bench.runtime.schema import answer_schema
-from bench.runtime.verification import Extracted, Unreadable, extract
+from bench.runtime.verification import Unreadable, extract
 from bench.scenario import Json, Output, Subtask
 
 

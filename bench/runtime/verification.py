@@ -9,16 +9,16 @@ Line breaks inside strings are read as they stand. `NaN`, `Infinity` and half a 
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NoReturn
+from typing import Literal
 
 from pydantic import ValidationError
 
+from bench.runtime.decoding import Extracted, Malformed, Objects
 from bench.scenario import Context, Json, Output, Subtask
 
 Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
@@ -35,15 +35,6 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class Extracted:
-    """The JSON object found in a reply, and where in the text it stands: text[start:end]."""
-
-    value: dict[str, Json]
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
 class Unreadable:
     """No JSON object could be read, or it is open which code belongs where in it. `is_prose`: none was even begun, so that the
     reply may be meant as words."""
@@ -56,23 +47,18 @@ class Unreadable:
 Verdict = Output | Rejected
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-_decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 _begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
 _begun_value = re.compile(r"-|\.|[eE][+-]?|\\|u[0-9a-fA-F]{0,4}")
 LONGEST_BEGUN = 6
 """Characters of what can be begun of a value without a quote: of `false`, of an escape."""
 _begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*`*\s*")
-_brace_or_string = re.compile(r'[{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _refusal = re.compile(r"^\W*(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=64)  # a reply is read several times: as a turn, as a proposal, by its faults
 def extract(text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None) -> Extracted | Unreadable:
-    """Find the reply's JSON object by the rule above. Never raises. What it finds is shared, and never to be changed.
+    """Find the reply's JSON object by the rule above, in time that grows as the text does. Never raises. What it finds is
+    shared, and never to be changed.
 
     code   where the reply has code blocks, text[start:end] each, in an answer whose code stands outside of its JSON: none is
            looked for in them, nor behind a malformed object, where only code follows
@@ -81,22 +67,19 @@ def extract(text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] |
         return Unreadable("refusal", "the provider refused to answer")
     if not text.strip():
         return Unreadable("empty", "the reply is empty")
-    malformed = ""
+    malformed, objects = "", Objects(text)
     last = len(text.rstrip().rstrip("`").rstrip())
     start = _next_begin(text, 0, code, last)
     while start >= 0:
-        try:
-            value, end = _decoder.raw_decode(text, start)
-            _refuse_half_pairs(text, value)
-        except (ValueError, RecursionError) as error:
-            if _ran_out(text, error, last):
-                return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
-            if begun := _begun.match(text, start):
-                malformed = malformed or _said(error)
-            behind = _object_end(text, start) if begun else start + 1
-            start = -1 if begun and code is not None else _next_begin(text, behind, code, last)
-        else:
-            return Extracted(value, start, end)
+        read = objects.read(start)
+        if isinstance(read, Extracted):
+            return read
+        if _ran_out(text, read, last):
+            return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
+        if begun := _begun.match(text, start):
+            malformed = malformed or _said(text, read)
+        behind = objects.end(start) if begun else start + 1
+        start = -1 if begun and code is not None else _next_begin(text, behind, code, last)
     if malformed:
         return Unreadable("not_json", f"the JSON object is malformed: {malformed}")
     if _refusal.match(text):
@@ -123,12 +106,6 @@ def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None)
     return brace
 
 
-def _refuse_half_pairs(text: str, value: object) -> None:
-    """Half a surrogate pair could not be sent on. Only an escape in the text, or one standing in it, can have made one."""
-    if "\\u" in text or not text.isascii():
-        json.dumps(value, ensure_ascii=False).encode()
-
-
 def _may_begin(text: str, start: int, last: int) -> bool:
     """Whether the brace may begin an object, whole or broken. It does not ask the decoder, which counts the lines before each
     error: a text of nothing but braces would take time that grows as its square does."""
@@ -141,30 +118,21 @@ def _rest(text: str, start: int, last: int) -> str:
     return text[blank.end() : min(last, blank.end() + LONGEST_BEGUN + 1)] if blank else ""
 
 
-def _ran_out(text: str, error: Exception, last: int) -> bool:
+def _ran_out(text: str, wrong: Malformed, last: int) -> bool:
     """Whether the decoder stopped because the text ended, not because of a character in it. `last`: where the text ends, less
     what closes a code block."""
-    if not isinstance(error, json.JSONDecodeError):
+    if wrong.at is None:
         return False
-    rest = _rest(text, error.pos, last)
+    rest = _rest(text, wrong.at, last)
     begun = _begun_value.fullmatch(rest) or any(whole.startswith(rest) for whole in ("true", "false", "null"))
-    return bool(begun) or error.msg.startswith("Unterminated string")
+    return bool(begun) or wrong.why.startswith("Unterminated string")
 
 
-def _object_end(text: str, start: int) -> int:
-    """Where the malformed object that begins at `start` ends: behind the brace that closes it, else with the text."""
-    depth = 0
-    for token in _brace_or_string.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(token[0], 0)
-        if depth == 0:
-            return token.end()
-    return len(text)
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at line {error.lineno}, column {error.colno}"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+def _said(text: str, wrong: Malformed) -> str:
+    if wrong.at is None:
+        return wrong.why
+    line, before = text.count("\n", 0, wrong.at) + 1, text.rfind("\n", 0, wrong.at)
+    return f"{wrong.why} at line {line}, column {wrong.at - before}"
 
 
 def judge(

@@ -48,7 +48,10 @@ def outputs_of(body: bytes, task: Task, session: EndpointSession) -> dict[str, s
     unasked = [name for name in names if not session.answered(name)]
     if unasked:
         raise Problem(409, f"no reply was ever given for {', '.join(unasked)}; ask at {session.base_url()} for all subtasks")
-    return {name: output if isinstance(output, str) else json.dumps(output) for name, output in outputs.items()}
+    try:
+        return {name: output if isinstance(output, str) else json.dumps(output) for name, output in outputs.items()}
+    except RecursionError:
+        raise Problem(400, "an output is nested too deeply") from None
 
 
 def reason_of(body: bytes) -> str:

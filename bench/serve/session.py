@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
 from bench.architectures.registry import ARCHITECTURES
-from bench.endpoint.server import LARGEST_BODY, in_openai_style, serving
+from bench.endpoint.door import Door
+from bench.endpoint.server import application, serving
 from bench.errors import ConfigError
 from bench.experiment.config import Config, RecordedEntry, load_config
 from bench.experiment.matrix import Matrix, build_matrix
@@ -40,12 +39,14 @@ class Served:
 
     requests   the endpoint's own count of those that it took
     refusals   why others were not taken
+    strangers  how many more came from who may not ask here, and why the last of them was turned away
     stopped    the signal that stopped it, if one did
     deserted   nobody asked for the next trial any more
     """
 
     requests: int
     refusals: tuple[str, ...]
+    strangers: tuple[int, str]
     stopped: signal.Signals | None
     deserted: bool
 
@@ -101,18 +102,17 @@ async def serve(
     opened: Callable[[str], None],
     saw: Callable[[TrialRecord], None],
     patience: float = 0.0,
+    token: str = "",
 ) -> Served:
     """Serve what is missing of a matrix until it is done or interrupted.
 
     `opened` is told the root address, `saw` is shown each record once it is stored. On an interrupt the trial that is going on
-    is recorded as it stands. A trial that nobody asks for anything for `patience` seconds is given up; 0 waits for ever. Raises
-    EndpointError where the port is taken.
+    is recorded as it stands. A trial that nobody asks for anything for `patience` seconds is given up; 0 waits for ever. What
+    a client gives as its API key is `token`; "" asks for none. Raises EndpointError where the port is taken.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))
-    in_style = in_openai_style(trial_server.refused)
-    app = web.Application(middlewares=[in_style, trial_server.follow], client_max_size=LARGEST_BODY)
-    app.add_routes(trial_server.routes())
+    app = application(trial_server.routes(), door := Door(token), trial_server.refused, trial_server.follow)
     unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
     matrix = replace(matrix, config=unhurried, architectures=dict.fromkeys(matrix.architectures, trial_server.work))
 
@@ -122,7 +122,7 @@ async def serve(
         if trial_server.closed:
             running.cancel()
 
-    async with serving(app, port, LAST_WORDS) as trial_server.root:
+    async with serving(app, door, port, LAST_WORDS) as trial_server.root:
         running = asyncio.create_task(_run(matrix, writer, watch, trial_server))
         watching = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
         if watching:
@@ -132,7 +132,9 @@ async def serve(
             await running
         if watching:
             watching.cancel()
-    return Served(trial_server.received, tuple(trial_server.refusals), stop.by, trial_server.deserted)
+    return Served(
+        trial_server.received, tuple(trial_server.refusals), (door.turned_away, door.why), stop.by, trial_server.deserted
+    )
 
 
 async def _run(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None], trial_server: TrialServer) -> None:

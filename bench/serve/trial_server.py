@@ -18,8 +18,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
-from bench.endpoint.server import ANSWERS, Handler, routes
+from bench.endpoint.server import ANSWERS, routes
 from bench.endpoint.wire import Problem
 from bench.errors import GaveUp, Ungraded
 from bench.experiment.record import TrialRecord

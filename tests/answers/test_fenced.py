@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from trials import TINY
 
 from bench.answers.fenced import Unended, blocks_of, written
+from bench.runtime.decoding import Extracted
 from bench.runtime.reading import read
 from bench.runtime.schema import answer_schema
-from bench.runtime.verification import Extracted, Unreadable
+from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
 
 SCALARS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)  # half a surrogate pair is no JSON

@@ -92,7 +92,7 @@ async def ask(endpoint: EndpointSession, **options: Any) -> str:
 
 async def post(endpoint: EndpointSession, content: bytes, path: str = "/v1/chat/completions") -> httpx2.Response:
     async with httpx2.AsyncClient(trust_env=False) as client:
-        return await client.post(endpoint.root + path, content=content)
+        return await client.post(endpoint.root + path, content=content, headers={"Content-Type": "application/json"})
 
 
 def tries(result: TrialResult) -> list[tuple[int, int, str, str | None]]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import time
+import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, TypeVar
@@ -35,6 +38,8 @@ from bench.errors import (
     CallFailed,
     CutOff,
     EndpointError,
+    NoCompletion,
+    NoText,
     RateLimited,
     ServerFailed,
     TimedOut,
@@ -42,6 +47,7 @@ from bench.errors import (
 )
 from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
 from bench.models.openai import OpenAIModel
+from bench.models.openai_bodies import LARGEST
 from bench.models.openai_replies import EXCERPT_CHARACTERS, failure_of, retry_after_seconds
 from bench.models.openai_settings import OpenAISettings, is_loopback
 
@@ -232,18 +238,23 @@ def test_calls_to_one_model_run_side_by_side() -> None:
         (status(404), BadAnswer),
         (status(409), BadAnswer),
         (status(422), BadAnswer),
-        (html(), BadAnswer),
-        (raw("data: {}\n\n", content_type="text/event-stream"), BadAnswer),
-        (raw("{}"), BadAnswer),
-        (raw('{"choices": []}'), BadAnswer),
-        (raw('{"error": {"message": "overloaded"}}'), BadAnswer),
-        (completion(None), BadAnswer),
-        (completion(None, finish="tool_calls"), BadAnswer),
+        (html(), NoCompletion),
+        (raw("data: {}\n\n", content_type="text/event-stream"), NoCompletion),
+        (raw("{}"), NoCompletion),
+        (raw('{"choices": []}'), NoCompletion),
+        (raw('{"error": {"message": "overloaded"}}'), ServerFailed),
+        (raw('{"error": {"message": "overloaded", "code": 503}}'), ServerFailed),
+        (raw('{"error": {"message": "slower", "code": 429}}'), RateLimited),
+        (raw('{"error": {"message": "no such model", "code": 404}}'), BadAnswer),
+        (raw('{"error": {"message": "empty", "code": "insufficient_quota"}}'), BadAnswer),
+        (completion(None), NoText),
+        (completion(None, finish="tool_calls"), NoText),
         (raw('{"choices": [{"message": {"content": "Hel'), CutOff),
-        (raw(""), CutOff),
+        (raw(""), ServerFailed),
+        (raw("", code=204), ServerFailed),
         (cut_after(0), CutOff),
         (cut_after(40), CutOff),
-        (hang_up(), CutOff),
+        (hang_up(), Unreachable),
         (Step(headers={"Content-Encoding": "gzip"}, body=b"this was never zipped"), BadAnswer),
     ],
 )
@@ -330,7 +341,7 @@ def test_a_call_counts_as_paid_only_where_its_prompt_may_have_been_sent(of: type
     timed_out = issubclass(of, httpx2.TimeoutException)
     error = openai.APITimeoutError(request) if timed_out else openai.APIConnectionError(request=request)
     error.__cause__ = of("said")
-    wanted = (UNSENT | IN_TIME | USELESS).get(of, CutOff)
+    wanted = (UNSENT | IN_TIME | USELESS).get(of, Unreachable)
     assert type(failure_of(error)) is wanted
 
 
@@ -453,7 +464,7 @@ def test_a_refused_connection_is_named_before_a_run(nobody: str) -> None:
         (status(403), "OPENAI_API_KEY"),
         (status(404), "/v1"),
         (status(400), "parameters"),
-        (hang_up(), "server's log"),
+        (hang_up(), "that the server is running"),
         (completion("OK", usage=None), 'usage = "optional"'),
     ],
 )
@@ -535,6 +546,62 @@ def test_a_key_that_cannot_be_one_is_refused_without_showing_it(monkeypatch: pyt
         ask(model_at(server.base_url))
     assert key not in str(caught.value)
     assert not server.requests
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def packed(step: Step, packing: str = "gzip") -> Step:
+    return replace(step, headers={**step.headers, "Content-Encoding": packing}, body=gzip.compress(step.body))
+
+
+def test_of_a_reply_without_end_no_more_is_held_than_a_reply_can_have() -> None:
+    bomb = packed(completion("x" * 8 * LARGEST))
+    for endless in (bomb, replace(bomb, piece=1000)):
+        tracemalloc.start()
+        try:
+            failure = failed(endless)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert (failure.kind, failure.paid, failure.passing) == ("too_long", True, True)
+        assert failure.detail == "the reply is larger than 8 MiB; set max_tokens, or see what the server sends"
+        assert peak < 3 * LARGEST
+
+
+@pytest.mark.parametrize("pack", [lambda step: step, packed])
+def test_a_reply_may_have_as_many_bytes_as_the_bound_says_and_not_one_more(pack: Callable[[Step], Step]) -> None:
+    empty = len(completion("").body)
+    assert len(answered(pack(completion("x" * (LARGEST - empty)))).text) == LARGEST - empty
+    assert failed(pack(completion("x" * (LARGEST - empty + 1)))).kind == "too_long"
+
+
+def test_a_packed_reply_is_read_as_any_other_and_so_is_one_in_an_odd_charset() -> None:
+    assert answered(packed(completion("Grüße"))).text == "Grüße"
+    odd = completion("Grüße")
+    for charset in ("utf-7", "hex", "no such", "idna"):
+        headers = {"Content-Type": f"application/json; charset={charset}"}
+        assert answered(replace(odd, headers=headers)).text == "Grüße"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (packed(completion("Hi"), "br"), "the body cannot be read: it is packed as 'br', which nobody asked for"),
+        (
+            replace(completion("Hi"), headers={"Content-Encoding": "gzip"}),
+            "the body cannot be read: it does not unpack as gzip",
+        ),
+    ],
+)
+def test_a_body_that_does_not_unpack_is_one_line(step: Step, said: str) -> None:
+    failure = failed(step)
+    assert isinstance(failure, BadAnswer) and failure.detail.startswith(said)
+
+
+def test_of_an_errors_body_no_more_is_read_than_its_words_and_it_stays_that_error() -> None:
+    assert isinstance(failure := failed(packed(status(500, body="word " * LARGEST))), ServerFailed)
+    assert failure.detail.startswith("HTTP 500: word word")
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from trials import ROOTS, TINY
 from bench.models.base import Message, Reply, Request, RequestContext
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.packs import load_pack
+from bench.runtime.decoding import Extracted
 from bench.runtime.reading import read
 from bench.runtime.schema import answer_schema
-from bench.runtime.verification import Extracted, extract
+from bench.runtime.verification import extract
 from bench.seeding import seed_of
 from bench.tokens import count_tokens
 

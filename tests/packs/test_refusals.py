@@ -14,7 +14,8 @@ from pack_edits import Edit, copy_of, in_code, in_file, refusal
 from bench.errors import PackError
 from bench.packs import PackFolder, load_pack
 from bench.packs.names import refuse_names
-from bench.runtime.verification import Extracted, extract
+from bench.runtime.decoding import Extracted
+from bench.runtime.verification import extract
 
 
 @pytest.fixture

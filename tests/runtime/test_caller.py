@@ -8,21 +8,21 @@ from typing import Any, Literal
 
 import pytest
 from scripted_model import ScriptedModel
-from trials import GRADERS, TINY, Fault, calls, events, matrix_of, scripted, stages, with_model
+from trials import GRADERS, TINY, Fault, calls, events, matrix_of, run_all, scripted, stages, with_model
 
 from bench.analysis.ledger import book, totals
 from bench.analysis.trial import Trial
-from bench.errors import BadAnswer, CutOff, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.errors import BadAnswer, CutOff, NoCompletion, NoText, RateLimited, ServerFailed, TimedOut, TooLong, Unreachable
 from bench.experiment.cost import Tariff
 from bench.experiment.trial import TrialResult, run_trial
-from bench.models.base import Reply
+from bench.models.base import Reply, Request
 from bench.runtime.call import BackOff, unbounded
 from bench.runtime.events import Called, Faulted, Judged, Waited
 from bench.runtime.loop import run
 from bench.tokens import count_tokens
 
-PAID = [TimedOut("late"), CutOff("broke", partial="half a rep")]
-UNPAID = [RateLimited("429", retry_after=7.0), ServerFailed("500"), Unreachable("none")]
+PAID = [TimedOut("late"), CutOff("broke", partial="half a rep"), TooLong("9 MiB"), NoText("null")]
+UNPAID = [RateLimited("429", retry_after=7.0), ServerFailed("500"), Unreachable("none"), NoCompletion("a page")]
 
 
 def api_fault(effect: str, **fault: Any) -> Fault:
@@ -61,6 +61,30 @@ def test_what_was_refused_unpaid_costs_nothing_and_the_next_try_keeps_its_cause(
     assert (failed.tokens_in, failed.tokens_out) == (0, 0)
     assert [call.cause for call in (failed, again)] == ["first", "first"]
     assert result.record.tokens == scripted("runtime_structured")[0].record.tokens
+
+
+def test_a_call_whose_reply_could_not_be_read_leaves_its_event_and_counts_as_paid() -> None:
+    matrix = matrix_of(architectures=["runtime_structured"])
+    model = ScriptedModel(TINY.reference, {}, broken)
+    [result] = run_all(with_model(matrix, model))
+    [call] = events(result, Called)
+    assert (call.failure, call.detail, call.asked) == ("broken", "ZeroDivisionError: a \ufffd bug", True)
+    assert result.record.tokens == call.tokens_in > 0
+    assert result.record.outcome == "error" and result.record.traceback
+
+
+def broken(_: Request) -> float:
+    raise ZeroDivisionError("a \ud800\nbug")
+
+
+@pytest.mark.parametrize("effect", ["missing_field", "wrong_type", "wrong_value", "truncated", "not_json"])
+def test_a_deep_reply_under_a_fault_is_a_rejected_one_and_each_fault_is_accounted_for(effect: str) -> None:
+    deep = Reply('{"total": 3, "why": ' + "[" * 700 + "]" * 700 + "}")
+    fault: Fault = {"point": "output", "effect": effect, "subtask": "total", "attempts": [1]}
+    result, _ = scripted("runtime_structured", {"total": [deep]}, [fault])
+    assert result.record.outcome == ("wrong" if effect == "wrong_value" else "solved")
+    assert {call.failure for call in total_calls(result)} == {None}
+    assert events(result, Faulted)[-1].stage != "planned"
 
 
 def test_tokens_are_counted_over_every_message_and_the_models_own_words() -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from trials import AVAILABLE, ROOTS, TINY
 
 from bench.packs import load_pack
+from bench.runtime.decoding import Extracted
 from bench.runtime.effects import EFFECTS, Target, dump
-from bench.runtime.verification import Extracted, Rejected, Unreadable, extract, validate
+from bench.runtime.verification import Rejected, Unreadable, extract, validate
 from bench.scenario import Json, Output, Scenario, Subtask
 
 SCENARIOS = [load_pack(name, ROOTS) for name in AVAILABLE]

@@ -11,12 +11,13 @@ from coded import FUNCTION, PATCH
 from trials import TINY
 
 from bench.answers.fenced import written
+from bench.runtime.decoding import Extracted
 from bench.runtime.effects import EFFECTS, Target
 from bench.runtime.pieces import Pieces, pieces_of
 from bench.runtime.reading import read
 from bench.runtime.reply import Part, parts_of
 from bench.runtime.schema import answer_schema
-from bench.runtime.verification import Extracted, Rejected, Unreadable, extract, judge
+from bench.runtime.verification import Rejected, Unreadable, extract, judge
 from bench.scenario import Subtask
 
 SUBTASKS = TINY.task.subtasks

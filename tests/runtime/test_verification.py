@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trials import TINY
 
-from bench.runtime.verification import Extracted, Rejected, Unreadable, check, extract, finding, insufficient, judge, validate
+from bench.runtime.decoding import Extracted
+from bench.runtime.verification import Rejected, Unreadable, check, extract, finding, insufficient, judge, validate
 from bench.scenario import Json, Output
 
 TASK = TINY.task

@@ -37,6 +37,7 @@ faults = [{ point = "call", effect = "rate_limit", attempts = [1], seconds = 0.0
 faults = [{ point = "input", effect = "empty", attempts = [1] }]
 """
 
+TOKEN = "the-token-of-these-tests"
 Serve = Callable[..., tuple[OutsideSystem, Started]]
 
 
@@ -48,11 +49,12 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
     def begin(*words: str) -> tuple[OutsideSystem, Started]:
         port = free_port()
-        running.append(start(tmp_path, "serve", str(config), "--port", str(port), "--name", "outside", *words))
+        words = ("serve", str(config), "--port", str(port), "--name", "outside", *words)
+        running.append(start(tmp_path, *words, BENCH_SERVE_TOKEN=TOKEN))
         running[-1].wait_until_said("Ctrl-C stops")
         return OutsideSystem(f"http://127.0.0.1:{port}", client), running[-1]
 
-    with httpx2.Client(trust_env=False, timeout=60) as client:
+    with httpx2.Client(trust_env=False, timeout=60, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
         yield begin
     for process in running:
         process.kill()
@@ -83,7 +85,7 @@ def happened(record: Any) -> list[tuple[object, ...]]:
 
 def refused(base_url: str) -> openai.APIStatusError:
     """What OpenAI's own client, with its retries, makes of a request that nobody ever made."""
-    with openai.OpenAI(base_url=base_url, api_key="any") as client, pytest.raises(openai.APIStatusError) as found:
+    with openai.OpenAI(base_url=base_url, api_key=TOKEN) as client, pytest.raises(openai.APIStatusError) as found:
         client.chat.completions.create(model="any", messages=[{"role": "user", "content": "something else"}])
     return found.value
 
@@ -320,6 +322,23 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         code, _, err = bench(tmp_path, "serve", str(config), "--port", str(port))
     assert (code, err) == (2, f"bench: port {port} at 127.0.0.1 is in use; give another with --port\n")
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_token_is_printed_and_asked_for_unless_the_user_says_otherwise(tmp_path: Path, asks: bool) -> None:
+    words = ("serve", str(workplace(tmp_path)), "--port", str(port := free_port()), *(() if asks else ("--no-token",)))
+    with start(tmp_path, *words, BENCH_SERVE_TOKEN="") as process:
+        said = process.wait_until_said("Ctrl-C stops")
+        [token] = re.findall(r"^api_key = (\S+) ", said, re.MULTILINE)
+        with httpx2.Client(trust_env=False) as stranger:
+            assert OutsideSystem(f"http://127.0.0.1:{port}", stranger).hello() == (401 if asks else 200)
+        with httpx2.Client(trust_env=False, headers={"Authorization": f"Bearer {token}"}) as agent:
+            assert OutsideSystem(f"http://127.0.0.1:{port}", agent).hello() == 200
+        process.send_signal(signal.SIGINT)
+        _, out, _ = process.ended()
+    assert ("1 requests turned away, the last: 401: the API key is not the token" in out) is asks
+    assert ("every program on this machine may ask" in out) is not asks
+    assert all(token.encode() not in file.read_bytes() for file in (tmp_path / "results").rglob("*") if asks and file.is_file())
 
 
 def test_a_deserted_server_says_so_and_what_was_refused_and_ends(serve: Serve, tmp_path: Path) -> None:

@@ -80,11 +80,12 @@ class Started(AbstractContextManager["Started"]):
         """None as long as it runs; of a signal that ended it, the negative number."""
         return self._process.exitcode
 
-    def wait_until_said(self, text: str) -> None:
-        """Wait until this stands in what it has written to standard output."""
+    def wait_until_said(self, text: str) -> str:
+        """Wait until this stands in what it has written to standard output; all of that."""
         while text not in (said := self._written("out")):
             assert self.exit_code is None, (said, self._written("err"))
             time.sleep(0.005)
+        return said
 
     def send_signal(self, number: signal.Signals) -> None:
         if self.exit_code is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import httpx2
@@ -19,7 +18,7 @@ class OutsideSystem:
         return self._client.get(self.root + path).status_code
 
     def post(self, path: str, body: object = None) -> httpx2.Response:
-        return self._client.post(self.root + path, content=b"" if body is None else json.dumps(body).encode())
+        return self._client.post(self.root + path) if body is None else self._client.post(self.root + path, json=body)
 
     def ask(self, base_url: str, messages: object, **fields: object) -> httpx2.Response:
         return self._client.post(f"{base_url}/chat/completions", json={"model": "any", "messages": messages, **fields})

@@ -1,0 +1,113 @@
+"""Who may ask at an endpoint on loopback. Not everything that reaches it is meant to: a page in a browser on this machine sends
+requests there, too, and other users' programs do.
+
+    Host              names loopback: a page that had its own name point here (DNS rebinding) says that name
+    Origin, Sec-Fetch-Site   are a browser's words, and no agent's: refused
+    Authorization     `Bearer TOKEN`, where the endpoint has a token; clients call it the API key
+    Content-Type      is JSON: a page cannot send that elsewhere without asking first
+    Content-Encoding  none: a few packed bytes could be gigabytes
+
+Who is turned away leaves no event in a trial, begins none, and his connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from bench.endpoint.wire import Problem
+
+HERE = frozenset({"127.0.0.1", "::1", "localhost"})
+LARGEST_BODY = 8 * 2**20
+"""Bytes."""
+MOST_CONNECTIONS = 1024
+"""Open at a time. Further ones are closed as they come."""
+SECONDS = 30.0
+"""In which a new connection's first request must have begun, and any request's body be there."""
+
+
+class TurnedAway(Problem):
+    """A request by somebody who may not ask here."""
+
+
+class Door:
+    """Stands before the handlers of one endpoint.
+
+    token         what a client gives as its API key; "" for an endpoint that asks for none
+    turned_away   how many requests were, and `why` the last one was
+    """
+
+    def __init__(self, token: str = "", seconds: float = SECONDS, most: int = MOST_CONNECTIONS):
+        self._token, self._seconds, self._most = token, seconds, most
+        self._silent = set[asyncio.Protocol]()
+        self.turned_away, self.why = 0, ""
+
+    @web.middleware
+    async def let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """A middleware. Raises TurnedAway, or Problem where who asks may, and not so."""
+        if problem := self._stranger(request):
+            self.turned_away += 1
+            self.why = f"{problem.status}: {problem.message}"
+            raise problem
+        self._silent.discard(request.protocol)
+        await self._take_body(request)
+        return await handler(request)
+
+    def connection(self, server: web.Server) -> asyncio.Protocol:
+        """The protocol of a new connection."""
+        if len(server.connections) >= self._most:
+            return _Closed()
+        protocol = server()
+        self._silent.add(protocol)
+        asyncio.get_running_loop().call_later(self._seconds, self._close_if_silent, protocol)
+        return protocol
+
+    def _close_if_silent(self, protocol: web.RequestHandler) -> None:
+        if protocol in self._silent:
+            self._silent.remove(protocol)
+            protocol.force_close()
+
+    def _stranger(self, request: web.Request) -> TurnedAway | None:
+        if not _is_here(request.headers.get("Host", "")):
+            return TurnedAway(403, f"Host: ask at {' or '.join(sorted(HERE - {'::1'}))}; any other name is refused")
+        if "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") != "none":
+            return TurnedAway(403, "Origin: a browser's page may not ask here; ask from a program of your own")
+        if self._token and not hmac.compare_digest(_token_of(request), self._token.encode()):
+            said = "the API key is not the token of this server; give the one that it said (Authorization: Bearer TOKEN)"
+            return TurnedAway(401, said, "authentication_error", code="invalid_api_key")
+        return None
+
+    async def _take_body(self, request: web.Request) -> None:
+        """Read it, so that no handler waits for it. It is kept with the request."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await request.read()
+        except TimeoutError:
+            raise TurnedAway(408, f"the body was not there in {self._seconds:g} s; send it whole") from None
+        if "Content-Encoding" in request.headers:
+            raise Problem(415, "Content-Encoding: a packed body is not taken; send it as it is")
+        if body and request.content_type != "application/json":
+            raise Problem(415, f"Content-Type: {request.content_type[:80]} is not taken; send application/json")
+
+
+class _Closed(asyncio.Protocol):
+    """A connection too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return urlsplit(f"//{host}").hostname in HERE
+    except ValueError:
+        return False
+
+
+def _token_of(request: web.Request) -> bytes:
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""

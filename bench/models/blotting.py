@@ -1,0 +1,49 @@
+"""The key blotted out of what an endpoint says, before anything else reads that: whole, encoded, or masked as servers do."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from urllib.parse import quote
+
+BLOT = "***"
+SHORTEST = 8
+"""Characters of a key that is also looked for encoded and masked: a shorter one is no secret, and might be a word."""
+SHOWN = 4
+"""Characters at a masked key's beginning, or at its end, by which it is known."""
+MASK = r"(?:(?<![*•·…×])[*•·…×]++|(?<!\.)\.{3,}+|(?<!x)x{3,}+)"
+"""All of a row of such signs, so that a long one is looked at once."""
+SEEN = r"[\w.+/=-]{0,64}"
+"""What a mask leaves to be seen, besides."""
+
+
+def blotted(text: str, key: str) -> str:
+    """The text without the key."""
+    if not key:
+        return text
+    return _forms(key).sub(BLOT, text)
+
+
+@lru_cache(maxsize=16)
+def _forms(key: str) -> re.Pattern[str]:
+    if len(key) < SHORTEST:
+        return re.compile(re.escape(key))
+    whole = sorted({re.escape(form) for form in _written(key)}, key=len, reverse=True)
+    first, last = re.escape(key[:SHOWN]), re.escape(key[-SHOWN:])
+    masked = rf"{first}{SEEN}?{MASK}{SEEN}", rf"{MASK}{SEEN}?{last}"
+    return re.compile("|".join([*whole, *masked]), re.IGNORECASE)
+
+
+def _written(key: str) -> Iterator[str]:
+    """The key in the alphabets of the web. In base64 it looks otherwise by its place in what was encoded, one of three."""
+    yield key
+    yield key[::-1]
+    yield quote(key, safe="")
+    yield key.encode().hex()
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + key.encode()).decode()
+        inner = encoded[-(-before * 4 // 3) : (before + len(key)) * 4 // 3]  # without what its neighbours have a part in
+        yield inner
+        yield inner.replace("+", "-").replace("/", "_")

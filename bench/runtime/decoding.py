@@ -1,0 +1,115 @@
+"""JSON objects read off a text at a place, in time that grows as what is read does, however hostile the text is."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from bench.scenario import Json
+
+MOST_LEVELS = 64
+"""Of objects and lists within each other. What is deeper is malformed for every reader: where Python's own bound lies
+depends on who asks."""
+TOO_DEEP = "it is nested too deeply"
+WINDOW = 256
+"""Characters that the decoder is shown at first. Its errors count the lines before them: shown all of the text, it would do so
+for each malformed object."""
+MARGIN = 16
+"""Characters before a window's end at which the decoder may have stopped for want of more: a number, an escape, `-Infinity`."""
+
+_brace = re.compile("[{}]")
+_brace_or_string = re.compile(r'[{}]|"(?:[^"\\]|\\.)*("?)', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The JSON object found in a reply, and where in the text it stands: text[start:end]."""
+
+    value: dict[str, Json]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """Why no object could be read. `at` is the place in the text, None where it is no one place."""
+
+    why: str
+    at: int | None = None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
+
+
+class Objects:
+    """Those of one text."""
+
+    def __init__(self, text: str):
+        self._text = text
+        self._unclosed = len(text)
+
+    def read(self, start: int) -> Extracted | Malformed:
+        """The object that begins at this brace."""
+        length = WINDOW
+        while True:
+            shown = self._text[start : start + length]
+            is_rest = start + length >= len(self._text)
+            try:
+                value, end = _decoder.raw_decode(shown)
+                _refuse_half_pairs(shown, value)
+            except json.JSONDecodeError as error:
+                if is_rest or (error.pos < length - MARGIN and not error.msg.startswith("Unterminated string")):
+                    return Malformed(error.msg, start + error.pos)
+            except RecursionError:
+                return Malformed(TOO_DEEP)
+            except ValueError as error:
+                return Malformed(str(error))
+            else:
+                return Malformed(TOO_DEEP) if _is_too_deep(shown[:end], value) else Extracted(value, start, start + end)
+            length *= 2
+
+    def end(self, start: int) -> int:
+        """Where the malformed object that begins at `start` ends: behind the brace that closes it, else with the text.
+
+        Behind a quote that begins a string without an end, all quotes are escaped ones: none of them begins one that ends, so
+        that braces alone are looked at from there on.
+        """
+        depth, at = 0, start
+        while at < len(self._text):
+            found = (_brace_or_string if at < self._unclosed else _brace).search(self._text, at)
+            if found is None:
+                break
+            at = found.end()
+            if found[0].startswith('"') and not found[1]:
+                self._unclosed = min(self._unclosed, found.start())
+                at = found.start() + 1
+            depth += {"{": 1, "}": -1}.get(found[0], 0)
+            if depth == 0:
+                return at
+        return len(self._text)
+
+
+def _refuse_half_pairs(text: str, value: object) -> None:
+    """Half a surrogate pair could not be sent on. Only an escape in the text, or one standing in it, can have made one."""
+    if "\\u" in text or not text.isascii():
+        json.dumps(value, ensure_ascii=False).encode()
+
+
+def _is_too_deep(text: str, value: Any) -> bool:
+    if text.count("{") + text.count("[") <= MOST_LEVELS:
+        return False
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
