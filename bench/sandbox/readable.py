@@ -1,0 +1,54 @@
+"""What a sandboxed interpreter may read besides its job: its own library and the shared ones, and nothing installed there.
+
+Imports the standard library only: it is part of the launcher, which starts without the rest of the package.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bench.sandbox.kernel import EXECUTE, READ_FILE, READ_FOLDER
+
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of packages; data that grades can be among them."""
+FOREIGN_CALLS = "ctypes"
+"""Through it code can call any machine code. Neither the package nor its extension module can be read."""
+
+
+def rules_of(library: str) -> list[tuple[int, int]]:
+    """Pairs of an open path and Landlock's rights below it."""
+    rules = [(library, READ_FOLDER), ("/etc/ld.so.cache", READ_FILE), *_library(library)]
+    for path in mapped():
+        rules.append((path, READ_FILE | (EXECUTE if os.path.basename(path).startswith("ld") else 0)))
+    for folder in dict.fromkeys(os.path.dirname(path) for path in mapped()):
+        if folder != os.path.join(library, "lib-dynload"):
+            rules += _shared(folder)
+    return [(os.open(path, os.O_PATH), rights) for path, rights in rules if os.path.exists(path)]
+
+
+def mapped() -> list[str]:
+    """The shared libraries that this interpreter itself stands on."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if "/" in line}
+    return sorted(path for path in paths if ".so" in os.path.basename(path) and FOREIGN_CALLS not in os.path.basename(path))
+
+
+def _library(library: str) -> list[tuple[str, int]]:
+    rules = []
+    for entry in os.scandir(library):
+        if entry.name in (*INSTALLED, FOREIGN_CALLS):
+            continue
+        if entry.name == "lib-dynload":
+            modules = os.scandir(entry.path)
+            rules += [(one.path, READ_FILE) for one in modules if not one.name.startswith("_" + FOREIGN_CALLS)]
+        else:
+            rules.append((entry.path, READ_FILE | READ_FOLDER if entry.is_dir() else READ_FILE))
+    return rules
+
+
+def _shared(folder: str) -> list[tuple[str, int]]:
+    """A folder of shared libraries as a whole, or these alone where Python's packages lie beside them."""
+    names = os.listdir(folder)
+    if not any(name.startswith("python") for name in names):
+        return [(folder, READ_FILE)]
+    return [(os.path.join(folder, name), READ_FILE) for name in names if ".so" in name]
