@@ -168,7 +168,7 @@ class Launcher:
             )
             theirs.close()
             if not self._requests.recv(64):
-                self._process.wait()
+                self.close()
                 words = _read(complaints).decode(errors="replace").strip().rpartition("\n")[2]
                 raise SandboxBroken(f"the sandbox's launcher did not start: {words[:200]}")
 
@@ -267,7 +267,13 @@ def _result(ended: int, why: str, written: bytes) -> SandboxResult:
     try:
         said = json.loads(written)
         if "problem" in said:
-            return SandboxResult(False, problem=" ".join(str(said["problem"]).split())[:200])
+            return SandboxResult(False, problem=_line(str(said["problem"])))
         return SandboxResult(True, said["value"])
     except (ValueError, RecursionError, KeyError, TypeError):
         return SandboxResult(False, problem="wrote a result that cannot be read")
+
+
+def _line(text: str) -> str:
+    """One line of at most 200 printable characters: no escape sequence of a terminal, no half of a surrogate."""
+    words = " ".join(text[:1000].split())
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in words)[:200]

@@ -13,6 +13,8 @@ INSTALLED = ("site-packages", "dist-packages")
 """Folders of packages; data that grades can be among them."""
 FOREIGN_CALLS = "ctypes"
 """Through it code can call any machine code. Neither the package nor its extension module can be read."""
+WITHHELD = (f"_{FOREIGN_CALLS}", "_test", "_xx", "xx")
+"""Of the interpreter's extension modules: those, and what tests the interpreter itself."""
 
 
 def rules_of(library: str) -> list[tuple[int, int]]:
@@ -40,7 +42,7 @@ def _library(library: str) -> list[tuple[str, int]]:
             continue
         if entry.name == "lib-dynload":
             modules = os.scandir(entry.path)
-            rules += [(one.path, READ_FILE) for one in modules if not one.name.startswith("_" + FOREIGN_CALLS)]
+            rules += [(one.path, READ_FILE) for one in modules if not one.name.startswith(WITHHELD)]
         else:
             rules.append((entry.path, READ_FILE | READ_FOLDER if entry.is_dir() else READ_FILE))
     return rules
