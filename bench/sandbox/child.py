@@ -7,6 +7,11 @@ compiled, on standard input with the job, and therefore imports the standard lib
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import sys
+
 TYPE_CHECKING = False  # typing and its like would double the start
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,19 +23,14 @@ CHANNEL, STARTED = 3, 4
 
 def run(job: dict[str, Any]) -> None:
     """Run `job["program"]` and report what its `main` returns. Ends the process."""
-    import _signal
-    import json
-    import os
-    import sys
-
-    _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)  # Python ignores it: a write too many is to end the run
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it: a write too many is to end the run
     report = reporter(os.write, os._exit)
     sys.path.insert(0, job["folder"])
     # Said and closed before the untrusted code begins, so that it can neither claim nor take back that all is set up.
     os.write(STARTED, b"started\n")
     os.close(STARTED)
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-    sys.addaudithook(tripwire(report, writing, job["folder"], tuple(job["readable"]), tuple(job["installed"])))
+    sys.addaudithook(tripwire(report, judge_of_paths(writing, job["folder"], job["readable"], job["installed"])))
     try:
         space: dict[str, Any] = {"__name__": "program"}
         exec(compile(job["program"], "program", "exec"), space)
@@ -53,21 +53,23 @@ def reporter(write: Callable[[int, bytes], int], leave: Callable[[int], NoReturn
     return report
 
 
-def tripwire(
-    report: Callable[[str], NoReturn], writing: int, folder: str, readable: tuple[str, ...], installed: tuple[str, ...]
-) -> Callable[[str, tuple[Any, ...]], None]:
-    """An audit hook that ends the run. It reports instead of raising, since what is raised can be caught.
+# The untrusted code can change every module, every global and every built-in function. What follows is called while it runs,
+# and therefore uses none: constants, methods of exact types, and what it closes over.
 
-    The untrusted code can change every module, every global and every built-in function. The hook therefore uses none:
-    constants, methods of exact types, and what it closes over.
+
+def judge_of_paths(
+    writing: int, folder: str, readable: tuple[str, ...], installed: tuple[str, ...]
+) -> Callable[[str, tuple[Any, ...]], bool]:
+    """Whether an event of opening or listing is about something that is none of the code's business.
 
     writing     the flags that open a file for it
-    readable    folders, each with a slash at its end, in which files may be read
-    installed   folders therein that may not, since packages are installed there: data that grades can be among them
+    folder      the current one, with a slash at its end, as all that follow
+    readable    in these, files may be read
+    installed   in these therein they may not, since packages are installed there: data that grades can be among them
     """
     kind_of, text_type, bytes_type, number_type, nothing = type, str, bytes, int, type(None)
 
-    def foreign(event: str, arguments: tuple[Any, ...]) -> bool:
+    def is_foreign(event: str, arguments: tuple[Any, ...]) -> bool:
         path = arguments[0]
         kind = kind_of(path)
         if event == "open" and (arguments[2] or 0) & writing:
@@ -84,26 +86,36 @@ def tripwire(
         whole = (path if path.startswith("/") else folder + path) + "/"
         return "/../" in whole or not whole.startswith(readable) or whole.startswith(installed)
 
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        said = ""
+    return is_foreign
+
+
+def tripwire(
+    report: Callable[[str], NoReturn], is_foreign: Callable[[str, tuple[Any, ...]], bool]
+) -> Callable[[str, tuple[Any, ...]], None]:
+    """An audit hook that ends the run. It reports instead of raising, since what is raised can be caught."""
+    kind_of, text_type = type, str
+
+    def is_forbidden(event: str, arguments: tuple[Any, ...]) -> bool:
         if event in {"open", "os.listdir", "os.scandir"}:
-            if not foreign(event, arguments):
-                return
-            said = " " + arguments[0].__repr__()[:100] if kind_of(arguments[0]) is text_type else ""
-        elif event == "import":
-            if kind_of(arguments[0]) is text_type and arguments[0] not in {"ctypes", "_ctypes"}:
-                return
-            said = " " + arguments[0].__repr__() if kind_of(arguments[0]) is text_type else ""
-        elif event in {"os.putenv", "os.unsetenv", "os.walk", "os.fwalk"} or not (
-            event.startswith(
-                ("os.", "socket.", "subprocess.", "ctypes.", "fcntl.", "pty.", "shutil.", "sqlite3.", "resource.", "signal.")
-            )
-            or event.startswith(("mmap.", "gc.", "sys.set", "sys.monitoring.", "syslog.", "winreg.", "cpython.run_"))
-            or event in {"_thread.start_new_thread", "_posixsubprocess.fork_exec", "code.__new__", "sys.addaudithook"}
-        ):
-            return
-        # Only what the code itself said: a note must be the same each time, so no process id, no folder's name.
-        quoted = (event + said).encode("ascii", "backslashreplace").decode("ascii").replace("\\", "\\\\").replace('"', '\\"')
-        report('{"problem": "forbidden: ' + quoted + '"}')
+            return is_foreign(event, arguments)
+        if event == "import":
+            return kind_of(arguments[0]) is not text_type or arguments[0] in {"ctypes", "_ctypes"}
+        if event in {"os.putenv", "os.unsetenv", "os.walk", "os.fwalk"}:
+            return False
+        # fmt: off
+        return event.startswith((  # one constant, which nothing can change
+            "os.", "socket.", "subprocess.", "ctypes.", "fcntl.", "pty.", "shutil.", "sqlite3.", "resource.", "signal.",
+            "mmap.", "gc.", "syslog.", "cpython.run_", "sys.set", "sys.monitoring.", "sys.addaudithook",
+            "_thread.start_new_thread", "_posixsubprocess.fork_exec", "code.__new__",
+        ))
+        # fmt: on
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if is_forbidden(event, arguments):
+            # Only what the code itself said: a note must be the same each time, so no process id, no folder's name.
+            tells = event in {"open", "os.listdir", "os.scandir", "import"} and kind_of(arguments[0]) is text_type
+            said = event + (" " + arguments[0].__repr__()[:100] if tells else "")
+            said = said.encode("ascii", "backslashreplace").decode("ascii").replace("\\", "\\\\").replace('"', '\\"')
+            report('{"problem": "forbidden: ' + said + '"}')
 
     return hook

@@ -53,7 +53,9 @@ def guards() -> Guards:
 
 
 def _guards(linux: bool) -> Iterator[Guard]:
-    yield Guard("limits", linux, "CPU time, memory, file size, open files" if linux else "the kernel does not hold that on memory")
+    yield Guard(
+        "limits", linux, "CPU time, memory, file size, open files" if linux else "the kernel does not hold that on memory"
+    )
     yield _guard("idle time", Path("/proc/self/schedstat").exists(), "sleeping code is ended early", "no /proc/PID/schedstat")
     yield _guard("parent's end", linux, "no code outlives it", NEEDS_LINUX)
     yield _guard("capabilities", linux, "root has none", NEEDS_LINUX)

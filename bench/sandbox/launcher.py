@@ -13,15 +13,16 @@ Imports the standard library only, and of it what is quick to import.
 
 from __future__ import annotations
 
-import _signal
 import _socket
 import array
 import marshal
 import os
 import resource
 import select
+import signal
 import sys
 import time
+from contextlib import suppress
 
 from bench.sandbox import kernel
 from bench.sandbox.readable import rules_of
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 LONGEST_REQUEST = 2**16
 FILES = 4
 """How many open files come with a request."""
+AGAIN = 0.1
+"""Seconds until a process is looked at again that does not sleep, though it has not run for all of its time."""
 SPARE = 10
 """File numbers below are kept for the children."""
 
@@ -50,31 +53,32 @@ class Child:
     def left(self) -> tuple[float, str]:
         """Seconds until it must be looked at again, none if its time is up, and which bound is the nearest."""
         passed = time.monotonic() - self.began
+        wall = self.wall - passed
         busy = busy_seconds(self.process)
-        idle = self.idle - (passed - busy) if busy is not None else self.wall
-        return min((self.wall - passed, "wall"), (idle, "idle"))
+        if busy is None:
+            return wall, "wall"
+        idle = self.idle - (passed - busy)
+        if idle <= 0 and not sleeps(self.process):
+            idle = AGAIN  # what a hypervisor takes of a processor's time is neither running nor waiting
+        return min((wall, "wall"), (idle, "idle"))
 
     def end(self, why: str) -> None:
         self.why = self.why or why
         self.began = time.monotonic()  # it is dying, and need not be looked at soon
         try:
-            os.killpg(self.process, _signal.SIGKILL)
+            os.killpg(self.process, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
-            os.kill(self.process, _signal.SIGKILL)  # not yet the leader of its group, or ended and unreaped
+            os.kill(self.process, signal.SIGKILL)  # not yet the leader of its group, or ended and unreaped
 
     def ended(self) -> bool:
         """Whether it has ended; then it is reaped, with all that it may have left behind, and its end is told."""
         if not os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
-        try:
-            os.killpg(self.process, _signal.SIGKILL)  # it led its group, whose number is its own until it is reaped
-        except (ProcessLookupError, PermissionError):
-            pass
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process, signal.SIGKILL)  # it led its group, whose number is its own until it is reaped
         _, status = os.waitpid(self.process, 0)
-        try:
+        with suppress(BrokenPipeError):
             os.write(self.status, f"{os.waitstatus_to_exitcode(status)} {self.why}".encode())
-        except BrokenPipeError:
-            pass
         os.close(self.status)
         return True
 
@@ -82,11 +86,20 @@ class Child:
 def busy_seconds(process: int) -> float | None:
     """What a process has run, and waited for a processor; None where the kernel does not say."""
     try:
-        with open(f"/proc/{process}/schedstat", "rb") as file:
+        with open(f"/proc/{process}/schedstat", "rb") as file:  # noqa: PTH123  pathlib would double the start
             ran, waited, _ = file.read().split()
     except (OSError, ValueError):
         return None
     return (int(ran) + int(waited)) / 1e9
+
+
+def sleeps(process: int) -> bool:
+    """Whether it waits for something else than a processor or a disk."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123  as above
+            return file.read().rpartition(b")")[2].split()[0] in (b"S", b"T", b"t")
+    except (OSError, IndexError):
+        return False
 
 
 class Launcher:
@@ -132,10 +145,8 @@ class Launcher:
             for number, child in list(self.children.items()):
                 if child.ended():
                     del self.children[number]
-                    try:
+                    with suppress(KeyError):
                         poller.unregister(number)
-                    except KeyError:
-                        pass
 
     def pause(self) -> int | None:
         """Milliseconds until a child's time may be up; ends those whose time is."""
@@ -173,8 +184,8 @@ class Launcher:
             for place, number in enumerate((given, printed, printed, returned, status)):
                 os.dup2(number, place)
             os.chdir(request["folder"])
-            for kind in (_signal.SIGPIPE, _signal.SIGCHLD):
-                _signal.signal(kind, _signal.SIG_DFL)
+            for kind in (signal.SIGPIPE, signal.SIGCHLD):
+                signal.signal(kind, signal.SIG_DFL)
             if sys.platform != "linux":
                 limit(request["limits"])
                 os.execve(self.interpreter, request["arguments"], dict([one.split("=", 1) for one in request["environment"]]))
@@ -201,8 +212,8 @@ def wake_on_child() -> int:
     """A file that can be read when a child has ended."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    _signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    _signal.signal(_signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     return reading
 
 
@@ -239,7 +250,7 @@ def main() -> None:
     finally:
         for child in launcher.children.values():
             child.end("nobody waits for it")
-        if os.path.isdir(folder):  # who was served has been killed, else it had removed it
-            import shutil
+        if os.access(folder, os.F_OK):  # who was served has been killed, else it had removed it
+            import shutil  # noqa: PLC0415  nobody else needs it, and it is slow to import
 
             shutil.rmtree(folder, ignore_errors=True)

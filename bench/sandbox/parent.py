@@ -29,46 +29,24 @@ Not defended against: faults of the kernel, and what can be learned from timing.
 
 from __future__ import annotations
 
-import atexit
-import fcntl
 import json
 import marshal
 import os
-import shutil
 import signal
-import socket
-import subprocess
-import sys
 import tempfile
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import CodeType
-from typing import IO
 
+from bench.sandbox.launching import SandboxBroken, launcher, read_whole
 from bench.sandbox.readable import INSTALLED
 from bench.scenario import Json
 
 CHILD = Path(__file__).with_name("child.py")
-PREFIX = "bench-sandbox-"
-"""Of the folder in which one launcher's jobs have theirs."""
-ABANDONED_AFTER = 60.0
-"""Seconds. A younger folder may be one that is being set up."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 """Sets of texts have one order, so that the same code does the same each time."""
-ISOLATED = ("-P", "-s", "-S", "-B")
-
-START_LAUNCHER = """
-import sys, types
-for name, path in (("bench", {package!r}), ("bench.sandbox", {room!r})):  # without what they import
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [path]
-from bench.sandbox.launcher import main
-main()
-"""
 START_CHILD = """
 def start():
     import builtins, marshal, sys
@@ -79,10 +57,6 @@ def start():
     space["run"](job)
 start()
 """
-
-
-class SandboxBroken(Exception):
-    """The sandbox could not be set up. It says nothing about the code that was to run in it."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +89,10 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
     `value` and the result are JSON values. Whatever the code does becomes a problem, never an exception.
     Raises SandboxBroken or OSError where this machine could not run any code at all.
     """
-    launcher = _launcher()
+    serving = launcher()
     library = str(Path(os.__file__).resolve().parent)
     with (
-        tempfile.TemporaryDirectory(dir=launcher.folder, ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(dir=serving.folder, ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as printed,
         tempfile.TemporaryFile() as returned,
@@ -134,127 +108,28 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
         }
         given.write(marshal.dumps((_compiled(CHILD), job)))
         given.seek(0)
-        said = launcher.run(folder, limits or Limits(), (given, printed, returned))
+        environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
+        request = {"folder": folder, "limits": asdict(limits or Limits()), "environment": environment}
+        said = serving.run(START_CHILD, request, (given, printed, returned))
         started, code, why = _end(said)
         if not started:
-            words = _read(printed).decode(errors="replace").strip().rpartition("\n")[2]
+            words = read_whole(printed).decode(errors="replace").strip().rpartition("\n")[2]
             raise SandboxBroken(f"the sandbox did not start (exit code {code}): {words[:200]}")
-        return _result(code, why, _read(returned))
+        return _result(code, why, read_whole(returned))
 
 
-class Launcher:
-    """The launcher of this process, from this side. Any thread may run something."""
-
-    def __init__(self) -> None:
-        _sweep(Path(tempfile.gettempdir()))
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-        self._held = os.open(self.folder, os.O_RDONLY)
-        fcntl.flock(self._held, fcntl.LOCK_EX)  # as long as this process lives: nobody sweeps it
-        self._interpreter = os.path.realpath(sys.executable)
-        room = Path(__file__).resolve().parent
-        start = START_LAUNCHER.format(package=str(room.parent), room=str(room))
-        library = str(Path(os.__file__).resolve().parent)
-        kind = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, kind)
-        with theirs, tempfile.TemporaryFile() as complaints:
-            self._process = subprocess.Popen(
-                [self._interpreter, *ISOLATED, "-c", start, self._interpreter, library, str(self.folder)],
-                env={},
-                cwd="/",
-                stdin=theirs,
-                stdout=subprocess.DEVNULL,
-                stderr=complaints,
-                start_new_session=True,
-            )
-            theirs.close()
-            if not self._requests.recv(64):
-                self.close()
-                words = _read(complaints).decode(errors="replace").strip().rpartition("\n")[2]
-                raise SandboxBroken(f"the sandbox's launcher did not start: {words[:200]}")
-
-    def runs(self) -> bool:
-        return self._process.poll() is None
-
-    def close(self) -> None:
-        """End it, with all that it started, and leave nothing behind."""
-        self._requests.close()
-        self._process.wait()
-        os.close(self._held)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def run(self, folder: str, limits: Limits, files: tuple[IO[bytes], IO[bytes], IO[bytes]]) -> bytes:
-        """What is said of the end of a process (see `bench.sandbox.launcher`), when it has come. An exception here ends it."""
-        arguments = [self._interpreter, *ISOLATED, "-c", START_CHILD]
-        environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-        request = {"folder": folder, "limits": asdict(limits), "arguments": arguments, "environment": environment}
-        reading, writing = os.pipe()
-        with open(reading, "rb") as status:
-            try:
-                socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
-            finally:
-                os.close(writing)
-            return status.read()
-
-
-_ONE_AT_A_TIME = threading.Lock()
-
-
-def _launcher() -> Launcher:
-    """This process's; another if it has been ended."""
-    with _ONE_AT_A_TIME:
-        launcher = _launcher_of(os.getpid())
-        if not launcher.runs():
-            launcher.close()
-            _launcher_of.cache_clear()
-            launcher = _launcher_of(os.getpid())
-        return launcher
-
-
-@lru_cache(maxsize=None)
-def _launcher_of(process: int) -> Launcher:
-    """By process, since one that was forked off has to have its own."""
-    launcher = Launcher()
-    atexit.register(lambda: launcher.close() if os.getpid() == process else None)
-    return launcher
-
-
-def _sweep(parent: Path) -> None:
-    """Remove folders whose process was killed with its launcher: those of this user that nobody holds."""
-    for folder in parent.glob(f"{PREFIX}*"):
-        try:
-            opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError:
-            continue  # another user's, or no folder
-        try:
-            stat = os.fstat(opened)
-            if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < ABANDONED_AFTER:
-                continue
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except BlockingIOError:
-            pass  # held: its process lives
-        finally:
-            os.close(opened)
-
-
-@lru_cache(maxsize=None)
+@cache
 def _compiled(path: Path) -> CodeType:
     return compile(path.read_text(encoding="utf-8"), "sandbox", "exec", dont_inherit=True)
 
 
 def _end(said: bytes) -> tuple[bool, int, str]:
-    """Whether the code was begun, its exit code, and which bound ended it. Raises SandboxBroken if the launcher said nothing."""
+    """Whether the code was begun, its exit code, and which bound ended it. Raises SandboxBroken if there is none."""
     *begun, end = said.decode(errors="replace").split("\n")
     code, _, why = end.partition(" ")
     if not code:
         raise SandboxBroken("the sandbox's launcher has ended")
     return begun == ["started"], int(code), why
-
-
-def _read(file: IO[bytes]) -> bytes:
-    """The whole of a file that the kernel kept small."""
-    file.seek(0)
-    return file.read()
 
 
 def _result(ended: int, why: str, written: bytes) -> SandboxResult:

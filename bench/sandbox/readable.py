@@ -1,6 +1,7 @@
 """What a sandboxed interpreter may read besides its job: its own library and the shared ones, and nothing installed there.
 
 Imports the standard library only: it is part of the launcher, which starts without the rest of the package.
+Nor pathlib, which would double that start.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ WITHHELD = (f"_{FOREIGN_CALLS}", "_test", "_xx", "xx")
 def rules_of(library: str) -> list[tuple[int, int]]:
     """Pairs of an open path and Landlock's rights below it."""
     rules = [(library, READ_FOLDER), ("/etc/ld.so.cache", READ_FILE), *_library(library)]
-    for path in mapped():
-        rules.append((path, READ_FILE | (EXECUTE if os.path.basename(path).startswith("ld") else 0)))
-    for folder in dict.fromkeys(os.path.dirname(path) for path in mapped()):
-        if folder != os.path.join(library, "lib-dynload"):
+    for name in mapped():
+        rules.append((name, READ_FILE | (EXECUTE if os.path.basename(name).startswith("ld") else 0)))
+    for folder in dict.fromkeys(map(os.path.dirname, mapped())):
+        if folder != f"{library}/lib-dynload":
             rules += _shared(folder)
-    return [(os.open(path, os.O_PATH), rights) for path, rights in rules if os.path.exists(path)]
+    return [(os.open(name, os.O_PATH), rights) for name, rights in rules if os.path.exists(name)]
 
 
 def mapped() -> list[str]:
     """The shared libraries that this interpreter itself stands on."""
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
-        paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if "/" in line}
-    return sorted(path for path in paths if ".so" in os.path.basename(path) and FOREIGN_CALLS not in os.path.basename(path))
+        names = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if "/" in line}
+    return sorted(name for name in names if ".so" in os.path.basename(name) and FOREIGN_CALLS not in os.path.basename(name))
 
 
 def _library(library: str) -> list[tuple[str, int]]:
@@ -41,8 +42,7 @@ def _library(library: str) -> list[tuple[str, int]]:
         if entry.name in (*INSTALLED, FOREIGN_CALLS):
             continue
         if entry.name == "lib-dynload":
-            modules = os.scandir(entry.path)
-            rules += [(one.path, READ_FILE) for one in modules if not one.name.startswith(WITHHELD)]
+            rules += [(one.path, READ_FILE) for one in os.scandir(entry.path) if not one.name.startswith(WITHHELD)]
         else:
             rules.append((entry.path, READ_FILE | READ_FOLDER if entry.is_dir() else READ_FILE))
     return rules
@@ -53,4 +53,4 @@ def _shared(folder: str) -> list[tuple[str, int]]:
     names = os.listdir(folder)
     if not any(name.startswith("python") for name in names):
         return [(folder, READ_FILE)]
-    return [(os.path.join(folder, name), READ_FILE) for name in names if ".so" in name]
+    return [(f"{folder}/{name}", READ_FILE) for name in names if ".so" in name]

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import bench.sandbox.parent
-from bench.sandbox import Limits, SandboxResult, run_python
+from bench.sandbox import Limits, SandboxResult, launching, run_python
 from bench.scenario import Json
 from tests.sandbox.attacks import GROUPS, OPENS, POLICY, PRELUDE, attacks
 
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 SECRET = "the secret of the user"
 LIMITS = Limits(cpu_seconds=5, open_files=64)
+CAN_START = "import os, sys; sys.exit(not os.access(sys.executable, os.X_OK))"
 LIBRARY = Path(os.__file__).resolve().parent
 
 TRIES = f"""
@@ -97,7 +98,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
                 "library": str(LIBRARY),
                 "victim": victim.pid,
                 "parent": os.getpid(),
-                "launcher": bench.sandbox.parent._launcher()._process.pid,
+                "launcher": launching.launcher()._process.pid,
                 "port": server.getsockname()[1],
                 "name": name,
                 "ctypes_module": str(module),
@@ -171,22 +172,21 @@ def test_every_attack_ends_in_nothing_with_the_trip_wire_too(group: str, target:
 
 @pytest.mark.endurance
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-def test_a_normal_user_is_as_safe(tmp_path: Path) -> None:
+def test_a_normal_user_is_as_safe() -> None:
     """The short form of these tests again, as nobody, with the system's interpreter where ours is root's own."""
     become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     interpreters = [os.path.realpath(sys.executable), shutil.which(version, path="/usr/local/bin:/usr/bin") or "none"]
-    runs = (one for one in interpreters if shutil.which("setpriv") and ends_well([*become, one, "-c", "import encodings"]))
+    runs = (one for one in interpreters if shutil.which("setpriv") and ends_well([*become, one, "-c", CAN_START]))
     if not (interpreter := next(runs, "")):
         pytest.skip("no setpriv, or no interpreter that another user can run")
     (home := Path(tempfile.mkdtemp(dir="/tmp"))).chmod(0o777)
     path = os.pathsep.join(["tests", ".", *(one for one in sys.path if one.endswith("-packages"))])
     env = {"HOME": str(home), "TMPDIR": str(home), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": path, "PATH": os.defpath}
     command = [*become, interpreter, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not endurance"]
-    done = subprocess.run(
-        [*command, str(Path(__file__)), str(Path(__file__).with_name("test_sandbox.py"))],
-        **{"check": False, "capture_output": True, "text": True, "env": env, "cwd": Path(__file__).parents[2]},
-    )
+    files = [str(Path(__file__).with_name(name)) for name in ("test_hostile.py", "test_sandbox.py")]
+    root = Path(__file__).parents[2]
+    done = subprocess.run([*command, *files], check=False, capture_output=True, text=True, env=env, cwd=root)
     shutil.rmtree(home)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
@@ -235,13 +235,13 @@ def test_no_result_comes_of_forging_one(attack: str) -> None:
         "import time\nwhile True: time.sleep(0.01)",
         "import os\nos.read(os.pipe()[0], 1)",
         "import select\nselect.select([], [], [])",
-        "import signal\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nsignal.pause() if hasattr(signal, 'pause') else 0\nimport time\ntime.sleep(99)",
+        "import signal, time\nfor n in range(1, 30):\n    if n not in (9, 19): signal.signal(n, signal.SIG_IGN)\ntime.sleep(9)",
     ],
 )
-def test_sleeping_code_is_ended_soon_and_other_code_is_not(attack: str) -> None:
-    limits = Limits(wall_seconds=60.0, idle_seconds=0.1)
+def test_sleeping_code_is_ended_soon(attack: str) -> None:
+    limits = Limits(wall_seconds=60.0, idle_seconds=0.3)
     result = forged(attack, limits)
-    assert result.timed_out or "PermissionError" in result.problem, result
+    assert result.timed_out, result
 
 
 def test_code_that_works_is_not_taken_for_sleeping() -> None:
@@ -249,7 +249,7 @@ def test_code_that_works_is_not_taken_for_sleeping() -> None:
     assert forged(working, Limits(idle_seconds=0.25)) == SandboxResult(True, 1)
 
 
-def test_what_runs_at_the_same_time_does_not_meet(target: Target) -> None:
+def test_what_runs_at_the_same_time_does_not_meet() -> None:
     """Eight at once, each of which looks for the others' folders."""
     program = "import os\ndef main(value):\n    up = os.path.dirname(os.getcwd())\n    return [value, os.stat(up).st_nlink]"
     found: dict[int, Any] = {}
@@ -261,7 +261,7 @@ def test_what_runs_at_the_same_time_does_not_meet(target: Target) -> None:
     for one in threads:
         one.join()
     assert {number: value[0] for number, value in found.items()} == {number: number for number in range(8)}
-    assert list(Path(bench.sandbox.parent._launcher().folder).iterdir()) == []
+    assert list(Path(launching.launcher().folder).iterdir()) == []
 
 
 def status_of(process: int) -> Mapping[str, str]:
@@ -270,7 +270,7 @@ def status_of(process: int) -> Mapping[str, str]:
 
 
 def test_the_kernel_says_that_the_guards_are_in_force() -> None:
-    launcher = bench.sandbox.parent._launcher()._process.pid
+    launcher = launching.launcher()._process.pid
     children = Path(f"/proc/{launcher}/task/{launcher}/children")
     program = "import time\ndef main(value): time.sleep(9)"
     with_thread = threading.Thread(target=run_python, args=({}, program, None, Limits(idle_seconds=0.3)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import bench
-from bench.sandbox import Limits, SandboxBroken, SandboxResult, parent, run_python
+from bench.sandbox import Limits, SandboxBroken, SandboxResult, launching, run_python
 
 SLEEPER = "import time\ndef main(value): time.sleep(600)"
 LONG = Limits(wall_seconds=600, idle_seconds=600)
@@ -74,7 +75,7 @@ def in_a_thread(said: list[object]) -> threading.Thread:
 @LINUX
 def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_another() -> None:
     said: list[object] = []
-    launcher = parent._launcher()._process.pid
+    launcher = launching.launcher()._process.pid
     thread = in_a_thread(said)
     wait_for(lambda: bool(children_of(launcher)))
     [child] = children_of(launcher)
@@ -83,12 +84,12 @@ def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_anothe
     wait_for(lambda: is_gone(child))
     assert str(said[0]) == "the sandbox's launcher has ended"
     assert run_python({}, "def main(value): return value", 1) == SandboxResult(True, 1)
-    assert parent._launcher()._process.pid != launcher
+    assert launching.launcher()._process.pid != launcher
 
 
 @LINUX
 def test_an_interrupt_ends_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    launcher = parent._launcher()
+    launcher = launching.launcher()
 
     class Interrupted:
         def __enter__(self) -> Interrupted:
@@ -104,7 +105,7 @@ def test_an_interrupt_ends_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
             wait_for(lambda: bool(children_of(launcher._process.pid)))
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(parent, "open", Interrupted, raising=False)
+    monkeypatch.setattr(os, "fdopen", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_python({}, SLEEPER, None, LONG)
     wait_for(lambda: not children_of(launcher._process.pid))
@@ -113,10 +114,10 @@ def test_an_interrupt_ends_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_is_left_behind() -> None:
     run_python({"one.py": "x = 1"}, "import one\ndef main(value): print(one.x)", None)
-    assert list(parent._launcher().folder.iterdir()) == []
+    assert list(launching.launcher().folder.iterdir()) == []
 
 
-def abandoned(folder: Path, age: float = 2 * parent.ABANDONED_AFTER) -> Path:
+def abandoned(folder: Path, age: float = 2 * launching.ABANDONED_AFTER) -> Path:
     (folder / "job").mkdir(parents=True)
     (folder / "job" / "x.py").write_text("x = 1")
     then = time.time() - age
@@ -125,29 +126,29 @@ def abandoned(folder: Path, age: float = 2 * parent.ABANDONED_AFTER) -> Path:
 
 
 def test_a_folder_that_nobody_holds_is_swept_and_nothing_else_is(tmp_path: Path) -> None:
-    gone = abandoned(tmp_path / f"{parent.PREFIX}gone")
-    abandoned(tmp_path / f"{parent.PREFIX}young", age=0)
+    gone = abandoned(tmp_path / f"{launching.PREFIX}gone")
+    abandoned(tmp_path / f"{launching.PREFIX}young", age=0)
     abandoned(tmp_path / "of-another-program")
-    (tmp_path / f"{parent.PREFIX}link").symlink_to(abandoned(tmp_path / "elsewhere"))
-    held = abandoned(tmp_path / f"{parent.PREFIX}held")
+    (tmp_path / f"{launching.PREFIX}link").symlink_to(abandoned(tmp_path / "elsewhere"))
+    held = abandoned(tmp_path / f"{launching.PREFIX}held")
     holder = os.open(held, os.O_RDONLY)
-    parent.fcntl.flock(holder, parent.fcntl.LOCK_EX)
-    parent._sweep(tmp_path)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    launching._sweep(tmp_path)
     os.close(holder)
     assert not gone.exists()
-    assert {one.name.removeprefix(parent.PREFIX) for one in tmp_path.iterdir()} == {
+    assert {one.name.removeprefix(launching.PREFIX) for one in tmp_path.iterdir()} == {
         *("young", "of-another-program", "link", "elsewhere", "held")
     }
 
 
 def test_a_process_that_was_forked_off_has_a_launcher_of_its_own() -> None:
-    ours = parent._launcher()._process.pid
+    ours = launching.launcher()._process.pid
     reading, writing = os.pipe()
     if (forked := os.fork()) == 0:
         try:
             run = run_python({}, "def main(value): return value", 2).value
-            os.write(writing, f"{run} {parent._launcher()._process.pid}".encode())
-            parent._launcher().close()
+            os.write(writing, f"{run} {launching.launcher()._process.pid}".encode())
+            launching.launcher().close()
         finally:
             os._exit(0)
     os.close(writing)
@@ -159,6 +160,6 @@ def test_a_process_that_was_forked_off_has_a_launcher_of_its_own() -> None:
 
 
 def test_a_launcher_that_does_not_start_is_our_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parent, "START_LAUNCHER", "raise SystemExit('no such thing')")
+    monkeypatch.setattr(launching, "START_LAUNCHER", "raise SystemExit('no such thing')")
     with pytest.raises(SandboxBroken, match="the sandbox's launcher did not start: no such thing"):
-        parent.Launcher()
+        launching.Launcher()

@@ -87,7 +87,9 @@ def test_another_machines_calls_are_killed(machine: str) -> None:
         ("mmap", (0, 4096, 0b111, 0x02), False),
     ],
 )
-def test_some_calls_are_allowed_for_some_arguments(machine: str, call: str, arguments: tuple[int, ...], is_allowed: bool) -> None:
+def test_some_calls_are_allowed_for_some_arguments(
+    machine: str, call: str, arguments: tuple[int, ...], is_allowed: bool
+) -> None:
     number = JUDGED[call][0][MACHINES[machine][1]]
     assert verdict(machine, number, *arguments) == (ALLOW if is_allowed else REFUSE)
 
