@@ -37,6 +37,8 @@ FILES = 4
 """How many open files come with a request."""
 AGAIN = 0.1
 """Seconds until a process is looked at again that does not sleep, though it has not run for all of its time."""
+WITHOUT_PIDFD = 1000
+"""Milliseconds between looks at whether the parent lives, where the kernel does not tell."""
 SPARE = 10
 """File numbers below are kept for the children."""
 
@@ -120,16 +122,16 @@ class Launcher:
 
     def serve(self, control: _socket.socket) -> None:
         """Until nobody is there to ask."""
-        poller, woken = select.poll(), wake_on_child()
+        poller, woken, served = select.poll(), wake_on_child(), os.getppid()
         poller.register(control.fileno(), select.POLLIN)
         poller.register(woken, select.POLLIN)
         if hasattr(os, "pidfd_open"):
-            parent = os.pidfd_open(os.getppid())
+            parent, pause = os.pidfd_open(served), None
             poller.register(parent, select.POLLIN)
         else:
-            parent = -1
-        while True:
-            for number, _ in poller.poll(self.pause()):
+            parent, pause = -1, WITHOUT_PIDFD
+        while os.getppid() == served:
+            for number, _ in poller.poll(self.pause() or pause):
                 if number == woken:
                     os.read(woken, 4096)
                 elif number == parent:

@@ -23,6 +23,7 @@ PREFIX = "bench-sandbox-"
 """Of the folder in which one launcher's jobs have theirs."""
 ABANDONED_AFTER = 60.0
 """Seconds. A younger folder may be one that is being set up."""
+KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 ISOLATED = ("-P", "-s", "-S", "-B")
 
 START_LAUNCHER = """
@@ -43,22 +44,26 @@ class Launcher:
     """The launcher of this process, from this side. Any thread may run something."""
 
     def __init__(self) -> None:
-        _sweep(Path(tempfile.gettempdir()))
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-        self._leave = ExitStack()
-        self._leave.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        held = os.open(self.folder, os.O_RDONLY)
-        self._leave.callback(os.close, held)
-        fcntl.flock(held, fcntl.LOCK_EX)  # as long as this process lives: nobody sweeps it
         self._interpreter = os.path.realpath(sys.executable)
-        room = Path(__file__).resolve().parent
+        _sweep(Path(tempfile.gettempdir()))
+        with ExitStack() as leaving:
+            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+            leaving.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            held = os.open(self.folder, os.O_RDONLY)
+            leaving.callback(os.close, held)
+            fcntl.flock(held, fcntl.LOCK_EX)  # as long as this process lives: nobody sweeps it
+            self._requests, theirs = socket.socketpair(socket.AF_UNIX, KIND)
+            with theirs:
+                self._process = self._start(theirs, leaving)
+            self._leave = leaving.pop_all()
+
+    def _start(self, theirs: socket.socket, leaving: ExitStack) -> subprocess.Popen[bytes]:
+        room, library = Path(__file__).resolve().parent, Path(os.__file__).resolve().parent
         start = START_LAUNCHER.format(package=str(room.parent), room=str(room))
-        library = str(Path(os.__file__).resolve().parent)
-        kind = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, kind)
-        with theirs, tempfile.TemporaryFile() as complaints:
-            self._process = subprocess.Popen(
-                [self._interpreter, *ISOLATED, "-c", start, self._interpreter, library, str(self.folder)],
+        leaving.callback(self._requests.close)
+        with tempfile.TemporaryFile() as complaints:
+            process = subprocess.Popen(
+                [self._interpreter, *ISOLATED, "-c", start, self._interpreter, str(library), str(self.folder)],
                 env={},
                 cwd="/",
                 stdin=theirs.fileno(),
@@ -66,13 +71,14 @@ class Launcher:
                 stderr=complaints,
                 start_new_session=True,
             )
-            self._leave.callback(self._process.wait)
-            self._leave.callback(self._requests.close)
+            leaving.callback(process.wait)
+            leaving.callback(self._requests.close)  # which ends it, and comes first
             theirs.close()
             if not self._requests.recv(64):
-                self.close()
+                process.wait()
                 words = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
                 raise SandboxBroken(f"the sandbox's launcher did not start: {words[:200]}")
+            return process
 
     def runs(self) -> bool:
         return self._process.poll() is None

@@ -159,7 +159,14 @@ def test_a_process_that_was_forked_off_has_a_launcher_of_its_own() -> None:
     assert run_python({}, "def main(value): return value", 3).value == 3
 
 
-def test_a_launcher_that_does_not_start_is_our_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launcher_that_does_not_start_is_our_failure_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(launching, "START_LAUNCHER", "raise SystemExit('no such thing')")
     with pytest.raises(SandboxBroken, match="the sandbox's launcher did not start: no such thing"):
         launching.Launcher()
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError):
+        launching.Launcher()
+    assert list(tmp_path.iterdir()) == []
