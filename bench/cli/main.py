@@ -14,6 +14,7 @@ from rich.table import Table
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
+from bench.cli.doctor import guards_table, versions_table
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
@@ -35,6 +36,7 @@ from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.runtime import loop
 from bench.runtime.effects import EFFECTS
+from bench.sandbox import guards
 from bench.signals import Stop, exit_code
 from bench.studies.registry import require_known
 
@@ -83,6 +85,18 @@ def check(packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK ...]"
             failed += bool(result.problems)
             out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)))
     raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def doctor() -> None:
+    """Show which guards of the sandbox this machine has, and the versions of all that a run records. Exits with 1 where one is
+    missing."""
+    found = guards()
+    out.print(guards_table(found), versions_table())
+    if found.missing:
+        lacking = ", ".join(guard.name for guard in found.missing)
+        out.print(f"Not all guards are in force: {lacking}. Grade here only code that is careless, not code that is hostile.")
+    raise typer.Exit(1 if found.missing else 0)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from bench.experiment.provenance import code_version, extra_versions, machine, n
 from bench.models.base import Model
 from bench.models.recorded import RecordedModel
 from bench.models.routed import answerers
+from bench.sandbox import guards
 from bench.scenario import Scenario
 from bench.tokens import TOKENIZER, count_tokens
 
@@ -38,6 +39,7 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "code": code_version(),
         "packages": {**package_versions(), **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures)))},
         "machine": machine(),
+        "sandbox": guards().said(),
         **(extra or {}),
     }
 

@@ -72,3 +72,10 @@ def listed(values: Mapping[str, Any]) -> str:
         name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items() if value is not None
     }
     return ", ".join(f"{name} {value}" for name, value in shown.items()) or "–"
+
+
+def sandbox_said(run: Run) -> str:
+    """Which guards code in the sandbox ran under. Older runs did not record them."""
+    said: Mapping[str, str] = run.manifest.get("sandbox", {})
+    missing = [f"{name} {words}" for name, words in said.items() if words != "in force"]
+    return "; ".join(missing) or ("all guards in force" if said else "not recorded")

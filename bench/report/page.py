@@ -15,7 +15,7 @@ from bench.render.escaping import escape_markdown
 from bench.render.labels import format_of, model_label, taken_over_from
 from bench.render.table import Table, markdown
 from bench.report.claims_table import none_judged
-from bench.report.history import history_facts, listed, sessions_said
+from bench.report.history import history_facts, listed, sandbox_said, sessions_said
 from bench.report.summary import Finding, Summary, summary_of
 
 SIMULATED = (
@@ -137,6 +137,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
         ("Packages", _of_each(run, lambda part: listed(part.manifest.get("packages", {})))),
         ("Machine", _of_each(run, lambda part: listed(part.manifest.get("machine", {})))),
+        *([("Sandbox", _of_each(run, sandbox_said))] if any("sandbox" in part.manifest for part in _parts(run)) else []),
         ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
         *history_facts(run),
     ]

@@ -1,5 +1,7 @@
 """Run code that nobody trusts."""
 
-from bench.sandbox.parent import Limits, SandboxBroken, SandboxResult, run_python
+from bench.sandbox.guards import Guard, Guards, guards
+from bench.sandbox.launching import SandboxBroken
+from bench.sandbox.parent import Limits, SandboxResult, run_python
 
-__all__ = ["Limits", "SandboxBroken", "SandboxResult", "run_python"]
+__all__ = ["Guard", "Guards", "Limits", "SandboxBroken", "SandboxResult", "guards", "run_python"]

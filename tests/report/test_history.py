@@ -15,7 +15,7 @@ from bench.experiment.history import History, LiveSeconds, history_of
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.models.base import Timing
 from bench.render.table import markdown
-from bench.report.history import history_facts, sessions_said
+from bench.report.history import history_facts, sandbox_said, sessions_said
 from bench.report.latency_tables import framework_time, latency_tables, prompt_cache
 from bench.report.report import report_of
 
@@ -113,3 +113,24 @@ def test_a_server_that_does_not_tell_its_cache_is_said_not_to(tmp_path: Path) ->
     text = markdown(prompt_cache(bench.load_run(folder)))
     assert "| of first attempts | 1 | 100 | not told by this server | 20 | 1.0 | n/a | n/a |" in text
     assert "| of later attempts | 1 |" in text and "| cached |" not in text
+
+
+@pytest.mark.parametrize(
+    ("guards", "said"),
+    [
+        ({"one": "in force", "two": "in force"}, "all guards in force"),
+        ({"one": "in force", "two": "missing: no kernel"}, "two missing: no kernel"),
+        ({}, "not recorded"),
+    ],
+)
+def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[str, str], said: str) -> None:
+    run = replay(tmp_path)
+    assert sandbox_said(replace(run, manifest={**run.manifest, "sandbox": guards})) == said
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_new_run_says_its_guards_and_an_older_one_has_no_such_line(tmp_path: Path) -> None:
+    run = replay(tmp_path)
+    newer = replace(run, manifest={**run.manifest, "sandbox": {"one": "in force"}})
+    older, said = (report_of(one, load_published()).files["report.md"].decode() for one in (run, newer))
+    assert "- Sandbox: all guards in force" in said and "- Sandbox" not in older

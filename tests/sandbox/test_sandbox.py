@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-import platform
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 import bench.sandbox.parent
-from bench.sandbox.parent import CHILD, Limits, SandboxBroken, SandboxResult, run_python
+from bench.sandbox import Limits, SandboxBroken, SandboxResult, run_python
 
-TIGHT = Limits(wall_seconds=8.0, cpu_seconds=1, memory_bytes=256 * 2**20, output_bytes=2**16)
-CPU_TIME, FILE_SIZE, SYSTEM_CALL = (
-    f"ended by signal {int(number)}:" for number in (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGSYS)
-)
+TIGHT = Limits(wall_seconds=60.0, cpu_seconds=1, memory_bytes=256 * 2**20, output_bytes=2**16)
+CPU_TIME, FILE_SIZE = (f"ended by signal {int(number)}:" for number in (signal.SIGXCPU, signal.SIGXFSZ))
 LIBRARY = str(Path(os.__file__).resolve().parent)
-KERNEL_GUARDS = pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"), reason="Linux on a known machine only"
-)
 
 
 def attempt(body: str, limits: Limits = TIGHT) -> SandboxResult:
@@ -77,10 +69,11 @@ def test_a_loop_that_ignores_the_first_signal_is_ended_all_the_same() -> None:
     refused(program, "signal 9: ran longer")
 
 
-def test_a_sleeper_is_ended_by_the_wall_clock() -> None:
+@pytest.mark.parametrize("limits", [Limits(wall_seconds=2), Limits(wall_seconds=60, idle_seconds=0.3)])
+def test_a_sleeper_is_ended_by_the_wall_clock_and_by_its_idle_time(limits: Limits) -> None:
     start = time.perf_counter()
-    result = attempt("import time\ntime.sleep(600)", Limits(wall_seconds=2.0))
-    assert "ran longer" in result.problem and time.perf_counter() - start < 600
+    result = attempt("import time\ntime.sleep(600)", limits)
+    assert result.timed_out and "ran longer" in result.problem and time.perf_counter() - start < 30
 
 
 def test_code_that_catches_everything_is_ended_all_the_same() -> None:
@@ -101,7 +94,7 @@ def test_a_background_process_is_not_left_behind() -> None:
 
 def test_a_background_thread_ends_the_run() -> None:
     body = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\nreturn 1"
-    refused(body, SYSTEM_CALL, "forbidden: _thread")
+    refused(body, "can't start new thread", "forbidden: _thread")
 
 
 def test_the_graders_files_cannot_be_read() -> None:
@@ -112,11 +105,6 @@ def test_a_path_that_leads_out_of_the_folder_cannot_be_read() -> None:
     refused("import os\nreturn open(os.path.join(os.getcwd(), '..', 'x')).read()", "forbidden: open")
 
 
-@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
-def test_installed_packages_cannot_be_read_even_where_they_lie_in_the_library(folder: str) -> None:
-    refused(f"return open({f'{LIBRARY}/{folder}/package/data.json'!r}).read()", "forbidden: open")
-
-
 def test_a_folder_outside_cannot_be_listed() -> None:
     refused("import os\nreturn os.listdir('/')", "forbidden: os.listdir")
 
@@ -125,11 +113,16 @@ def test_a_read_cannot_be_hidden_by_catching_the_refusal() -> None:
     refused("try:\n    open('/etc/hostname')\nexcept BaseException:\n    pass\nreturn 1", "forbidden: open")
 
 
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_installed_packages_cannot_be_read_even_where_they_lie_in_the_library(folder: str) -> None:
+    refused(f"return open({f'{LIBRARY}/{folder}/package/data.json'!r}).read()", "forbidden: open")
+
+
 def test_nothing_of_our_environment_gets_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", "secret")
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     seen = attempt("import os\nreturn dict(os.environ)").value
-    assert "A_KEY" not in seen and seen["PYTHONHASHSEED"] == "0"
+    assert isinstance(seen, dict) and "A_KEY" not in seen and seen["PYTHONHASHSEED"] == "0"
 
 
 def test_a_set_of_texts_has_the_same_order_each_time() -> None:
@@ -190,32 +183,12 @@ def test_a_file_that_becomes_ready_signals_nobody() -> None:
     refused("import fcntl, os\nfcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())", "forbidden: fcntl.fcntl")
 
 
-@KERNEL_GUARDS
-def test_a_victim_of_a_forbidden_file_signal_lives_on(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as victim:
-        body = (
-            "import fcntl\nread, write = os.pipe()\n"
-            f"for command, value in ((8, {victim.pid}), (10, 9), (fcntl.F_SETFL, os.O_ASYNC)):\n"
-            "    fcntl.fcntl(read, command, value)\nos.write(write, b'x')"
-        )
-        behind_the_trip_wire(tmp_path, body)
-        time.sleep(0.2)
-        assert victim.poll() is None
-        victim.kill()
-
-
 def test_the_network_cannot_be_reached() -> None:
     refused("import socket\nsocket.create_connection(('127.0.0.1', 9), 1)", "forbidden: socket")
 
 
 def test_ctypes_cannot_be_imported() -> None:
     refused("import ctypes", "forbidden: import")
-
-
-def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    run_python({"one.py": "x = 1"}, "import one\ndef main(value): print(one.x)", None, TIGHT)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_sandbox_that_does_not_start_is_our_failure_and_not_the_codes(
@@ -235,70 +208,6 @@ def test_untrusted_code_cannot_make_it_look_like_our_failure() -> None:
 def test_the_code_holds_no_open_file_but_its_own_three_and_the_result() -> None:
     counting = "import os\nopen_files = 0\nfor channel in range(1024):\n    try:\n        os.fstat(channel)\n"
     assert attempt(f"{counting}        open_files += 1\n    except OSError:\n        pass\nreturn open_files").value == 4
-
-
-def behind_the_trip_wire(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
-    """Run `body` under the kernel's guards alone, as code would that had stepped over the audit hook."""
-    script = f"import os, sys\nsys.path.insert(0, {str(CHILD.parent)!r})\nimport child, _socket\n"
-    script += f"child.confine({(str(tmp_path), LIBRARY)!r})\n{body}\nprint('done')"
-    command = [sys.executable, "-I", "-S", "-B", "-c", script]
-    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=30)
-
-
-@KERNEL_GUARDS
-def test_the_kernels_guards_let_harmless_code_run(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("mine")
-    assert behind_the_trip_wire(tmp_path, "assert open('mine.txt').read() == 'mine'").stdout == "done\n"
-
-
-@KERNEL_GUARDS
-@pytest.mark.parametrize(
-    "body",
-    [
-        "os.fork()",
-        "os.execv('/bin/true', ['true'])",
-        "os.posix_spawn('/bin/true', ['true'], {})",
-        "os.kill(os.getppid(), 0)",
-        "_socket.socket()",
-        "import _thread; _thread.start_new_thread(print, ())",
-        "os.setsid()",
-        "os.chmod('.', 0o777)",
-        "os.truncate('.', 0)",
-        "import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
-        "import fcntl; fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())",
-        "import fcntl; fcntl.fcntl(os.pipe()[0], 10, 9)  # F_SETSIG",
-        "import fcntl; fcntl.ioctl(os.pipe()[0], 0x5452, bytes(4))  # FIOASYNC",
-    ],
-)
-def test_without_the_trip_wire_the_kernel_kills_a_forbidden_call(tmp_path: Path, body: str) -> None:
-    done = behind_the_trip_wire(tmp_path, body)
-    assert (done.returncode, done.stdout) == (-signal.SIGSYS, "")
-
-
-@KERNEL_GUARDS
-@pytest.mark.parametrize(
-    "body",
-    [
-        f"open({str(Path(__file__))!r})",
-        "open('/etc/passwd')",
-        "os.listdir('/')",
-        "open(f'/proc/{os.getppid()}/environ')",
-        "open('new', 'w')",
-        "os.mkdir('new')",
-        "os.rename('mine.txt', 'yours.txt')",
-        "os.remove('mine.txt')",
-    ],
-)
-def test_without_the_trip_wire_the_kernel_refuses_files_even_to_root(tmp_path: Path, body: str) -> None:
-    (tmp_path / "mine.txt").write_text("mine")
-    done = behind_the_trip_wire(tmp_path, body)
-    assert "PermissionError" in done.stderr and done.stdout == ""
-
-
-@KERNEL_GUARDS
-def test_without_the_trip_wire_root_has_no_capability_left(tmp_path: Path) -> None:
-    body = "try:\n    os.setgroups([1])\nexcept PermissionError:\n    os.write(1, b'refused ')"
-    assert behind_the_trip_wire(tmp_path, body).stdout == "refused done\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="process groups")

@@ -1,0 +1,24 @@
+"""`bench doctor`: is this machine fit to grade code that nobody trusts, and what is installed on it?"""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from bench.experiment.provenance import code_version, machine, package_versions
+from bench.sandbox import Guards
+
+
+def guards_table(guards: Guards) -> Table:
+    """Each guard of the sandbox, whether it is in force, and what it does or why it is missing."""
+    table = Table("guard of the sandbox", "in force", "what it does, or why it is missing", title_justify="left")
+    for guard in guards.each:
+        table.add_row(guard.name, "yes" if guard.in_force else "NO", guard.words)
+    return table
+
+
+def versions_table() -> Table:
+    """What stands in a run's manifest about code, packages and machine."""
+    table = Table("version", "")
+    for name, value in {**code_version(), **package_versions(), **machine()}.items():
+        table.add_row(str(name), str(value))
+    return table

@@ -1,0 +1,71 @@
+"""Which of the sandbox's guards this machine has. A guard that it has is in force for all code in the sandbox: where one cannot
+be put up, no code is run at all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from bench.sandbox import kernel
+from bench.sandbox.syscalls import ALLOWED, JUDGED, MACHINES
+
+NEEDS_LINUX = "needs Linux"
+LANDLOCK = {
+    "other files": (1, "5.13", "nothing is written, nothing foreign is read"),
+    "truncation": (3, "6.2", "no file is emptied"),
+    "TCP": (4, "6.7", "no connection, no port"),
+    "signals": (6, "6.12", "none beyond itself, and no abstract socket"),
+}
+"""Guard -> Landlock's version from which it is there, the version of Linux that has it, and what it does."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """`words` say in one line what it does where it is in force, and why it is not where it is not."""
+
+    name: str
+    in_force: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Guards:
+    """All of them, in the order of `bench.sandbox.parent`."""
+
+    each: tuple[Guard, ...]
+
+    @property
+    def missing(self) -> tuple[Guard, ...]:
+        return tuple(guard for guard in self.each if not guard.in_force)
+
+    def said(self) -> dict[str, str]:
+        """Name -> "in force" or why not, as a manifest keeps it."""
+        return {guard.name: "in force" if guard.in_force else f"missing: {guard.words}" for guard in self.each}
+
+
+@cache
+def guards() -> Guards:
+    """Those of this machine. Asks the kernel, and changes nothing."""
+    return Guards(tuple(_guards(sys.platform == "linux")))
+
+
+def _guards(linux: bool) -> Iterator[Guard]:
+    yield Guard(
+        "limits", linux, "CPU time, memory, file size, open files" if linux else "the kernel does not hold that on memory"
+    )
+    yield _guard("idle time", Path("/proc/self/schedstat").exists(), "sleeping code is ended early", "no /proc/PID/schedstat")
+    yield _guard("parent's end", linux, "no code outlives it", NEEDS_LINUX)
+    yield _guard("capabilities", linux, "root has none", NEEDS_LINUX)
+    version = kernel.landlock_version()
+    for name, (since, release, words) in LANDLOCK.items():
+        lacks = f"Landlock {since} (Linux {release}) is needed, here is {version or 'none'}"
+        yield _guard(name, version >= since, f"{words} (Landlock {version})", lacks)
+    calls = f"{len(ALLOWED) + len(JUDGED)} are allowed, all others refused"
+    yield _guard("system calls", kernel.can_filter_calls(), calls, f"seccomp is needed, on {' or '.join(MACHINES)}")
+
+
+def _guard(name: str, in_force: bool, does: str, lacks: str) -> Guard:
+    return Guard(name, in_force, does if in_force else lacks)

@@ -1,0 +1,147 @@
+"""The launcher of this process (`bench.sandbox.launcher`), from the side that it serves: started once, ended, begun anew."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import marshal
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+PREFIX = "bench-sandbox-"
+"""Of the folder in which one launcher's jobs have theirs."""
+ABANDONED_AFTER = 60.0
+"""Seconds. A younger folder may be one that is being set up."""
+KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
+ISOLATED = ("-P", "-s", "-S", "-B")
+
+START_LAUNCHER = """
+import sys, types
+for name, path in (("bench", {package!r}), ("bench.sandbox", {room!r})):  # without what they import
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [path]
+from bench.sandbox.launcher import main
+main()
+"""
+
+
+class SandboxBroken(Exception):
+    """The sandbox could not be set up. It says nothing about the code that was to run in it."""
+
+
+class Launcher:
+    """The launcher of this process, from this side. Any thread may run something."""
+
+    def __init__(self) -> None:
+        self._interpreter = os.path.realpath(sys.executable)
+        _sweep(Path(tempfile.gettempdir()))
+        with ExitStack() as leaving:
+            self.folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
+            leaving.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            held = os.open(self.folder, os.O_RDONLY)
+            leaving.callback(os.close, held)
+            fcntl.flock(held, fcntl.LOCK_EX)  # as long as this process lives: nobody sweeps it
+            self._requests, theirs = socket.socketpair(socket.AF_UNIX, KIND)
+            with theirs:
+                self._process = self._start(theirs, leaving)
+            self._leave = leaving.pop_all()
+
+    def _start(self, theirs: socket.socket, leaving: ExitStack) -> subprocess.Popen[bytes]:
+        room, library = Path(__file__).resolve().parent, Path(os.__file__).resolve().parent
+        start = START_LAUNCHER.format(package=str(room.parent), room=str(room))
+        leaving.callback(self._requests.close)
+        with tempfile.TemporaryFile() as complaints:
+            process = subprocess.Popen(
+                [self._interpreter, *ISOLATED, "-c", start, self._interpreter, str(library), str(self.folder)],
+                env={},
+                cwd="/",
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                start_new_session=True,
+            )
+            leaving.callback(process.wait)
+            leaving.callback(self._requests.close)  # which ends it, and comes first
+            theirs.close()
+            if not self._requests.recv(64):
+                process.wait()
+                words = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
+                raise SandboxBroken(f"the sandbox's launcher did not start: {words[:200]}")
+            return process
+
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End it, with all that it started, and leave nothing behind. May be called again."""
+        self._leave.close()
+
+    def run(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> bytes:
+        """Run a script of Python; what is said of its end (see `bench.sandbox.launcher`), when it has come.
+
+        An exception here, such as an interrupt, ends it."""
+        request = {**request, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
+        reading, writing = os.pipe()
+        with os.fdopen(reading, "rb") as status:
+            try:
+                socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
+            finally:
+                os.close(writing)
+            return status.read()
+
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def launcher() -> Launcher:
+    """This process's; another if it has been ended."""
+    with _ONE_AT_A_TIME:
+        if not (found := _launcher_of(os.getpid())).runs():
+            found.close()
+            _launcher_of.cache_clear()
+            found = _launcher_of(os.getpid())
+        return found
+
+
+@cache
+def _launcher_of(process: int) -> Launcher:
+    """By process, since one that was forked off has to have its own."""
+    made = Launcher()
+    atexit.register(lambda: made.close() if os.getpid() == process else None)
+    return made
+
+
+def _sweep(parent: Path) -> None:
+    """Remove folders whose process was killed with its launcher: those of this user that nobody holds."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        try:
+            opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue  # another user's, or no folder
+        try:
+            stat = os.fstat(opened)
+            if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < ABANDONED_AFTER:
+                continue
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            pass  # held: its process lives
+        finally:
+            os.close(opened)
+
+
+def read_whole(file: IO[bytes]) -> bytes:
+    """The whole of a file that the kernel kept small."""
+    file.seek(0)
+    return file.read()

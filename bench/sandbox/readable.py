@@ -1,0 +1,56 @@
+"""What a sandboxed interpreter may read besides its job: its own library and the shared ones, and nothing installed there.
+
+Imports the standard library only: it is part of the launcher, which starts without the rest of the package.
+Nor pathlib, which would double that start.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bench.sandbox.kernel import EXECUTE, READ_FILE, READ_FOLDER
+
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of packages; data that grades can be among them."""
+FOREIGN_CALLS = "ctypes"
+"""Through it code can call any machine code. Neither the package nor its extension module can be read."""
+WITHHELD = (f"_{FOREIGN_CALLS}", "_test", "_xx", "xx")
+"""Of the interpreter's extension modules: those, and what tests the interpreter itself."""
+
+
+def rules_of(library: str) -> list[tuple[int, int]]:
+    """Pairs of an open path and Landlock's rights below it."""
+    rules = [(library, READ_FOLDER), ("/etc/ld.so.cache", READ_FILE), *_library(library)]
+    for name in mapped():
+        rules.append((name, READ_FILE | (EXECUTE if os.path.basename(name).startswith("ld") else 0)))
+    for folder in dict.fromkeys(map(os.path.dirname, mapped())):
+        if folder != f"{library}/lib-dynload":
+            rules += _shared(folder)
+    return [(os.open(name, os.O_PATH), rights) for name, rights in rules if os.path.exists(name)]
+
+
+def mapped() -> list[str]:
+    """The shared libraries that this interpreter itself stands on."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        names = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if "/" in line}
+    return sorted(name for name in names if ".so" in os.path.basename(name) and FOREIGN_CALLS not in os.path.basename(name))
+
+
+def _library(library: str) -> list[tuple[str, int]]:
+    rules = []
+    for entry in os.scandir(library):
+        if entry.name in (*INSTALLED, FOREIGN_CALLS):
+            continue
+        if entry.name == "lib-dynload":
+            rules += [(one.path, READ_FILE) for one in os.scandir(entry.path) if not one.name.startswith(WITHHELD)]
+        else:
+            rules.append((entry.path, READ_FILE | READ_FOLDER if entry.is_dir() else READ_FILE))
+    return rules
+
+
+def _shared(folder: str) -> list[tuple[str, int]]:
+    """A folder of shared libraries as a whole, or these alone where Python's packages lie beside them."""
+    names = os.listdir(folder)
+    if not any(name.startswith("python") for name in names):
+        return [(folder, READ_FILE)]
+    return [(f"{folder}/{name}", READ_FILE) for name in names if ".so" in name]

@@ -1,0 +1,172 @@
+"""The launcher ends with whom it serves, its children end with it, and nothing stays behind."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import bench
+from bench.sandbox import Limits, SandboxBroken, SandboxResult, launching, run_python
+
+SLEEPER = "import time\ndef main(value): time.sleep(600)"
+LONG = Limits(wall_seconds=600, idle_seconds=600)
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+PATIENCE = 60.0
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < until, "it did not come about"
+        time.sleep(0.01)
+
+
+def children_of(process: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def is_gone(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def serving(folder: Path) -> subprocess.Popen[bytes]:
+    """A process of its own that runs a sleeper, with its temporary folder in `folder`."""
+    path = str(Path(bench.__file__).parents[1])
+    script = f"import sys; sys.path.insert(0, {path!r})\nfrom bench.sandbox import Limits, run_python\n"
+    script += f"run_python({{}}, {SLEEPER!r}, None, Limits(wall_seconds=600, idle_seconds=600))"
+    return subprocess.Popen([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(folder)})
+
+
+@LINUX
+def test_nothing_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
+    with serving(tmp_path) as process:
+        wait_for(lambda: bool(children_of(process.pid) and children_of(children_of(process.pid)[0])))
+        [launcher] = children_of(process.pid)
+        [child] = children_of(launcher)
+        process.kill()
+        wait_for(lambda: is_gone(launcher) and is_gone(child))
+    assert list(tmp_path.iterdir()) == []
+
+
+def in_a_thread(said: list[object]) -> threading.Thread:
+    def run() -> None:
+        try:
+            said.append(run_python({}, SLEEPER, None, LONG))
+        except SandboxBroken as error:
+            said.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+@LINUX
+def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_another() -> None:
+    said: list[object] = []
+    launcher = launching.launcher()._process.pid
+    thread = in_a_thread(said)
+    wait_for(lambda: bool(children_of(launcher)))
+    [child] = children_of(launcher)
+    os.kill(launcher, signal.SIGKILL)
+    thread.join()
+    wait_for(lambda: is_gone(child))
+    assert str(said[0]) == "the sandbox's launcher has ended"
+    assert run_python({}, "def main(value): return value", 1) == SandboxResult(True, 1)
+    assert launching.launcher()._process.pid != launcher
+
+
+@LINUX
+def test_an_interrupt_ends_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = launching.launcher()
+
+    class Interrupted:
+        def __enter__(self) -> Interrupted:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            os.close(self.number)
+
+        def __init__(self, number: int, _: str) -> None:
+            self.number = number
+
+        def read(self) -> bytes:
+            wait_for(lambda: bool(children_of(launcher._process.pid)))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fdopen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_python({}, SLEEPER, None, LONG)
+    wait_for(lambda: not children_of(launcher._process.pid))
+    assert list(launcher.folder.iterdir()) == []
+
+
+def test_nothing_is_left_behind() -> None:
+    run_python({"one.py": "x = 1"}, "import one\ndef main(value): print(one.x)", None)
+    assert list(launching.launcher().folder.iterdir()) == []
+
+
+def abandoned(folder: Path, age: float = 2 * launching.ABANDONED_AFTER) -> Path:
+    (folder / "job").mkdir(parents=True)
+    (folder / "job" / "x.py").write_text("x = 1")
+    then = time.time() - age
+    os.utime(folder, (then, then))
+    return folder
+
+
+def test_a_folder_that_nobody_holds_is_swept_and_nothing_else_is(tmp_path: Path) -> None:
+    gone = abandoned(tmp_path / f"{launching.PREFIX}gone")
+    abandoned(tmp_path / f"{launching.PREFIX}young", age=0)
+    abandoned(tmp_path / "of-another-program")
+    (tmp_path / f"{launching.PREFIX}link").symlink_to(abandoned(tmp_path / "elsewhere"))
+    held = abandoned(tmp_path / f"{launching.PREFIX}held")
+    holder = os.open(held, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    launching._sweep(tmp_path)
+    os.close(holder)
+    assert not gone.exists()
+    assert {one.name.removeprefix(launching.PREFIX) for one in tmp_path.iterdir()} == {
+        *("young", "of-another-program", "link", "elsewhere", "held")
+    }
+
+
+def test_a_process_that_was_forked_off_has_a_launcher_of_its_own() -> None:
+    ours = launching.launcher()._process.pid
+    reading, writing = os.pipe()
+    if (forked := os.fork()) == 0:
+        try:
+            run = run_python({}, "def main(value): return value", 2).value
+            os.write(writing, f"{run} {launching.launcher()._process.pid}".encode())
+            launching.launcher().close()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(forked, 0)
+    with os.fdopen(reading) as said:
+        value, theirs = said.read().split()
+    assert value == "2" and int(theirs) != ours
+    assert run_python({}, "def main(value): return value", 3).value == 3
+
+
+def test_a_launcher_that_does_not_start_is_our_failure_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(launching, "START_LAUNCHER", "raise SystemExit('no such thing')")
+    with pytest.raises(SandboxBroken, match="the sandbox's launcher did not start: no such thing"):
+        launching.Launcher()
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    with pytest.raises(FileNotFoundError):
+        launching.Launcher()
+    assert list(tmp_path.iterdir()) == []
