@@ -277,7 +277,7 @@ def test_runs_that_share_nothing_are_refused_in_any_case(tmp_path: Path, values:
 def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path) -> None:
     one, two = (write_run(tmp_path / name, experiment(plans=("none", "paper"))) for name in ("one", "two"))
     config = bench.load_run(two).manifest["config"]
-    edit_manifest(two, config={**config, "plan": {**config["plan"], "paper": {"faults": ["another"]}}})
+    edit_manifest(two, config={**config, "plan": {**config["plan"], "paper": {"faults": [{"effect": "another"}]}}})
     with pytest.raises(ResultsError, match=r"the fault plan paper \(its versions differ\): without --whole"):
         compare(bench.load_run(one), bench.load_run(two), 0.05, whole=True)
     found = compare(bench.load_run(one), bench.load_run(two), 0.05)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from records import accepted, called, committed, edit_manifest, experiment, fault, rejected, run_of, trial, write_run
-from rich.console import Console
 from study_runs import run_of_matrix
 from trials import ROOTS, Fault, matrix_of
 
 import bench
 from bench.analysis.frames import Run
 from bench.cli.setup import open_run
+from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config, load_config
 from bench.experiment.matrix import build_matrix
@@ -69,7 +69,7 @@ def test_a_run_of_an_unknown_study_does_not_begin(tmp_path: Path) -> None:
     config = load_config(CONFIGS / "break_even.toml", {"repetitions": 1, "study": "brake_even"})
     matrix = build_matrix(config, ROOTS[:1], "code")
     with pytest.raises(ConfigError, match="unknown study 'brake_even'"):
-        open_run(Console(), tmp_path / "run", matrix, aside=False)
+        open_run(Terminal(), tmp_path / "run", matrix, aside=False)
     assert not (tmp_path / "run").exists()
 
 
