@@ -30,7 +30,10 @@ from bench.runtime.loop import run
 
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
-REPLAYED = (RECORDING, STRUCTURED)
+HUMANEVAL = "humaneval_one_call-qwen2.5-coder-1.5b-instruct"
+LONG = pytest.param(HUMANEVAL, marks=pytest.mark.endurance)
+"""Its answers are graded anew in the sandbox, one process each."""
+REPLAYED = (RECORDING, STRUCTURED, LONG)
 """Committed runs whose committed report is a replay's."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
 ALONE = (
@@ -44,12 +47,17 @@ REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in ALONE
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
 SHOWN = "comparison"
-RUNS = {RECORDING: 120, STRUCTURED: 90, SMALLER: 120, ALONE[1]: 120, ALONE[2]: 120, SYSTEMS: 100}
+ASKED_LATER = {HUMANEVAL: "humaneval"}
+"""The study of a committed report, where the run was recorded without one."""
+RUNS = {RECORDING: 120, STRUCTURED: 90, SMALLER: 120, ALONE[1]: 120, ALONE[2]: 120, SYSTEMS: 100, HUMANEVAL: 164}
 """Each committed run and its trials."""
 EVERY_SYSTEM = f"{SYSTEMS}, every system"
 
 
-@pytest.fixture(scope="module", params=[*RUNS, pytest.param(EVERY_SYSTEM, marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=[*(name for name in RUNS if name != HUMANEVAL), LONG, pytest.param(EVERY_SYSTEM, marks=pytest.mark.slow)],
+)
 def recording(request: pytest.FixtureRequest) -> str:
     """A committed run's name. Of the systems run, those that need no optional dependency; all of them take minutes."""
     return str(request.param)
@@ -70,7 +78,8 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     recorded = folder_of(recording)
     config = read_manifest(recorded)["config"]
     names = [name for name in config["architectures"] if recording == EVERY_SYSTEM or not extras_of([name])]
-    settings = {**config, "architectures": names, "model": recorded_entries(recorded)}
+    study = ASKED_LATER.get(recording, config["study"])
+    settings = {**config, "architectures": names, "model": recorded_entries(recorded), "study": study}
     matrix = build_matrix(Config.model_validate(settings), [ROOT / "scenarios"], "code")
     folder = tmp_path_factory.mktemp("results") / f"{recorded.name}-replay"
     writer = RunWriter(folder, manifest_of(matrix, folder.name))
