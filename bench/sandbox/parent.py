@@ -3,7 +3,7 @@
     result = run_python({"pipeline.py": edited}, "import pipeline\\ndef main(value): return pipeline.run(value)", ["d1,20"])
     result.value if result.ok else result.problem
 
-The code runs in a process of its own (`bench.sandbox.child`), in a throw-away folder, with an empty environment. What
+The code runs in a process of its own (`bench.sandbox.child`), in a throw-away folder, with an environment of its own. What
 holds it there, outermost first:
 
 1. This process waits no longer than `wall_seconds`, then kills the whole process group. What the code prints and what it
@@ -41,6 +41,8 @@ from typing import IO
 from bench.scenario import Json
 
 CHILD = Path(__file__).with_name("child.py")
+ENVIRONMENT = {"PYTHONHASHSEED": "0"}
+"""Sets of texts have one order, so that the same code does the same each time."""
 
 
 class SandboxBroken(Exception):
@@ -60,11 +62,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """`value` is what the program returned if `ok`; else `problem` says in one line why there is none."""
+    """`value` is what the program returned if `ok`; else `problem` says in one line why there is none.
+
+    `out_of_time` says whether a limit on time ended it.
+    """
 
     ok: bool
     value: Json = None
     problem: str = ""
+    out_of_time: bool = False
 
 
 def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limits | None = None) -> SandboxResult:
@@ -97,11 +103,11 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
 
 def _run(folder: str, job: IO[bytes], printed: IO[bytes], channels: tuple[int, ...], wall_seconds: float) -> int:
     """The exit code of the child, negative if a signal ended it. Nothing of its process group is alive afterwards."""
-    command = [sys.executable, "-I", "-S", "-B", str(CHILD)]
+    command = [sys.executable, "-P", "-s", "-S", "-B", str(CHILD)]
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env={},
+        env=ENVIRONMENT,
         stdin=job,
         stdout=printed,
         stderr=subprocess.STDOUT,
@@ -129,7 +135,8 @@ def _read(file: IO[bytes]) -> bytes:
 def _result(ended: int, written: bytes) -> SandboxResult:
     if ended < 0:
         why = "ran longer than it may" if -ended == signal.SIGKILL else signal.strsignal(-ended)
-        return SandboxResult(False, problem=f"ended by signal {-ended}: {why}")
+        out_of_time = -ended in (signal.SIGKILL, signal.SIGXCPU)
+        return SandboxResult(False, problem=f"ended by signal {-ended}: {why}", out_of_time=out_of_time)
     if not written:
         return SandboxResult(False, problem=f"ended with exit code {ended} and without a result")
     try:

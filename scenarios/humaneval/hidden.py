@@ -1,0 +1,38 @@
+"""The hidden tests on an answer, in three runs of the sandbox, so that tests and answer are never in one process.
+
+1. The tests run on the reference solution, and what they call is noted: once a problem.
+2. These calls are made of the answer. Its process knows no test, no solution and no expected value.
+3. The tests run again, on the values that the answer returned, without any of its code.
+
+So an answer can print, patch, exit, or compare equal to everything as it likes: what counts of it are plain values.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .problems import Problem
+from .sandboxed import Failed, run_answer, run_tests
+
+
+def failure_of(code: str, problem: Problem) -> Failed | None:
+    """None where the tests pass. Raises RuntimeError where the tests themselves cannot be run."""
+    calls = _calls(problem)
+    ran = run_answer(code, problem.given, problem.entry_point, calls)
+    if isinstance(ran, Failed):
+        return ran
+    ended = run_tests("replay", {**_tests(problem), "calls": calls, "returned": ran.returned})
+    at = f"call {ended['calls']} of {len(calls)}"
+    if ended["ended"] == "raised":
+        return Failed("exception", f"{ran.raised or 'no value'}, {at}")
+    return Failed("wrong value", at) if ended["ended"] == "wrong value" else None
+
+
+@lru_cache(maxsize=256)
+def _calls(problem: Problem) -> tuple[str, ...]:
+    job = {**_tests(problem), "reference": problem.reference}
+    return tuple(run_tests("record", job))
+
+
+def _tests(problem: Problem) -> dict[str, str]:
+    return {"given": problem.given, "entry_point": problem.entry_point, "test": problem.test}

