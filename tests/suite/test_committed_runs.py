@@ -78,7 +78,7 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     recorded = folder_of(recording)
     config = read_manifest(recorded)["config"]
     names = [name for name in config["architectures"] if recording == EVERY_SYSTEM or not extras_of([name])]
-    study = ASKED_LATER.get(recording, config["study"])
+    study = ASKED_LATER.get(recording, config.get("study"))
     settings = {**config, "architectures": names, "model": recorded_entries(recorded), "study": study}
     matrix = build_matrix(Config.model_validate(settings), [ROOT / "scenarios"], "code")
     folder = tmp_path_factory.mktemp("results") / f"{recorded.name}-replay"
