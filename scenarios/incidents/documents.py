@@ -25,7 +25,7 @@ ORDINARY_LOG = (
 )
 NOISE = (
     "connection to a printer lost, tries again in {n} s",
-    "cache full, {n} keys evicted",
+    "cache full, {n} keys written to disk",
     "a partner's certificate ends in {n} days",
     "{n} product images are missing",
     "{n} customers mistyped their password",
