@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -43,56 +43,47 @@ class Level:
     marked: bool
 
 
-LEVELS = {
-    "easy": Level(
-        services=4,
-        distance=(1, 1),
-        plain=100,
-        own_lines=1,
-        caller_lines=1,
-        victims_shout=False,
-        ordinary=2,
-        noisy=1,
-        old=1,
-        old_minutes=(180, 420),
-        old_is_told=True,
-        changes=1,
-        near=False,
-        rows=2,
-        marked=True,
-    ),
-    "medium": Level(
-        services=5,
-        distance=(1, 2),
-        plain=80,
-        own_lines=1,
-        caller_lines=1,
-        victims_shout=False,
-        ordinary=2,
-        noisy=1,
-        old=1,
-        old_minutes=(60, 180),
-        old_is_told=True,
-        changes=2,
-        near=False,
-        rows=2,
-        marked=True,
-    ),
-    "hard": Level(
-        services=8,
-        distance=(2, 3),
-        plain=20,
-        own_lines=1,
-        caller_lines=2,
-        victims_shout=True,
-        ordinary=6,
-        noisy=4,
-        old=2,
-        old_minutes=(30, 90),
-        old_is_told=False,
-        changes=4,
-        near=True,
-        rows=3,
-        marked=False,
-    ),
-}
+EASY = Level(
+    services=4,
+    distance=(1, 1),
+    plain=100,
+    own_lines=1,
+    caller_lines=1,
+    victims_shout=False,
+    ordinary=2,
+    noisy=1,
+    old=1,
+    old_minutes=(180, 420),
+    old_is_told=True,
+    changes=1,
+    near=False,
+    rows=2,
+    marked=True,
+)
+MEDIUM = replace(
+    EASY,
+    services=5,
+    distance=(1, 2),
+    plain=80,
+    old_minutes=(60, 180),
+    changes=2,
+)
+HARD = replace(
+    MEDIUM,
+    services=8,
+    distance=(2, 3),
+    plain=20,
+    caller_lines=2,
+    victims_shout=True,
+    ordinary=6,
+    noisy=4,
+    old=2,
+    old_minutes=(30, 90),
+    old_is_told=False,
+    changes=4,
+    near=True,
+    rows=3,
+    marked=False,
+)
+LEVELS = {"easy": EASY, "medium": MEDIUM, "hard": HARD}
+"""Each says what it changes of the one before."""
