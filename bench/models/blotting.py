@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 BLOT = "***"
 SHORTEST = 8
-"""Characters of a key that is also looked for encoded and masked: a shorter one is no secret, and might be a word."""
+"""Characters of a key that is looked for. A shorter one, as a local server is given, is no secret and might be a word: "none" would
+be blotted out of answers."""
 SHOWN = 4
 """Characters at a masked key's beginning, or at its end, by which it is known."""
 MASK = r"(?:(?<![*•·…×])[*•·…×]++|(?<!\.)\.{3,}+|(?<!x)x{3,}+)"
@@ -21,15 +22,13 @@ SEEN = r"[\w.+/=-]{0,64}"
 
 def blotted(text: str, key: str) -> str:
     """The text without the key."""
-    if not key:
+    if len(key) < SHORTEST:
         return text
     return _forms(key).sub(BLOT, text)
 
 
 @lru_cache(maxsize=16)
 def _forms(key: str) -> re.Pattern[str]:
-    if len(key) < SHORTEST:
-        return re.compile(re.escape(key))
     whole = sorted({re.escape(form) for form in _written(key)}, key=len, reverse=True)
     first, last = re.escape(key[:SHOWN]), re.escape(key[-SHOWN:])
     masked = rf"{first}{SEEN}?{MASK}{SEEN}", rf"{MASK}{SEEN}?{last}"

@@ -83,6 +83,6 @@ def value_fits_the_action(output: Remediation, context: Context) -> str | None:
 
 
 def affected_is_in_the_alert(output: Report, context: Context) -> str | None:
-    if _names(context.documents["alert.txt"], output.affected):
-        return None
-    return f"alert.txt names no service '{output.affected}'"
+    return _unknown(
+        output.affected, [name for name in _services(context) if _names(context.documents["alert.txt"], name)], "alert.txt"
+    )

@@ -68,7 +68,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
         Subtask(
             name="report",
             instructions=folder.prompt("report"),
-            reads=("alert.txt", "cause", "remediation"),
+            reads=("cause", "remediation", "alert.txt"),
             output=Report,
             checks=(checks.affected_is_in_the_alert,),
         ),

@@ -313,7 +313,7 @@ REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
         "takes a version that stands",
     ),
     "a key that is not there": ("remediation", {"action": "revert_config", "value": "colour"}, "takes a key that stands in"),
-    "an alert of another": ("report", {"affected": "users"}, "alert.txt names no service 'users'"),
+    "an alert of another": ("report", {"affected": "users"}, "alert.txt has no service 'users'; it has "),
 }
 
 
