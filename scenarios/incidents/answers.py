@@ -25,7 +25,7 @@ def truth(story: Story, seed: Sequence[str]) -> Json:
         "cause": incident.cause,
         "metric": SYMPTOMS[incident.cause].metric,
         "change": _change(story, None),
-        "affected": story.entry,
+        "alerted": story.entry,
         "severity": story.severity,
         "log": [line.dated for line in log(story, seed) if line.about == INCIDENT],
         "events": [line.timed for line in events(story, seed) if line.about == INCIDENT],
@@ -45,7 +45,7 @@ def reference(story: Story, seed: Sequence[str]) -> Outputs:
         "changes": {**named, "event": _event(story, seed, INCIDENT), "change": _change(story, None)},
         **_conclusion(story, incident.service, incident.cause, incident.broken.remedy),
         "report": {
-            "affected": story.entry,
+            "alerted": story.entry,
             "severity": story.severity,
             "summary": f"{story.entry} failed because of {incident.service}.",
         },

@@ -47,7 +47,7 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
         "cause": {"because": "most words", **found},
         "remediation": {"action": action, "service": service, "now": "none", "value": value},
         "report": {
-            "affected": documents["alert.txt"].split(" to ")[1].split()[0],
+            "alerted": documents["alert.txt"].split(" to ")[1].split()[0],
             "severity": "major",
             "summary": "most words",
         },

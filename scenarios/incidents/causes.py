@@ -159,7 +159,7 @@ def _too_small(setting: str, action: Action, lowered_percent: int) -> Callable[[
         )
         facts = {"need": str(need), "have": str(have)}
         if lowered:
-            return Broken(struck, Remedy(action, str(was)), service.name, f"{setting} {was} -> {have}", facts)
+            return Broken(struck, Remedy(action, str(was)), service.name, f"{setting} {have}, before {was}", facts)
         return Broken(struck, Remedy(action, str(2 * have)), facts=facts)
 
     return breaks
@@ -168,14 +168,16 @@ def _too_small(setting: str, action: Action, lowered_percent: int) -> Callable[[
 def _strict_probe(service: Service, dice: Dice) -> Broken:
     was, need = service.settings["probe_s"], dice.between(2, 4)
     struck = replace(service, settings={**service.settings, "probe_s": 1}, needs={**service.needs, "probe_s": need})
-    return Broken(struck, Remedy("set_probe", str(was)), service.name, f"probe_s {was} -> 1", {"need": str(need), "have": "1"})
+    return Broken(
+        struck, Remedy("set_probe", str(was)), service.name, f"probe_s 1, before {was}", {"need": str(need), "have": "1"}
+    )
 
 
 def _bad_image(service: Service, _: Dice) -> Broken:
     new = next_image(service.image)
     struck = replace(service, image=new)
     return Broken(
-        struck, Remedy("rollback_image", service.image), service.name, f"image {service.image} -> {new}", {"image": new}
+        struck, Remedy("rollback_image", service.image), service.name, f"image {new}, before {service.image}", {"image": new}
     )
 
 
@@ -188,7 +190,7 @@ def _bad_config(service: Service, dice: Dice) -> Broken:
     key, good, bad = dice.pick(CONFIGS)
     struck = replace(service, bad_keys=(key,))
     facts = {"key": key, "value": bad}
-    return Broken(struck, Remedy("revert_config", key), service.name, f"config {key}: {good} -> {bad}", facts)
+    return Broken(struck, Remedy("revert_config", key), service.name, f"config {key}: {bad}, before {good}", facts)
 
 
 def _lacking(what: str, action: Action, where: str = "", change: str = "") -> Callable[[Service, Dice], Broken]:

@@ -82,7 +82,7 @@ def value_fits_the_action(output: Remediation, context: Context) -> str | None:
     return None
 
 
-def affected_is_in_the_alert(output: Report, context: Context) -> str | None:
+def alerted_is_in_the_alert(output: Report, context: Context) -> str | None:
     return _unknown(
-        output.affected, [name for name in _services(context) if _names(context.documents["alert.txt"], name)], "alert.txt"
+        output.alerted, [name for name in _services(context) if _names(context.documents["alert.txt"], name)], "alert.txt"
     )

@@ -70,7 +70,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
             instructions=folder.prompt("report"),
             reads=("cause", "remediation", "alert.txt"),
             output=Report,
-            checks=(checks.affected_is_in_the_alert,),
+            checks=(checks.alerted_is_in_the_alert,),
         ),
     )
     return folder.scenario(

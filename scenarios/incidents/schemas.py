@@ -61,8 +61,8 @@ class ChangeFinding(Output):
 
 class RootCause(Output):
     because: str = Field(description="one short sentence")
-    service: str = Field(description="the service at fault")
     cause: Cause
+    service: str = Field(description="the service at fault")
 
 
 class Remediation(Output):
@@ -75,6 +75,6 @@ class Remediation(Output):
 
 
 class Report(Output):
-    affected: str = Field(description="the service that alert.txt names")
+    alerted: str = Field(description="the service that alert.txt names")
     severity: Severity
     summary: str = Field(description="one sentence")

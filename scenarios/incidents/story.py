@@ -15,10 +15,10 @@ from .topology import Topology, topology
 PERCENT: Mapping[Severity, tuple[int, int]] = {"critical": (50, 95), "major": (10, 45), "minor": (2, 8)}
 """Of the requests that fail, at least and at most, where an incident is called so."""
 HARMLESS_CONFIGS = (
-    ("log_level", "info -> debug"),
-    ("cache_ttl_s", "60 -> 90"),
-    ("banner", "off -> on"),
-    ("batch_size", "200 -> 250"),
+    ("log_level", "debug, before info"),
+    ("cache_ttl_s", "90, before 60"),
+    ("banner", "on, before off"),
+    ("batch_size", "250, before 200"),
 )
 LIMITS: Mapping[Cause, tuple[str, Action]] = {"memory_limit": ("memory_mib", "set_memory"), "cpu_limit": ("cpu_m", "set_cpu")}
 
@@ -167,7 +167,7 @@ def _harmless(service: Service, dice: Dice) -> tuple[Service, str, Cause, Remedy
     if cause == "bad_image":
         old, new = service.image, next_image(service.image)
         changed = replace(service, image=new, images=(old, new))
-        return changed, f"image {old} -> {new}", cause, Remedy("rollback_image", old)
+        return changed, f"image {new}, before {old}", cause, Remedy("rollback_image", old)
     if cause == "bad_config":
         key, values = dice.pick(HARMLESS_CONFIGS)
         return service, f"config {key}: {values}", cause, Remedy("revert_config", key)
@@ -175,7 +175,7 @@ def _harmless(service: Service, dice: Dice) -> tuple[Service, str, Cause, Remedy
     was = service.settings[setting]
     now = was * dice.pick((3, 6)) // 4  # a quarter less leaves more than it needs
     changed = replace(service, settings={**service.settings, setting: now})
-    return changed, f"{setting} {was} -> {now}", cause, Remedy(action, str(was))
+    return changed, f"{setting} {now}, before {was}", cause, Remedy(action, str(was))
 
 
 def _spare(services: Collection[Service]) -> Mapping[str, int]:

@@ -36,7 +36,7 @@ ROOTS = [PACK.parent]
 FRESH = ("easy", "medium", "hard")
 NUMBERS = st.integers(1, 100_000)
 levels = st.sampled_from(FRESH)
-SHA256 = "78e8691f773b0c5360af1fbe8517b66f3c04f774045c7ca24adbd335b6697fe8"
+SHA256 = "8a6b65062cf68bd6c82dd78311029971dea0369dba7160ad64b49887fc766539"
 """Of all instances of all variants: documents, references, wrong answers and truths."""
 
 
@@ -313,7 +313,7 @@ REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
         "takes a version that stands",
     ),
     "a key that is not there": ("remediation", {"action": "revert_config", "value": "colour"}, "takes a key that stands in"),
-    "an alert of another": ("report", {"affected": "users"}, "alert.txt has no service 'users'; it has "),
+    "an alert of another": ("report", {"alerted": "users"}, "alert.txt has no service 'users'; it has "),
 }
 
 
@@ -352,7 +352,7 @@ def test_an_answer_is_correct_by_service_cause_and_remedy_alone_and_the_rest_cou
     grade = graded(scenario, log={"service": other}, metrics={"metric": "error_pct"})
     assert grade.correct and 0 < grade.score < 1
     assert (grade.parts["log"], grade.parts["metrics"], grade.parts["report"]) == (0.5, 0.5, 1.0)
-    assert graded(scenario, report={"affected": other}).parts["report"] == 0.5
+    assert graded(scenario, report={"alerted": other}).parts["report"] == 0.5
     grade = graded(scenario, cause={"cause": "memory_limit"})
     assert (grade.correct, grade.note) == (False, "wrong: cause")
     grade = graded(scenario, remediation={"action": "restart"})
