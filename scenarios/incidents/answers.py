@@ -25,7 +25,6 @@ def truth(story: Story, seed: Sequence[str]) -> Json:
         "cause": incident.cause,
         "metric": SYMPTOMS[incident.cause].metric,
         "change": _change(story, None),
-        "alerted": story.entry,
         "severity": story.severity,
         "log": [line.dated for line in log(story, seed) if line.about == INCIDENT],
         "events": [line.timed for line in events(story, seed) if line.about == INCIDENT],
@@ -41,11 +40,11 @@ def reference(story: Story, seed: Sequence[str]) -> Outputs:
     named = {"service": incident.service}
     return {
         "log": {**named, "evidence": _evidence(story, seed, INCIDENT)},
-        "metrics": {**named, "metric": SYMPTOMS[incident.cause].metric},
+        "metrics": _metric(story, seed, incident.service, SYMPTOMS[incident.cause].metric),
         "changes": {**named, "event": _event(story, seed, INCIDENT), "change": _change(story, None)},
         **_conclusion(story, incident.service, incident.cause, incident.broken.remedy),
         "report": {
-            "alerted": story.entry,
+            **named,
             "severity": story.severity,
             "summary": f"{story.entry} failed because of {incident.service}.",
         },
@@ -77,7 +76,13 @@ def _event(story: Story, seed: Sequence[str], about: str) -> str:
 
 def _reading(story: Story, seed: Sequence[str], service: str) -> Json:
     """The first metric that is shown of a service."""
-    return next({"service": row.service, "metric": row.metric} for row in rows(story, seed) if row.service == service)
+    first = next(row.metric for row in rows(story, seed) if row.service == service)
+    return _metric(story, seed, service, first)
+
+
+def _metric(story: Story, seed: Sequence[str], service: str, metric: str) -> Json:
+    shown = next(row for row in rows(story, seed) if (row.service, row.metric) == (service, metric))
+    return {"row": shown.text, "service": service, "metric": metric}
 
 
 def _change(story: Story, wanted: Change | None) -> str:

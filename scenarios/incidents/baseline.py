@@ -36,18 +36,16 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
     changed = re.findall(rf"{service}: (?:image|config) (\S+?):? ", documents["changes.txt"])
     value = str(2 * int(table[service][SETTINGS[action]])) if action in SETTINGS else changed[-1] if changed else "none"
     evidence = next((line for lowered, line in lines if service in lowered), "")
+    row = next(row for row in documents["metrics.txt"].splitlines() if row.split()[1] == service)
     found = {"service": service, "cause": cause}
     return {
         "log": {"service": service, "evidence": evidence},
-        "metrics": {
-            "service": service,
-            "metric": re.findall(rf"{service} (\w+) now", documents["metrics.txt"], re.MULTILINE)[0],
-        },
+        "metrics": {"row": row, "service": service, "metric": row.split()[2]},
         "changes": {"service": service, "event": evidence, "change": "none"},
         "cause": {"because": "most words", **found},
         "remediation": {"action": action, "service": service, "now": "none", "value": value},
         "report": {
-            "alerted": documents["alert.txt"].split(" to ")[1].split()[0],
+            "service": service,
             "severity": "major",
             "summary": "most words",
         },

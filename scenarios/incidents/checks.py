@@ -44,13 +44,14 @@ def evidence_is_a_line_about_the_service(output: LogFinding, context: Context) -
     return _objection(output.evidence, output.service, "app.log", context)
 
 
-def metric_is_measured(output: MetricFinding, context: Context) -> str | None:
-    rows = [line.split()[1:3] for line in context.documents["metrics.txt"].splitlines()]
-    unknown = _unknown(output.service, list(dict.fromkeys(row[0] for row in rows)), "metrics.txt")
-    measured = [metric for service, metric in rows if service == output.service]
-    if unknown or output.metric in measured:
-        return unknown
-    return f"metrics.txt has no {output.metric} of {output.service}; it has {', '.join(measured)}"
+def row_is_about_the_service(output: MetricFinding, context: Context) -> str | None:
+    return _objection(output.row, output.service, "metrics.txt", context)
+
+
+def row_has_the_metric(output: MetricFinding, _: Context) -> str | None:
+    if output.metric in output.row.split():
+        return None
+    return f"the row '{output.row}' has no {output.metric}; name the metric that stands in it"
 
 
 def event_is_a_line_about_the_service(output: ChangeFinding, context: Context) -> str | None:
@@ -68,7 +69,7 @@ def _services(context: Context) -> list[str]:
     return [line.split()[0] for line in context.documents["cluster.txt"].splitlines()[1:]]
 
 
-def service_is_in_the_cluster(output: RootCause | Remediation, context: Context) -> str | None:
+def service_is_in_the_cluster(output: RootCause | Remediation | Report, context: Context) -> str | None:
     return _unknown(output.service, _services(context), "cluster.txt")
 
 
@@ -80,9 +81,3 @@ def value_fits_the_action(output: Remediation, context: Context) -> str | None:
         what = "version" if action == "rollback_image" else "key"
         return f"value is '{value}', but {action} takes a {what} that stands in the documents"
     return None
-
-
-def alerted_is_in_the_alert(output: Report, context: Context) -> str | None:
-    return _unknown(
-        output.alerted, [name for name in _services(context) if _names(context.documents["alert.txt"], name)], "alert.txt"
-    )

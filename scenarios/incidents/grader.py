@@ -26,7 +26,7 @@ def grade(answer: Answer, truth: Mapping[str, Json]) -> Grade:
         "service": float(cause.service == truth["service"]),
         "cause": float(cause.cause == truth["cause"]),
         "remediation": float(not failing),
-        "report": _share(answer["report"], truth, "alerted", "severity"),
+        "report": _share(answer["report"], truth, "service", "severity"),
     }
     wrong = [f"remediation ({failing})" if name == "remediation" else name for name in DECISIVE if parts[name] < 1]
     return Grade(not wrong, sum(parts.values()) / len(parts), parts, f"wrong: {', '.join(wrong)}" if wrong else "")

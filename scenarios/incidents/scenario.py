@@ -41,7 +41,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
             instructions=folder.prompt("metrics"),
             reads=("metrics.txt",),
             output=MetricFinding,
-            checks=(checks.metric_is_measured,),
+            checks=(checks.row_is_about_the_service, checks.row_has_the_metric),
         ),
         Subtask(
             name="changes",
@@ -70,7 +70,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
             instructions=folder.prompt("report"),
             reads=("cause", "remediation", "alert.txt"),
             output=Report,
-            checks=(checks.alerted_is_in_the_alert,),
+            checks=(checks.service_is_in_the_cluster,),
         ),
     )
     return folder.scenario(

@@ -49,6 +49,7 @@ class LogFinding(Output):
 
 
 class MetricFinding(Output):
+    row: str = Field(description="one row of metrics.txt, copied")
     service: str = Field(description="the service at fault")
     metric: Metric = Field(description="the one that shows what is wrong with it")
 
@@ -75,6 +76,6 @@ class Remediation(Output):
 
 
 class Report(Output):
-    alerted: str = Field(description="the service that alert.txt names")
+    service: str = Field(description="the service that is repaired")
     severity: Severity
     summary: str = Field(description="one sentence")

@@ -36,7 +36,7 @@ ROOTS = [PACK.parent]
 FRESH = ("easy", "medium", "hard")
 NUMBERS = st.integers(1, 100_000)
 levels = st.sampled_from(FRESH)
-SHA256 = "8a6b65062cf68bd6c82dd78311029971dea0369dba7160ad64b49887fc766539"
+SHA256 = "5c5b7c315a3f15ae7b4fe9adc84480430657bb5c46939c63a2cf513e6c043056"
 """Of all instances of all variants: documents, references, wrong answers and truths."""
 
 
@@ -295,7 +295,7 @@ def test_every_subtask_but_the_report_has_plausible_wrong_outputs() -> None:
 
 REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
     "a service that is not there": ("cause", {"service": "postgres"}, "has no service 'postgres'; it has"),
-    "a row that is not there": ("metrics", {"service": "postgres"}, "has no service 'postgres'; it has"),
+    "a row about another": ("metrics", {"service": "postgres"}, "does not name postgres; copy one that does"),
     "evidence that nobody wrote": ("log", {"evidence": "12:00:00 it was the weather"}, "is no line of app.log; copy one"),
     "a quotation of nothing": ("log", {"evidence": "ERROR"}, "is no line of app.log; copy one"),
     "evidence about another": ("log", {"service": "users"}, "does not name users; copy one that does"),
@@ -313,7 +313,8 @@ REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
         "takes a version that stands",
     ),
     "a key that is not there": ("remediation", {"action": "revert_config", "value": "colour"}, "takes a key that stands in"),
-    "an alert of another": ("report", {"alerted": "users"}, "alert.txt has no service 'users'; it has "),
+    "a row that was made up": ("metrics", {"row": "HIGH users error_pct now 99, usual 0-1"}, "is no line of metrics.txt"),
+    "a report on another": ("report", {"service": "postgres"}, "cluster.txt has no service 'postgres'; it has "),
 }
 
 
@@ -325,11 +326,11 @@ def test_the_verifier_rejects_what_no_document_shows_with_a_reason(what: str) ->
     assert any(one.startswith(f"{subtask}: ") and reason in one for one in said), said
 
 
-def test_a_metric_that_is_not_measured_of_the_service_is_rejected_with_those_that_are() -> None:
+def test_a_metric_that_is_not_that_of_the_copied_row_is_rejected() -> None:
     scenario = case("memory_limit")
-    service = scenario.reference["log"]["service"]
-    [said] = rejections(scenario, {"metrics": {"service": service, "metric": "disk_pct"}})[:1]
-    assert said == f"metrics: metrics.txt has no disk_pct of {service}; it has error_pct, memory_pct"
+    metrics = scenario.reference["metrics"]
+    [said] = rejections(scenario, {"metrics": {**metrics, "metric": "disk_pct"}})[:1]
+    assert said == f"metrics: the row '{metrics['row']}' has no disk_pct; name the metric that stands in it"
 
 
 def test_a_line_may_be_quoted_in_part_and_with_other_blanks() -> None:
@@ -352,7 +353,7 @@ def test_an_answer_is_correct_by_service_cause_and_remedy_alone_and_the_rest_cou
     grade = graded(scenario, log={"service": other}, metrics={"metric": "error_pct"})
     assert grade.correct and 0 < grade.score < 1
     assert (grade.parts["log"], grade.parts["metrics"], grade.parts["report"]) == (0.5, 0.5, 1.0)
-    assert graded(scenario, report={"alerted": other}).parts["report"] == 0.5
+    assert graded(scenario, report={"service": other}).parts["report"] == 0.5
     grade = graded(scenario, cause={"cause": "memory_limit"})
     assert (grade.correct, grade.note) == (False, "wrong: cause")
     grade = graded(scenario, remediation={"action": "restart"})
