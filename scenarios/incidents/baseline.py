@@ -33,7 +33,7 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
     named = Counter(name for which, line in hits for name in table if which == cause and name in line)
     service = named.most_common(1)[0][0] if named else next(iter(table))
     action = RULES[cause][1]
-    changed = re.findall(rf"{service}: (?:image|config) (\S+?):? ", documents["changes.txt"])
+    changed = re.findall(rf"{service}: (?:image .*before |config )([\w.]+)", documents["changes.txt"])
     value = str(2 * int(table[service][SETTINGS[action]])) if action in SETTINGS else changed[-1] if changed else "none"
     evidence = next((line for lowered, line in lines if service in lowered), "")
     row = next(row for row in documents["metrics.txt"].splitlines() if row.split()[1] == service)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .causes import SYMPTOMS
+from .cluster import Service
 from .dice import Dice
 from .schemas import Metric
 from .story import Story, Struck
@@ -119,10 +120,24 @@ def _text(lines: Iterator[str] | Sequence[str]) -> str:
 
 def _cluster(story: Story) -> Iterator[str]:
     spare = ", ".join(f"{name} {story.spare[name]}" for name in ("memory_mib", "cpu_m", "disk_gib"))
-    yield f"Free on the nodes: {spare}. Each database takes {story.spare['pool']} connections from all replicas of its service."
+    yield (
+        f"An image is shown as now/previous, a size as now/next. Free on the nodes: {spare}. "
+        f"Each database takes {story.spare['pool']} connections from all replicas of its service."
+    )
     for name, one in story.topology.services.items():
-        settings = " ".join(f"{setting}={one.settings[setting]}" for setting in SETTINGS)
-        yield f"{name} image={one.image} replicas={one.replicas} {settings} calls={','.join(one.calls) or '-'}"
+        settings = " ".join(_shown(setting, one.settings[setting]) for setting in SETTINGS)
+        image = f"{one.image}/{_image_before(one)}"
+        yield f"{name} image={image} replicas={one.replicas} {settings} calls={','.join(one.calls) or '-'}"
+
+
+def _image_before(service: Service) -> str:
+    major, minor, _ = service.image.split(".")
+    return next((one for one in service.images if one != service.image), f"{major}.{int(minor) - 1}.3")
+
+
+def _shown(setting: str, value: int) -> str:
+    """A size with the next one, which is twice as large; a probe's time has no sizes."""
+    return f"{setting}={value}" if setting == "probe_s" else f"{setting}={value}/{2 * value}"
 
 
 def log(story: Story, seed: Sequence[str]) -> list[Line]:
