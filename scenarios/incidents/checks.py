@@ -12,8 +12,13 @@ SHORTEST_QUOTE = 12
 """Characters. A shorter quotation could stand anywhere."""
 
 
-def _words(text: str) -> str:
-    return " ".join(text.split())
+LEVELS = frozenset({"INFO", "WARN", "ERROR", "FATAL", "Normal", "Warning", "HIGH", "LOW", "ok", "-"})
+
+
+def copied(text: str) -> str:
+    """A line as it counts: without its level, which models get wrong in lines that they copy well, and with single blanks."""
+    first, *others = text.split() or [""]
+    return " ".join(others if first in LEVELS else (first, *others))
 
 
 def _names(text: str, service: str) -> bool:
@@ -23,8 +28,8 @@ def _names(text: str, service: str) -> bool:
 
 def _quoted(quote: str, document: str) -> list[str]:
     """The lines of a document in which a quotation stands."""
-    wanted = _words(quote)
-    return [line for line in document.splitlines() if wanted in _words(line)] if len(wanted) >= SHORTEST_QUOTE else []
+    wanted = copied(quote)
+    return [line for line in document.splitlines() if wanted in copied(line)] if len(wanted) >= SHORTEST_QUOTE else []
 
 
 def _unknown(service: str, services: list[str], source: str) -> str | None:

@@ -121,13 +121,12 @@ def _text(lines: Iterator[str] | Sequence[str]) -> str:
 def _cluster(story: Story) -> Iterator[str]:
     spare = ", ".join(f"{name} {story.spare[name]}" for name in ("memory_mib", "cpu_m", "disk_gib"))
     yield (
-        f"An image is shown as now/previous, a size as now/next. Free on the nodes: {spare}. "
-        f"Each database takes {story.spare['pool']} connections from all replicas of its service."
+        f"Free on the nodes: {spare}. Each database takes {story.spare['pool']} connections from all replicas of its service."
     )
     for name, one in story.topology.services.items():
         settings = " ".join(_shown(setting, one.settings[setting]) for setting in SETTINGS)
-        image = f"{one.image}/{_image_before(one)}"
-        yield f"{name} image={image} replicas={one.replicas} {settings} calls={','.join(one.calls) or '-'}"
+        image = f"image={one.image} image_before={_image_before(one)}"
+        yield f"{name} {image} replicas={one.replicas} {settings} calls={','.join(one.calls) or '-'}"
 
 
 def _image_before(service: Service) -> str:
@@ -137,7 +136,7 @@ def _image_before(service: Service) -> str:
 
 def _shown(setting: str, value: int) -> str:
     """A size with the next one, which is twice as large; a probe's time has no sizes."""
-    return f"{setting}={value}" if setting == "probe_s" else f"{setting}={value}/{2 * value}"
+    return f"{setting}={value}" if setting == "probe_s" else f"{setting}={value} {setting}_next={2 * value}"
 
 
 def log(story: Story, seed: Sequence[str]) -> list[Line]:

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from bench.scenario import Answer, Grade, Json
 
+from .checks import copied
 from .cluster import Cluster, shortcoming
 
 CLUSTER = TypeAdapter(Cluster)
@@ -40,6 +41,6 @@ def _share(output: Any, truth: Mapping[str, Json], *fields: str) -> float:
 
 def _log(output: Any, truth: Mapping[str, Json]) -> float:
     """Half for the service, half for a quotation from a line that shows the cause."""
-    quote = " ".join(output.evidence.split())
-    shown = any(quote in line for line in truth["log"])
+    quote = copied(output.evidence)
+    shown = any(quote in copied(line) for line in truth["log"])
     return (float(output.service == truth["service"]) + float(shown)) / 2

@@ -36,7 +36,7 @@ ROOTS = [PACK.parent]
 FRESH = ("easy", "medium", "hard")
 NUMBERS = st.integers(1, 100_000)
 levels = st.sampled_from(FRESH)
-SHA256 = "86061fd76a9ba2f484344d8779fa80911574f717dd12c649dc4ebfc4646fc6d5"
+SHA256 = "2436dfb3600c460302fbf55d103f8c93e1b90abbfe10210ae74ed1cc3c7d9334"
 """Of all instances of all variants: documents, references, wrong answers and truths."""
 
 
@@ -257,7 +257,7 @@ def test_keyword_rules_solve_less_at_each_level_and_nowhere_as_many_as_three_of_
 def test_an_incident_is_longer_at_each_level_and_short_enough_for_a_small_model() -> None:
     lengths = {level: [sum(map(count_tokens, one.task.documents.values())) for one in load(level)] for level in FRESH}
     assert max(lengths["easy"]) < min(lengths["medium"]) and max(lengths["medium"]) < min(lengths["hard"])
-    assert min(lengths["medium"]) > 300 and max(lengths["medium"]) < 950 and max(lengths["hard"]) < 1800
+    assert min(lengths["medium"]) > 300 and max(lengths["medium"]) < 950 and max(lengths["hard"]) < 2000
 
 
 def test_more_veils_the_cause_at_each_level() -> None:
@@ -338,6 +338,15 @@ def test_a_line_may_be_quoted_in_part_and_with_other_blanks() -> None:
     quote = "  ".join(scenario.reference["log"]["evidence"].split()[1:])
     assert rejections(scenario, {"log": {**scenario.reference["log"], "evidence": quote}}) == []
     assert graded(scenario, log={"evidence": quote}).parts["log"] == 1.0
+
+
+def test_a_line_counts_as_copied_whatever_level_it_is_given() -> None:
+    scenario = load("medium")[0]
+    level, line = scenario.reference["log"]["evidence"].split(maxsplit=1)
+    assert level in ("ERROR", "FATAL")
+    assert rejections(scenario, {"log": {**scenario.reference["log"], "evidence": f"WARN {line}"}}) == []
+    assert graded(scenario, log={"evidence": f"WARN {line}"}).parts["log"] == 1.0
+    assert rejections(scenario, {"log": {**scenario.reference["log"], "evidence": f"so {line}"}}) != []
 
 
 def test_a_number_may_be_written_without_quotes() -> None:
