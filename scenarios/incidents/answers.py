@@ -8,13 +8,21 @@ from dataclasses import asdict
 from bench.scenario import Json, WrongAnswer
 
 from .causes import CAUSES, SYMPTOMS, Remedy, strike
-from .cluster import NUMBERS
+from .cluster import NUMBERS, SIZED
 from .dice import Dice
 from .documents import INCIDENT, VICTIM, events, log, rows
 from .schemas import Cause
 from .story import Change, Story
 
 Outputs = dict[str, Json]
+SOURCES = {
+    "set_memory": "memory_mib_next",
+    "set_cpu": "cpu_m_next",
+    "grow_disk": "disk_gib_next",
+    "set_pool": "pool_next",
+    "rollback_image": "image_before",
+}
+"""Action -> the name under which the cluster shows a value that repairs."""
 
 
 def truth(story: Story, seed: Sequence[str]) -> Json:
@@ -42,7 +50,7 @@ def reference(story: Story, seed: Sequence[str]) -> Outputs:
         "log": {**named, "evidence": _evidence(story, seed, INCIDENT)},
         "metrics": _metric(story, seed, incident.service, SYMPTOMS[incident.cause].metric),
         "changes": {**named, "event": _event(story, seed, INCIDENT), "change": _change(story, None)},
-        **_conclusion(story, incident.service, incident.cause, incident.broken.remedy),
+        **_conclusion(incident.service, incident.cause, incident.broken.remedy),
         "report": {
             **named,
             "severity": story.severity,
@@ -51,19 +59,23 @@ def reference(story: Story, seed: Sequence[str]) -> Outputs:
     }
 
 
-def _conclusion(story: Story, service: str, cause: Cause, remedy: Remedy, done_to: str = "") -> Outputs:
+def _conclusion(service: str, cause: Cause, remedy: Remedy, done_to: str = "") -> Outputs:
     """A cause at a service, and what is done to it or to another."""
     return {
         "cause": {"because": f"The signs at {service} speak for {cause}.", "service": service, "cause": cause},
-        "remediation": _done(story, remedy, done_to or service),
+        "remediation": _done(remedy, done_to or service),
     }
 
 
-def _done(story: Story, remedy: Remedy, name: str) -> Json:
-    service, action = story.topology.services[name], remedy.action
-    known = {"scale_out": service.replicas, "rollback_image": service.image}
-    now = service.settings[NUMBERS[action]] if action in NUMBERS else known.get(action, "none")
-    return {"action": action, "service": name, "now": str(now), "value": remedy.value}
+def _done(remedy: Remedy, name: str) -> Json:
+    return {"action": remedy.action, "service": name, "source": SOURCES.get(remedy.action, "none"), "value": remedy.value}
+
+
+def _grown(story: Story, name: str, remedy: Remedy) -> Remedy:
+    """The remedy as one for a service that it was not meant for: a size is the next one, since its own may be had already."""
+    if remedy.action not in SIZED:
+        return remedy
+    return Remedy(remedy.action, str(2 * story.topology.services[name].settings[NUMBERS[remedy.action]]))
 
 
 def _evidence(story: Story, seed: Sequence[str], about: str) -> str:
@@ -104,11 +116,14 @@ def wrong(story: Story, seed: Sequence[str]) -> tuple[WrongAnswer, ...]:
         "blames_the_service_of_the_alert": (f"{story.entry} only depends on {incident.service}", _of_the_alert(story, seed)),
         "takes_an_old_incident_for_it": ("that one was over long before the alert", _of_an_old_one(story, seed)),
         "blames_a_harmless_change": ("that change struck nothing", _of_a_change(story, seed, dice)),
-        "names_another_cause": (f"it is {incident.cause}", _conclusion(story, incident.service, alike, other.remedy)),
+        "names_another_cause": (
+            f"it is {incident.cause}",
+            _conclusion(incident.service, alike, _grown(story, incident.service, other.remedy)),
+        ),
         "restarts_it": ("a restart brings it back as it was", _with(story, Remedy("restart"))),
         "repairs_the_caller": (
             f"nothing is wrong with {story.victims[0]} itself",
-            _conclusion(story, incident.service, incident.cause, incident.broken.remedy, story.victims[0]),
+            _conclusion(incident.service, incident.cause, _grown(story, story.victims[0], remedy), story.victims[0]),
         ),
         "does_too_little": ("the fault stays", _with(story, _too_little(story))),
     }
@@ -126,7 +141,7 @@ def _of_the_alert(story: Story, seed: Sequence[str]) -> Outputs:
     return {
         "log": {"service": entry, "evidence": said[0]},
         "metrics": _reading(story, seed, entry),
-        **_conclusion(story, entry, incident.cause, incident.broken.remedy),
+        **_conclusion(entry, incident.cause, _grown(story, entry, incident.broken.remedy)),
     }
 
 
@@ -137,7 +152,7 @@ def _of_an_old_one(story: Story, seed: Sequence[str]) -> Outputs:
         "log": {**named, "evidence": _evidence(story, seed, old.service)},
         "metrics": _reading(story, seed, old.service),
         "changes": {**named, "event": _event(story, seed, old.service), "change": "none"},
-        **_conclusion(story, old.service, old.cause, old.broken.remedy),
+        **_conclusion(old.service, old.cause, _grown(story, old.service, old.broken.remedy)),
     }
 
 
@@ -149,20 +164,20 @@ def _of_a_change(story: Story, seed: Sequence[str], dice: Dice) -> Outputs:
     return {
         "metrics": _reading(story, seed, change.where),
         "changes": {**named, "change": _change(story, change)},
-        **_conclusion(story, change.where, cause, remedy),
+        **_conclusion(change.where, cause, remedy),
     }
 
 
 def _with(story: Story, remedy: Remedy) -> Outputs:
     """Another remedy at the right service, for the right cause."""
-    return {"remediation": _conclusion(story, story.incident.service, story.incident.cause, remedy)["remediation"]}
+    return {"remediation": _conclusion(story.incident.service, story.incident.cause, remedy)["remediation"]}
 
 
 def _too_little(story: Story) -> Remedy:
     """The right action with a value that is not enough; where it takes no value, replicas that help nothing."""
     service, action = story.incident.broken.service, story.incident.broken.remedy.action
     if action in NUMBERS:
-        return Remedy(action, str(service.settings[NUMBERS[action]]))
+        return Remedy(action, str(service.settings[NUMBERS[action]] + (action in SIZED)))
     if action == "rollback_image":
         return Remedy(action, service.image)
     return Remedy("scale_out", str(service.replicas + 1))

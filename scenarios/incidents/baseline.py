@@ -43,7 +43,7 @@ def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
         "metrics": {"row": row, "service": service, "metric": row.split()[2]},
         "changes": {"service": service, "event": evidence, "change": "none"},
         "cause": {"because": "most words", **found},
-        "remediation": {"action": action, "service": service, "now": "none", "value": value},
+        "remediation": {"action": action, "service": service, "source": "none", "value": value},
         "report": {
             "service": service,
             "severity": "major",

@@ -6,6 +6,7 @@ import re
 
 from bench.scenario import Context
 
+from .cluster import NUMBERS, SIZED
 from .schemas import NUMBERED, ChangeFinding, LogFinding, MetricFinding, Remediation, Report, RootCause
 
 SHORTEST_QUOTE = 12
@@ -74,6 +75,12 @@ def _services(context: Context) -> list[str]:
     return [line.split()[0] for line in context.documents["cluster.txt"].splitlines()[1:]]
 
 
+def _row(service: str, context: Context) -> list[str]:
+    """What the cluster shows of a service, in words."""
+    rows = [line.split() for line in context.documents["cluster.txt"].splitlines()[1:]]
+    return next((words for name, *words in rows if name == service), [])
+
+
 def service_is_in_the_cluster(output: RootCause | Remediation | Report, context: Context) -> str | None:
     return _unknown(output.service, _services(context), "cluster.txt")
 
@@ -82,6 +89,8 @@ def value_fits_the_action(output: Remediation, context: Context) -> str | None:
     action, value = output.action, output.value
     if action in NUMBERED and not (value.isascii() and value.isdigit()):
         return f"value is '{value}', but {action} takes a whole number without a unit"
+    if action in SIZED and f"{NUMBERS[action]}={value}" in _row(output.service, context):
+        return f"value is '{value}', which {output.service} has already: {action} would change nothing"
     if action in ("rollback_image", "revert_config") and not any(_names(text, value) for text in context.documents.values()):
         what = "version" if action == "rollback_image" else "key"
         return f"value is '{value}', but {action} takes a {what} that stands in the documents"

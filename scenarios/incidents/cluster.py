@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 NUMBERS = {"set_memory": "memory_mib", "set_cpu": "cpu_m", "grow_disk": "disk_gib", "set_pool": "pool", "set_probe": "probe_s"}
 """Action -> the setting that it sets."""
+SIZED = frozenset(NUMBERS) - {"set_probe"}
+"""The actions that set a size: each size has a next one, twice as large."""
 RESTORES = {"renew_cert": "certificate", "restore_dns": "dns", "reset_password": "password"}
 """Action -> what it gives back."""
 SHARED = frozenset({"cpu_m", "pool"})

@@ -71,7 +71,9 @@ class Remediation(Output):
 
     action: Action
     service: str = Field(description="the service that it is done to")
-    now: str = Field(description="what it has now of what the action sets; none, if the action takes no value")
+    source: str = Field(
+        description="the name under which cluster.txt shows the value, as memory_mib_next; none, if it does not"
+    )
     value: str = Field(description="the number, version or key that the action takes; none, if it takes none")
 
 

@@ -36,7 +36,7 @@ ROOTS = [PACK.parent]
 FRESH = ("easy", "medium", "hard")
 NUMBERS = st.integers(1, 100_000)
 levels = st.sampled_from(FRESH)
-SHA256 = "2436dfb3600c460302fbf55d103f8c93e1b90abbfe10210ae74ed1cc3c7d9334"
+SHA256 = "5f74baf7810f02570fcb456af2faad9d51d303b01f70544cb4b366d74c8ca203"
 """Of all instances of all variants: documents, references, wrong answers and truths."""
 
 
@@ -349,8 +349,18 @@ def test_a_line_counts_as_copied_whatever_level_it_is_given() -> None:
     assert rejections(scenario, {"log": {**scenario.reference["log"], "evidence": f"so {line}"}}) != []
 
 
+def test_a_size_that_the_service_has_already_is_rejected() -> None:
+    scenario = case("memory_limit")
+    remediation = scenario.reference["remediation"]
+    had = str(int(remediation["value"]) // 2)
+    [said] = rejections(scenario, {"remediation": {**remediation, "value": had}})
+    assert said.endswith(f"value is '{had}', which {remediation['service']} has already: set_memory would change nothing")
+
+
 def test_a_number_may_be_written_without_quotes() -> None:
-    assert Remediation.model_validate({"action": "set_memory", "service": "billing", "now": 512, "value": 1024}).value == "1024"
+    assert (
+        Remediation.model_validate({"action": "set_memory", "service": "billing", "source": 512, "value": 1024}).value == "1024"
+    )
 
 
 # The grade
