@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 BLOT = "***"
 SHORTEST = 8
-"""Characters of a key that is looked for. A shorter one, as a local server is given, is no secret and might be a word: "none" would
-be blotted out of answers."""
+"""Characters of a key that is looked for. A shorter one, as a local server is given, is no secret and might be a word: "none"
+would be blotted out of answers."""
 SHOWN = 4
 """Characters at a masked key's beginning, or at its end, by which it is known."""
 MASK = r"(?:(?<![*•·…×])[*•·…×]++|(?<!\.)\.{3,}+|(?<!x)x{3,}+)"
