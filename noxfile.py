@@ -45,7 +45,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def endurance(session: nox.Session) -> None:
-    """The long forms of tests whose short forms `tests` runs: more kills, more runs of one trial, every study's figures."""
+    """The long forms of tests whose short forms `tests` runs: more kills, every study's figures, every committed run whole."""
     install(session, "tests")
     session.run("pytest", "-m", "endurance", *session.posargs, env=COMPILED_ONCE)
 

@@ -9,6 +9,7 @@ import os
 
 import hypothesis
 import pytest
+from undrawn import leave_undrawn
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each core has a worker of its own, which loads numpy later than this
 hypothesis.settings.register_profile("short", deadline=None, max_examples=40)
@@ -44,10 +45,5 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made, and their files left empty: for tests of a report's words, of whose time rendering would be most."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  # here, as few tests need it
-    from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
-
-    monkeypatch.setattr("bench.render.drawing._settle", lambda _: None)
-    monkeypatch.setattr(FigureCanvasAgg, "print_png", lambda *_, **__: None)
-    monkeypatch.setattr(FigureCanvasSVG, "print_svg", lambda *_, **__: None)
+    """Figures are made, and their files left empty."""
+    leave_undrawn(monkeypatch.setattr)

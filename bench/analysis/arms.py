@@ -58,11 +58,18 @@ class Arm:
         """The values that there are: of a pair without one, such as a price where no fault was effective, nothing is said."""
         return {pair: value for _, pair, value in self.values(column)}
 
-    def values(self, column: str) -> list[tuple[str, Pair, float]]:
+    def values(self, column: str) -> Sequence[tuple[str, Pair, float]]:
         """The same with the trial of each."""
-        values = self.usable[column]
-        every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
-        return [(*place, value) for place, value, known in every if known]
+        if column not in self._read:
+            values = self.usable[column]
+            every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
+            self._read[column] = tuple((*place, value) for place, value, known in every if known)
+        return self._read[column]
+
+    @cached_property
+    def _read(self) -> dict[str, tuple[tuple[str, Pair, float], ...]]:
+        """The columns that were asked for, each of which tables, claims and figures ask for again."""
+        return {}
 
     @cached_property
     def _places(self) -> list[tuple[str, Pair]]:

@@ -67,17 +67,26 @@ def _reached(start: Path, root: Path) -> set[Path]:
     """A module and all modules that it reaches by imports from this folder and the folders in it."""
     reached, queue = set[Path](), [start]
     ours = () if start.is_relative_to(PACKAGE) else (PACKAGE,)
+    names = cache(_names_in)  # of this one search: a folder is asked once, and not for each module that may lie in it
     while queue:
         path = queue.pop()
         if path in reached or not path.is_relative_to(root) or any(map(path.is_relative_to, ours)):
             continue
         reached.add(path)
-        packages = (folder / "__init__.py" for folder in path.parents)
-        queue += [file.resolve() for file in (*packages, *_imported(path, root)) if file.is_file()]
+        packages = (folder / "__init__.py" for folder in path.parents if folder.is_relative_to(root))
+        queue += [file.resolve() for file in (*packages, *_imported(path, root, names)) if file.is_file()]
     return reached
 
 
-def _imported(path: Path, root: Path) -> Iterator[Path]:
+def _names_in(folder: Path) -> frozenset[str]:
+    """None where there is no such folder."""
+    return frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
+
+
+NamesIn = Callable[[Path], frozenset[str]]
+
+
+def _imported(path: Path, root: Path, names_in: NamesIn) -> Iterator[Path]:
     """The files that a module's imports may mean, if they lie in this folder."""
     try:
         statements = statements_of(path.read_bytes())
@@ -87,25 +96,32 @@ def _imported(path: Path, root: Path) -> Iterator[Path]:
         names = [alias.name for alias in statement.names]
         if isinstance(statement, ast.Import):
             for name in names:
-                yield from _absolute(name.split("."), root)
+                yield from _absolute(name.split("."), root, names_in)
         else:
             module = statement.module.split(".") if statement.module else []
             for parts in ([*module, name] for name in names):
-                yield from _on_the_way(path.parents[statement.level - 1], parts) if statement.level else _absolute(parts, root)
+                if statement.level:
+                    yield from _on_the_way(path.parents[statement.level - 1], parts, names_in)
+                else:
+                    yield from _absolute(parts, root, names_in)
 
 
-def _absolute(parts: Sequence[str], root: Path) -> Iterator[Path]:
+def _absolute(parts: Sequence[str], root: Path, names_in: NamesIn) -> Iterator[Path]:
     """An absolute import names the packages above the folder, too, of which we do not know how many there are."""
     for start in range(len(parts)):
-        yield from _on_the_way(root, parts[start:])
+        yield from _on_the_way(root, parts[start:], names_in)
 
 
-def _on_the_way(base: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """The packages that an import runs, one in the other, and the module at its end."""
-    module = base
+def _on_the_way(folder: Path, parts: Sequence[str], names_in: NamesIn) -> Iterator[Path]:
+    """The packages that an import runs, one in the other, and the module at its end, as far as there are such."""
     for part in parts:
-        module /= part
-        yield from (module.with_name(f"{part}.py"), module / "__init__.py")
+        there = names_in(folder)
+        if f"{part}.py" in there:
+            yield folder / f"{part}.py"
+        if part not in there:
+            return
+        folder /= part
+        yield folder / "__init__.py"
 
 
 def _digest_of(files: Iterable[Path], root: Path, more: str = "") -> str:

@@ -42,7 +42,7 @@ def test_a_new_pack_is_sound_as_it_is_and_nothing_need_be_noted(pack: Path) -> N
     assert {result.status for result in results(pack).values()} == {"ok"}
 
 
-@pytest.mark.parametrize("name", ["multi_file_debugging", "k8s_oomkill"])
+@pytest.mark.parametrize("name", [pytest.param("multi_file_debugging", marks=pytest.mark.endurance), "k8s_oomkill"])
 def test_the_packs_that_ship_are_sound_in_every_variant_and_refuse_six_wrong_answers_or_more(name: str) -> None:
     assert [result.problems for _, result in check_pack(name, [SCENARIOS]) if result.problems] == []
     assert len(list((SCENARIOS / name / "reference" / "wrong").glob("*.json"))) >= 6

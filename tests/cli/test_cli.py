@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import bench, bench_anew, start_anew, workplace
+from commands import UNDRAWN, bench, bench_anew, start_anew, workplace
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
 
@@ -65,7 +65,8 @@ def test_a_sample_of_instances_is_named_in_the_manifest(tmp_path: Path) -> None:
 def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path) -> None:
     workplace(tmp_path)
     bench(tmp_path, "run", "configs/small.toml")
-    code, out, err = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated", "--report")
+    words = ("--model", "recorded:small-simulated", "--report")
+    code, out, err = bench(tmp_path, "run", "configs/small.toml", *words, **UNDRAWN)
     assert (code, err) == (0, "")
     assert out.startswith("REPLAY: 'simulated' answers from the run small-simulated, recorded on 20")
     assert "for another model: --model NAME" in out.splitlines()[0] and "SIMULATED" in out.splitlines()[1]

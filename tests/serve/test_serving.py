@@ -16,7 +16,7 @@ import httpx2
 import openai
 import pytest
 import scripted_server
-from commands import Ended, Started, bench, start, workplace
+from commands import UNDRAWN, Ended, Started, bench, start, workplace
 from outside_system import OutsideSystem
 from scripted_server import ScriptedServer, Step, completion
 
@@ -107,7 +107,7 @@ def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others
     assert [record.outcome for record in records(tmp_path)] == ["solved", "gave_up"]
     run = load_run(tmp_path / "results" / "outside")
     assert run.calls["failure"].tolist().count("rate_limited") == run.faults["delivered"].sum() > 0
-    assert bench(tmp_path, "report", "outside")[0] == 0
+    assert bench(tmp_path, "report", "outside", **UNDRAWN)[0] == 0
 
 
 def whole(value: Any, schema: Any, definitions: Any) -> bool:
@@ -143,7 +143,7 @@ def test_a_served_agent_stands_in_one_table_with_ours_and_a_framework_under_the_
     assert process.ended()[0] == 0
     config.write_text(config.read_text().replace('["static",', '["monolithic", "reflexion", "static",'))
     assert bench(tmp_path, "run", str(config), "--name", "ours")[0] == 0
-    code, out, err = bench(tmp_path, "report", "outside", "ours")
+    code, out, err = bench(tmp_path, "report", "outside", "ours", **UNDRAWN)
     assert (code, err) == (0, "") and "Left out" not in out
     table = (tmp_path / "reports" / "outside+ours" / "tables" / "differences.md").read_text()
     assert "static − my_agent" in table and "monolithic − my_agent" in table and "reflexion − my_agent" in table
@@ -210,7 +210,7 @@ def test_without_a_scenario_calls_are_counted_and_enter_no_rate(serve: Serve, tm
     assert run.trials["outcome"].tolist() == ["ungraded"] * 2
     assert run.trials["correct"].isna().all()
     assert run.calls["try"].tolist() == [1, 2, 1] * 2
-    assert bench(tmp_path, "report", "outside")[0] == 0
+    assert bench(tmp_path, "report", "outside", **UNDRAWN)[0] == 0
     [arm] = [arm for found in arms_of(run).values() for arm in found.values()]
     assert (arm.solved().k, arm.solved().n) == (0, 0)
 

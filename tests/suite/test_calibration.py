@@ -283,7 +283,12 @@ def test_and_each_verdict_of_the_reference_run_is_reached_again_in_two_of_three(
 # The report
 
 
-def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(tmp_path: Path) -> None:
+@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.endurance)])
+def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(
+    drawn: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if not drawn:
+        request.getfixturevalue("undrawn")
     results = [*everything(RECORDED, FEW, (5,)), *exactly((5,)), *clustered(FEW, ((5, 2),)), *further(FEW, (5,))]
     verdicts = list(exchange.verdicts(RUNS[0], reference_run(), FEW, np.random.default_rng(1)))
     for name in ("one", "other"):

@@ -19,10 +19,14 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from undrawn import leave_undrawn
+
 from bench.cli.scaffold import new_scenario
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.support.preloaded"])
+UNDRAWN = {"TESTS_UNDRAWN": "1"}
+"""A variable for a forked command whose report's words matter: its figures are made, and not rendered."""
 Ended = tuple[int, str, str]
 """Exit code, standard output, standard error."""
 
@@ -122,6 +126,8 @@ def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], sa
     warnings.simplefilter("error")
     sys.argv = ["bench", *words]
     sys.path[:] = [entry for entry in sys.path if entry]
+    if UNDRAWN.items() <= variables.items():
+        leave_undrawn(setattr)
     main()
 
 
