@@ -9,6 +9,7 @@ from bench.scenario import Context
 from .cluster import NUMBERS, SIZED
 from .schemas import NUMBERED, ChangeFinding, LogFinding, MetricFinding, Remediation, Report, RootCause
 
+Named = LogFinding | MetricFinding | ChangeFinding | RootCause | Remediation | Report
 SHORTEST_QUOTE = 12
 """Characters. A shorter quotation could stand anywhere."""
 
@@ -75,13 +76,13 @@ def _services(context: Context) -> list[str]:
     return [line.split()[0] for line in context.documents["cluster.txt"].splitlines()[1:]]
 
 
-def _row(service: str, context: Context) -> list[str]:
-    """What the cluster shows of a service, in words."""
+def _row(service: str, context: Context) -> dict[str, str]:
+    """What the cluster shows of a service, by name."""
     rows = [line.split() for line in context.documents["cluster.txt"].splitlines()[1:]]
-    return next((words for name, *words in rows if name == service), [])
+    return dict(word.split("=", 1) for name, *words in rows if name == service for word in words)
 
 
-def service_is_in_the_cluster(output: RootCause | Remediation | Report, context: Context) -> str | None:
+def service_is_in_the_cluster(output: Named, context: Context) -> str | None:
     return _unknown(output.service, _services(context), "cluster.txt")
 
 
@@ -89,8 +90,10 @@ def value_fits_the_action(output: Remediation, context: Context) -> str | None:
     action, value = output.action, output.value
     if action in NUMBERED and not (value.isascii() and value.isdigit()):
         return f"value is '{value}', but {action} takes a whole number without a unit"
-    if action in SIZED and f"{NUMBERS[action]}={value}" in _row(output.service, context):
-        return f"value is '{value}', which {output.service} has already: {action} would change nothing"
+    row = _row(output.service, context)
+    if action in SIZED and row.get(NUMBERS[action]) == value:
+        following = f"{NUMBERS[action]}_next"
+        return f"value is '{value}', which {output.service} has already; its {following} is {row[following]}"
     if action in ("rollback_image", "revert_config") and not any(_names(text, value) for text in context.documents.values()):
         what = "version" if action == "rollback_image" else "key"
         return f"value is '{value}', but {action} takes a {what} that stands in the documents"

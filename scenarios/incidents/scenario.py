@@ -34,21 +34,24 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
             instructions=folder.prompt("log"),
             reads=("app.log",),
             output=LogFinding,
-            checks=(checks.evidence_is_a_line_about_the_service,),
+            checks=(
+                checks.service_is_in_the_cluster,
+                checks.evidence_is_a_line_about_the_service,
+            ),
         ),
         Subtask(
             name="metrics",
             instructions=folder.prompt("metrics"),
             reads=("metrics.txt",),
             output=MetricFinding,
-            checks=(checks.row_is_about_the_service, checks.row_has_the_metric),
+            checks=(checks.service_is_in_the_cluster, checks.row_is_about_the_service, checks.row_has_the_metric),
         ),
         Subtask(
             name="changes",
             instructions=folder.prompt("changes"),
             reads=("events.txt", "changes.txt"),
             output=ChangeFinding,
-            checks=(checks.event_is_a_line_about_the_service, checks.change_is_listed),
+            checks=(checks.service_is_in_the_cluster, checks.event_is_a_line_about_the_service, checks.change_is_listed),
         ),
         Subtask(
             name="cause",

@@ -295,10 +295,10 @@ def test_every_subtask_but_the_report_has_plausible_wrong_outputs() -> None:
 
 REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
     "a service that is not there": ("cause", {"service": "postgres"}, "has no service 'postgres'; it has"),
-    "a row about another": ("metrics", {"service": "postgres"}, "does not name postgres; copy one that does"),
+    "a metric of what is no service": ("metrics", {"service": "postgres"}, "has no service 'postgres'; it has"),
     "evidence that nobody wrote": ("log", {"evidence": "12:00:00 it was the weather"}, "is no line of app.log; copy one"),
     "a quotation of nothing": ("log", {"evidence": "ERROR"}, "is no line of app.log; copy one"),
-    "evidence about another": ("log", {"service": "users"}, "does not name users; copy one that does"),
+    "evidence about another": ("log", {"service": "wallet"}, "does not name wallet; copy one that does"),
     "an event that nobody wrote": ("changes", {"event": "a pod somewhere failed"}, "is no line of events.txt; copy one"),
     "a change that is not there": ("changes", {"change": "c99"}, "has no change 'c99'; it has c1, "),
     "a remedy of what is not there": ("remediation", {"service": "postgres"}, "has no service 'postgres'; it has"),
@@ -354,7 +354,7 @@ def test_a_size_that_the_service_has_already_is_rejected() -> None:
     remediation = scenario.reference["remediation"]
     had = str(int(remediation["value"]) // 2)
     [said] = rejections(scenario, {"remediation": {**remediation, "value": had}})
-    assert said.endswith(f"value is '{had}', which {remediation['service']} has already: set_memory would change nothing")
+    assert said.endswith(f"value is '{had}', which {remediation['service']} has already; its memory_mib_next is {2 * int(had)}")
 
 
 def test_a_number_may_be_written_without_quotes() -> None:
