@@ -50,15 +50,17 @@ SYMPTOMS: Mapping[Cause, Symptoms] = {
     "memory_limit": Symptoms(
         "memory_pct",
         (91, 99),
-        Wording("ERROR out of memory: the heap needs {need} MiB, the limit is {have}", "pod {s}-0 OOMKilled, restarted"),
+        Wording("ERROR out of memory: the heap needs {need} MiB, the limit is {have}", "a pod of {s} OOMKilled, restarted"),
         Wording(
-            "WARN garbage collection took 4.1 s, 99% of {have} MiB in use", "pod {s}-0 ended with exit code 137, restarted"
+            "WARN garbage collection took 4.1 s, 99% of {have} MiB in use", "a pod of {s} ended with exit code 137, restarted"
         ),
     ),
     "cpu_limit": Symptoms(
         "throttled_pct",
         (66, 88),
-        Wording("ERROR request took 6.2 s: CPU throttled at the limit of {have} m", "pod {s}-0 CPU throttled, slow to answer"),
+        Wording(
+            "ERROR request took 6.2 s: CPU throttled at the limit of {have} m", "a pod of {s} CPU throttled, slow to answer"
+        ),
         Wording(
             "ERROR request took 6.2 s, 5.7 s of it waiting for a processor", "autoscaler: {s} is slow, processors of nodes idle"
         ),
@@ -66,55 +68,55 @@ SYMPTOMS: Mapping[Cause, Symptoms] = {
     "disk_full": Symptoms(
         "disk_pct",
         (100, 100),
-        Wording("ERROR write failed: no space left on device", "volume {s}-data is full"),
+        Wording("ERROR write failed: no space left on device", "the volume of {s} is full"),
         Wording("ERROR write to /var/data failed: ENOSPC", "backup of {s} could not write its file"),
     ),
     "pool_exhausted": Symptoms(
         "pool_pct",
         (97, 100),
-        Wording("ERROR connection pool exhausted: {have} of {have} in use", "pod {s}-0 not ready: waits for a connection"),
-        Wording("ERROR gave up after 5 s in the queue for a database connection", "pod {s}-0 not ready: HTTP 503"),
+        Wording("ERROR connection pool exhausted: {have} of {have} in use", "a pod of {s} not ready: waits for a connection"),
+        Wording("ERROR gave up after 5 s in the queue for a database connection", "a pod of {s} not ready: HTTP 503"),
     ),
     "strict_probe": Symptoms(
         "restarts",
         (3, 6),
-        Wording("ERROR health check took {need} s, the probe allows {have} s", "pod {s}-0 killed: liveness probe timed out"),
+        Wording("ERROR health check took {need} s, the probe allows {have} s", "a pod of {s} killed: liveness probe timed out"),
         Wording(
             "WARN SIGTERM in the midst of work, {need} s after a health request",
-            "pod {s}-0 ended with exit code 143, restarted",
+            "a pod of {s} ended with exit code 143, restarted",
         ),
     ),
     "bad_image": Symptoms(
         "restarts",
         (4, 7),
-        Wording("FATAL image {image} does not start: module codec not found", "pod {s}-0 CrashLoopBackOff"),
-        Wording("FATAL import of codec failed in main, stopping", "pod {s}-0 ended with exit code 1, restarted"),
+        Wording("FATAL image {image} does not start: module codec not found", "a pod of {s} CrashLoopBackOff"),
+        Wording("FATAL import of codec failed in main, stopping", "a pod of {s} ended with exit code 1, restarted"),
     ),
     "bad_config": Symptoms(
         "error_pct",
         (91, 98),
-        Wording("ERROR invalid configuration: {key} is {value}, request refused", "pod {s}-0 not ready: configuration"),
-        Wording("ERROR request refused: cannot work with {key} {value}", "pod {s}-0 not ready: HTTP 500"),
+        Wording("ERROR invalid configuration: {key} is {value}, request refused", "a pod of {s} not ready: configuration"),
+        Wording("ERROR request refused: cannot work with {key} {value}", "a pod of {s} not ready: HTTP 500"),
     ),
     "cert_expired": Symptoms(
         "requests_s",
         (3, 0),
         Wording("ERROR call to {s} failed: its certificate has expired", "certificate of {s} expired, renewal failed"),
-        Wording("ERROR call to {s} failed: TLS handshake, not valid any more", "order for {s}-tls pending for 3 days"),
+        Wording("ERROR call to {s} failed: TLS handshake, not valid any more", "an order for {s} is pending for 3 days"),
         by_caller=True,
     ),
     "dns_record": Symptoms(
         "requests_s",
         (2, 0),
-        Wording("ERROR call to {s} failed: DNS has no record of {s}.internal", "DNS: failed lookups of {s}.internal"),
-        Wording("ERROR call to {s} failed: no such host", "name server: 412 times NXDOMAIN for {s}.internal"),
+        Wording("ERROR call to {s} failed: DNS has no record of {s}.internal", "DNS: failed lookups of {s}"),
+        Wording("ERROR call to {s} failed: no such host", "name server: 412 times NXDOMAIN for {s}"),
         by_caller=True,
     ),
     "wrong_password": Symptoms(
         "error_pct",
         (93, 97),
-        Wording("ERROR database login failed: wrong password for {s}_app", "pod {s}-0 not ready: database login"),
-        Wording("ERROR database refused {s}_app: authentication (28P01)", "pod {s}-0 not ready: HTTP 500"),
+        Wording("ERROR database login failed: wrong password for {s}_app", "a pod of {s} not ready: database login"),
+        Wording("ERROR database refused {s}_app: authentication (28P01)", "a pod of {s} not ready: HTTP 500"),
     ),
 }
 

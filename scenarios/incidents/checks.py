@@ -97,4 +97,7 @@ def value_fits_the_action(output: Remediation, context: Context) -> str | None:
     if action in ("rollback_image", "revert_config") and not any(_names(text, value) for text in context.documents.values()):
         what = "version" if action == "rollback_image" else "key"
         return f"value is '{value}', but {action} takes a {what} that stands in the documents"
+    configs = re.findall(r"config (\w+): (\S+), before (\S+)", context.documents["changes.txt"])
+    if action == "revert_config" and any(value in values for _, *values in configs):
+        return f"value is '{value}', but {action} takes a key; changes.txt has {', '.join(key for key, *_ in configs)}"
     return None

@@ -36,11 +36,11 @@ NOISE = (
     "retries a mail, {n} in the queue",
 )
 ORDINARY_EVENTS = (
-    "pod {s}-0 scheduled on node-{n}",
+    "a pod of {s} scheduled on node-{n}",
     "backup of {s} done",
     "certificate of {s} renewed for 90 days",
     "autoscaler: {s} stays as it is",
-    "pod {s}-0 pulled its image in {n} s",
+    "a pod of {s} pulled its image in {n} s",
 )
 SETTINGS = ("memory_mib", "cpu_m", "disk_gib", "pool", "probe_s")
 USUAL: Mapping[Metric, tuple[int, int]] = {

@@ -36,7 +36,7 @@ ROOTS = [PACK.parent]
 FRESH = ("easy", "medium", "hard")
 NUMBERS = st.integers(1, 100_000)
 levels = st.sampled_from(FRESH)
-SHA256 = "5f74baf7810f02570fcb456af2faad9d51d303b01f70544cb4b366d74c8ca203"
+SHA256 = "95ec7713530d28f481aee317005beee321c5b4a2846f6a975bc414fe6a1e2fa8"
 """Of all instances of all variants: documents, references, wrong answers and truths."""
 
 
@@ -355,6 +355,17 @@ def test_a_size_that_the_service_has_already_is_rejected() -> None:
     had = str(int(remediation["value"]) // 2)
     [said] = rejections(scenario, {"remediation": {**remediation, "value": had}})
     assert said.endswith(f"value is '{had}', which {remediation['service']} has already; its memory_mib_next is {2 * int(had)}")
+
+
+def test_what_a_configuration_was_set_to_is_not_taken_for_its_key() -> None:
+    scenario = case("bad_config")
+    remediation = scenario.reference["remediation"]
+    [(key, bad, good)] = re.findall(
+        rf"config ({remediation['value']}): (\S+), before (\S+)", scenario.task.documents["changes.txt"]
+    )
+    for value in (bad, good):
+        [said] = rejections(scenario, {"remediation": {**remediation, "value": value}})
+        assert f"'{value}', but revert_config takes a key; changes.txt has " in said and key in said
 
 
 def test_a_number_may_be_written_without_quotes() -> None:
