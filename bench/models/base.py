@@ -75,7 +75,8 @@ class Usage:
 class Reply:
     """`finish` is the provider's finish reason (`stop`, `length`, `content_filter`); `usage` is None if it told none. `by`
     names the model that answered, where the one that was asked had passed the request on. A reply that is `reused` had been
-    given before to the same request, and `took` so many seconds then."""
+    given before to the same request, and `took` so many seconds then. `flight` is from when to when it was waited for, in
+    nanoseconds of `time.perf_counter_ns`, where the model knows that better than who awaits it: a busy process is late."""
 
     text: str
     finish: str = "stop"
@@ -83,6 +84,7 @@ class Reply:
     by: str = ""
     reused: bool = False
     took: float | None = None
+    flight: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import httpx2
-import openai
-
 from bench.errors import (
     BadAnswer,
     CallFailed,
@@ -29,12 +26,12 @@ from bench.errors import (
     TooLong,
     Unreachable,
 )
-from bench.models import openai_bodies
 from bench.models.base import Message, Reply, Request, Sleep, Timing
 from bench.models.blotting import blotted
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
+from bench.models.openai_http import Client
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
-from bench.models.openai_settings import OpenAISettings, is_loopback, key_of
+from bench.models.openai_settings import OpenAISettings, key_of
 
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
@@ -77,7 +74,7 @@ class OpenAIModel:
         self.endpoint = settings.base_url
         self.concurrency = settings.concurrency
         self._key = ""
-        self._client: openai.AsyncOpenAI | None = None
+        self._client: Client | None = None
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r}, model={self._model!r}, endpoint={self.endpoint!r})"
@@ -114,31 +111,17 @@ class OpenAIModel:
 
     async def _ask(self, body: dict[str, object], seconds: float) -> Reply:
         """Send `body` and read the reply within `seconds`; raises one of EXPECTED."""
-        async with asyncio.timeout(seconds):  # the client's own limit is per read: a trickle would never reach it
-            response = await self._connected().post("/chat/completions", body=body, cast_to=httpx2.Response)
-        reply = reply_of(response.content.decode(errors="replace"))  # JSON is UTF-8, whatever a header says
-        return replace(reply, text=blotted(reply.text, self._key), finish=blotted(reply.finish, self._key))
+        async with asyncio.timeout(seconds):  # a trickle would never reach a limit for each read
+            answer = await self._connected().post(body)
+        reply = reply_of(answer.body.decode(errors="replace"))  # JSON is UTF-8, whatever a header says
+        text, finish = blotted(reply.text, self._key), blotted(reply.finish, self._key)
+        return replace(reply, text=text, finish=finish, flight=answer.flight)
 
-    def _connected(self) -> openai.AsyncOpenAI:
+    def _connected(self) -> Client:
         """The client, made at its first use, without I/O; raises EndpointError."""
         if self._client is None:
-            settings = self.settings
-            self._key = key_of(settings)
-            timeout = httpx2.Timeout(settings.timeout_seconds, connect=settings.connect_timeout_seconds)
-            self._client = openai.AsyncOpenAI(
-                api_key=self._key or "none",
-                base_url=settings.base_url,
-                max_retries=0,
-                timeout=timeout,
-                # No proxy of the environment leads to this machine, and a redirect would be a second request.
-                http_client=openai.DefaultAsyncHttpxClient(
-                    follow_redirects=False,
-                    trust_env=not is_loopback(settings.base_url),
-                    timeout=timeout,
-                    headers=openai_bodies.HEADERS,
-                    event_hooks={"response": [openai_bodies.bound]},
-                ),
-            )
+            self._key = key_of(self.settings)
+            self._client = Client(self.settings, self._key)
         return self._client
 
     def _body(self, messages: Sequence[Message], seed: int, schema: Mapping[str, Any] | None) -> dict[str, object]:
@@ -184,7 +167,7 @@ class OpenAIModel:
             await asyncio.sleep(min(pause if asked is None else asked, LONGEST_PROBE_PAUSE))
 
     def _advice(self, error: Exception, failure: CallFailed) -> str:
-        status = getattr(error, "status_code", 0)
+        status = getattr(error, "status", 0)
         if status in REFUSED_AS_SENT and self.settings.response_format:
             return f'{ADVICE_BY_STATUS[status]}; it may not offer response_format = "{self.settings.response_format}"'
         return ADVICE_BY_STATUS.get(status, ADVICE_BY_KIND[failure.kind]).format(api_key_env=self.settings.api_key_env)

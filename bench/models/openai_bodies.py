@@ -6,14 +6,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import AsyncIterator, Callable
 
-import httpx2
+import aiohttp
 
 LARGEST = 8 * 2**20
 """Bytes of a reply, unpacked: some two million tokens."""
 LARGEST_ERROR = 2**16
 """Bytes that are read of an error's body. What follows is not looked at."""
 PACKINGS = ("gzip", "x-gzip", "deflate")
-HEADERS = {"Accept-Encoding": "gzip"}
+ACCEPTED = "gzip"
 """What a request says, since nothing else is unpacked."""
 
 
@@ -22,46 +22,33 @@ class TooLarge(Exception):
 
 
 class BrokeOff(Exception):
-    """The connection ended in mid-body. Whatever ends it before is httpx2's own exception: nothing had been read."""
+    """The connection ended in mid-body. Whatever ends it before is aiohttp's own exception: nothing had been read."""
 
 
 class NotUnpacked(Exception):
     """A body that is packed in a way that was not asked for, or that does not unpack."""
 
 
-async def bound(response: httpx2.Response) -> None:
-    """A response hook: the body is unpacked here, and ends at its bound. To read it raises TooLarge, NotUnpacked or
-    BrokeOff."""
-    packing = response.headers.pop("Content-Encoding", "identity").strip().lower()
-    stream = response.stream
-    assert isinstance(stream, httpx2.AsyncByteStream)
-    response.stream = _Bounded(stream, packing, is_error=response.status_code >= 400)
+async def whole(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> bytes:
+    """The body that arrives in these pieces, unpacked; an error's beginning. Raises TooLarge, NotUnpacked or BrokeOff."""
+    try:
+        return b"".join([piece async for piece in _unpacked(pieces, packing.strip().lower() or "identity", is_error=is_error)])
+    except aiohttp.ClientError as error:
+        raise BrokeOff(type(error).__name__) from None
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, packing: str, is_error: bool):
-        self._stream, self._packing, self._is_error = stream, packing, is_error
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for piece in self._unpacked():
-                yield piece
-        except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
-            raise BrokeOff(type(error).__name__) from None
-
-    async def _unpacked(self) -> AsyncIterator[bytes]:
-        unpack, left = _unpacker(self._packing), LARGEST_ERROR if self._is_error else LARGEST
-        async for piece in self._stream:
-            unpacked = unpack(piece, left + 1)
-            yield unpacked[:left]
+async def _unpacked(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> AsyncIterator[bytes]:
+    unpack, left = _unpacker(packing), LARGEST_ERROR if is_error else LARGEST
+    async for piece in pieces:
+        unpacked = unpack(piece, left + 1)
+        if len(unpacked) <= left:
             left -= len(unpacked)
-            if left < 0 and self._is_error:
-                return
-            if left < 0:
-                raise TooLarge(f"more than {LARGEST} bytes")
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+            yield unpacked
+        elif is_error:
+            yield unpacked[:left]
+            return
+        else:
+            raise TooLarge(f"more than {LARGEST} bytes")
 
 
 def _unpacker(packing: str) -> Callable[[bytes, int], bytes]:

@@ -3,14 +3,14 @@ else."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-import httpx2
-import openai
+import aiohttp
 from pydantic import BaseModel, Field, ValidationError
 
 from bench.errors import (
@@ -29,6 +29,7 @@ from bench.errors import (
 from bench.models.base import Reply, Usage
 from bench.models.blotting import blotted
 from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
+from bench.models.openai_http import Refused
 from bench.numbers import Count
 
 EXCERPT_CHARACTERS = 120
@@ -60,13 +61,9 @@ class _Completion(BaseModel):
     usage: Any = None
 
 
-class _Error(BaseModel):
+class _Error(NamedTuple):
     message: str
-    code: int | str | None = None
-
-
-class _Failed(BaseModel):
-    error: _Error
+    code: object
 
 
 class _Usage(BaseModel):
@@ -117,18 +114,18 @@ def _broke_off(error: ValidationError) -> bool:
     return first["type"] == "json_invalid" and "EOF" in first["ctx"]["error"]
 
 
-EXPECTED = (openai.APIError, TimeoutError, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
+EXPECTED = (aiohttp.ClientError, TimeoutError, Refused, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
 """What may come out of a call. Anything else is a bug, or a cancellation, and passes through."""
 
-NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
-NEVER_USABLE = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol, httpx2.DecodingError, httpx2.TooManyRedirects)
+NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+NEVER_USABLE = (aiohttp.InvalidURL, aiohttp.TooManyRedirects)
 
 
 def failure_of(error: Exception, key: str = "") -> CallFailed:
     """The one place where an exception of EXPECTED becomes what the trial records; `key` is blotted out of its text."""
-    if isinstance(error, openai.APIStatusError):
+    if isinstance(error, Refused):
         return _status_failure(error, key)
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, aiohttp.ClientError):
         return _connection_failure(error)
     if isinstance(error, TimeoutError):
         return TimedOut("no whole reply in time")
@@ -143,32 +140,24 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
     return BadAnswer(f"{type(error).__name__}: {excerpt(str(error), key)}")
 
 
-def _status_failure(error: openai.APIStatusError, key: str) -> CallFailed:
-    status, headers = error.status_code, error.response.headers
-    detail = f"HTTP {status}: {excerpt(_said(error), key)}"
-    if status == 429 and error.code != USED_UP:
-        return RateLimited(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
-    if status >= 500 or status == 408:  # 408: the server did not get the whole request, so did no work
-        return ServerFailed(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
+def _status_failure(error: Refused, key: str) -> CallFailed:
+    said = _error_in(error.body)
+    detail = f"HTTP {error.status}: {excerpt(said.message if said else error.body, key)}"
+    if error.status == 429 and not (said and said.code == USED_UP):
+        return RateLimited(detail, retry_after=retry_after_seconds(error.headers, datetime.now(UTC)))
+    if error.status >= 500 or error.status == 408:  # 408: the server did not get the whole request, so did no work
+        return ServerFailed(detail, retry_after=retry_after_seconds(error.headers, datetime.now(UTC)))
     return BadAnswer(detail)
 
 
-def _said(error: openai.APIStatusError) -> str:
-    message = error.body.get("message") if isinstance(error.body, dict) else None
-    return message if isinstance(message, str) else error.response.text
-
-
-def _connection_failure(error: openai.APIConnectionError) -> CallFailed:
-    cause = error.__cause__
-    reason = type(cause or error).__name__  # the cause's text may quote a header, and so the key
-    if isinstance(cause, NEVER_SENT):
+def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
+    reason = type(error).__name__  # its text may quote a header, and so the key
+    if isinstance(error, NEVER_SENT):
         return Unreachable(f"no connection ({reason})")
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, TimeoutError):
         return TimedOut(f"no reply in time ({reason})")
-    if isinstance(cause, NEVER_USABLE):
+    if isinstance(error, NEVER_USABLE):
         return BadAnswer(f"no usable exchange ({reason})")
-    if cause is None:
-        return Unreachable("no connection")
     return Unreachable(f"the connection ended before any answer came ({reason})")
 
 
@@ -186,11 +175,14 @@ def _body_failure(error: UnreadableBody, key: str) -> CallFailed:
 
 
 def _error_in(body: str) -> _Error | None:
-    """The error that an answer with status 200 says it is."""
+    """The error that an answer says it is."""
     try:
-        return _Failed.model_validate_json(body).error
-    except ValidationError:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
         return None
+    error = said.get("error") if isinstance(said, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    return _Error(message, error.get("code")) if isinstance(error, dict) and isinstance(message, str) else None
 
 
 def _error_failure(said: _Error, key: str) -> CallFailed:

@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, TypeVar
 
-import httpx2
-import openai
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -272,77 +271,25 @@ def test_an_empty_account_is_no_rate_limit_since_waiting_does_not_fill_it() -> N
     assert type(failed(step)) is BadAnswer
 
 
-def subclasses(of: type[openai.APIError]) -> Iterator[type[openai.APIError]]:
+def subclasses(of: type[aiohttp.ClientError]) -> Iterator[type[aiohttp.ClientError]]:
     yield of
     for below in of.__subclasses__():
         yield from subclasses(below)
 
 
-def instance(of: type[openai.APIError]) -> openai.APIError:
-    request = httpx2.Request("POST", "http://localhost/v1/chat/completions")
-    if issubclass(of, openai.APIStatusError | openai.APIResponseValidationError):
-        response = httpx2.Response(getattr(of, "status_code", 500), request=request, text="said")
-        with_message = {"message": "said"} if of is not openai.OAuthError else {}
-        return of(response=response, body=None, **with_message)
-    if issubclass(of, openai.APIConnectionError):
-        return of(request=request)
-    return of("said", request, body=None)
+UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+LATE = (aiohttp.ServerTimeoutError,)
+USELESS = (aiohttp.InvalidURL, aiohttp.TooManyRedirects)
 
 
-FAILURES: dict[type[openai.APIError], type[CallFailed]] = {
-    openai.APIError: BadAnswer,
-    openai.APIConnectionError: Unreachable,
-    openai.APITimeoutError: TimedOut,
-    openai.APIResponseValidationError: BadAnswer,
-    openai.APIStatusError: ServerFailed,
-    openai.BadRequestError: BadAnswer,
-    openai.AuthenticationError: BadAnswer,
-    openai.OAuthError: BadAnswer,
-    openai.PermissionDeniedError: BadAnswer,
-    openai.NotFoundError: BadAnswer,
-    openai.ConflictError: BadAnswer,
-    openai.UnprocessableEntityError: BadAnswer,
-    openai.RateLimitError: RateLimited,
-    openai.InternalServerError: ServerFailed,
-}
-
-
-def test_every_exception_that_the_client_can_raise_has_a_mapping() -> None:
-    raised = {of for of in subclasses(openai.APIError) if of.__module__.startswith("openai")}
-    assert {of: type(failure_of(instance(of))) for of in raised} == FAILURES
-
-
-def transport_errors(of: type[httpx2.RequestError]) -> Iterator[type[httpx2.RequestError]]:
-    yield of
-    for below in of.__subclasses__():
-        yield from transport_errors(below)
-
-
-Named = dict[type[httpx2.RequestError], type[CallFailed]]
-
-UNSENT: Named = {
-    httpx2.ConnectError: Unreachable,
-    httpx2.ConnectTimeout: Unreachable,
-    httpx2.PoolTimeout: Unreachable,
-    httpx2.ProxyError: Unreachable,
-}
-IN_TIME: Named = {httpx2.TimeoutException: TimedOut, httpx2.ReadTimeout: TimedOut, httpx2.WriteTimeout: TimedOut}
-USELESS: Named = {
-    httpx2.LocalProtocolError: BadAnswer,
-    httpx2.UnsupportedProtocol: BadAnswer,
-    httpx2.DecodingError: BadAnswer,
-    httpx2.TooManyRedirects: BadAnswer,
-}
-
-
-@pytest.mark.parametrize("of", sorted(transport_errors(httpx2.RequestError), key=str))
-def test_a_call_counts_as_paid_only_where_its_prompt_may_have_been_sent(of: type[httpx2.RequestError]) -> None:
-    request = httpx2.Request("POST", "http://localhost")
-    timed_out = issubclass(of, httpx2.TimeoutException)
-    error = openai.APITimeoutError(request) if timed_out else openai.APIConnectionError(request=request)
-    error.__cause__ = of("said")
-    wanted = (UNSENT | IN_TIME | USELESS).get(of, Unreachable)
-    assert type(failure_of(error)) is wanted
+@pytest.mark.parametrize("of", sorted(set(subclasses(aiohttp.ClientError)), key=str))
+def test_a_call_counts_as_paid_only_where_its_prompt_may_have_been_sent(of: type[aiohttp.ClientError]) -> None:
+    failure = failure_of(of.__new__(of))
+    if issubclass(of, LATE) and not issubclass(of, UNSENT):
+        assert type(failure) is TimedOut and failure.paid
+    else:
+        assert type(failure) is (BadAnswer if issubclass(of, USELESS) else Unreachable) and not failure.paid
+    assert failure.detail.startswith("no connection (") is issubclass(of, UNSENT)
 
 
 def test_the_detail_is_one_short_line_of_what_the_server_said() -> None:

@@ -73,7 +73,11 @@ def run_all(matrix: Matrix, specs: Iterable[TrialSpec] | None = None) -> list[Tr
 
     async def work() -> list[TrialResult]:
         chosen = matrix.specs if specs is None else specs
-        return [await run_trial(spec, matrix, unbounded, GRADERS) for spec in chosen]
+        try:
+            return [await run_trial(spec, matrix, unbounded, GRADERS) for spec in chosen]
+        finally:
+            for model in matrix.models.values():
+                await model.close()
 
     return run(work())
 

@@ -1,0 +1,109 @@
+"""One chat completion over HTTP. A call is one request: nothing is retried, and no redirect followed.
+
+aiohttp makes it. With 200 calls in flight it took 0.21 ms of processor a call; in the same run the openai client took 1.96 ms
+on httpx2, and 0.70 ms on aiohttp. What a busy process spends on a call bounds how many it can have in flight.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+from weakref import WeakValueDictionary
+
+import aiohttp
+import httpx2
+
+from bench.models.openai_bodies import ACCEPTED, whole
+from bench.models.openai_settings import OpenAISettings, is_loopback
+from bench.models.timed_sockets import TimedSocket, timed_socket
+
+LONGEST_HEADER = 2**16
+HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer with a status below 300, and from when to when it was waited for (`TimedSocket.flight`)."""
+
+    body: bytes
+    flight: tuple[int, int] | None
+
+
+class Refused(Exception):
+    """An answer with any other status; `body` is the beginning of what it said."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: str, flight: tuple[int, int] | None):
+        super().__init__(f"HTTP {status}")
+        self.status, self.headers, self.body, self.flight = status, headers, body, flight
+
+
+class Client:
+    """Belongs to the event loop that it is made on, until it is closed."""
+
+    def __init__(self, settings: OpenAISettings, key: str):
+        self._url = f"{settings.base_url}/chat/completions"
+        self._proxy = _proxy_to(settings.base_url)
+        self._sockets: WeakValueDictionary[int, TimedSocket] = WeakValueDictionary()
+        connector = aiohttp.TCPConnector(
+            limit=0,  # the caller's slots bound the calls in flight
+            ssl=httpx2.create_ssl_context() if urlsplit(self._url).scheme == "https" else True,
+            socket_factory=self._socket,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            headers=HEADERS | {"Authorization": f"Bearer {key or 'none'}"},
+            response_class=type("Response", (_Response,), {"sockets": self._sockets}),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=settings.connect_timeout_seconds),
+            auto_decompress=False,
+            max_line_size=LONGEST_HEADER,
+            max_field_size=LONGEST_HEADER,
+        )
+
+    async def post(self, body: Mapping[str, object]) -> Answer:
+        """Raises Refused, what `openai_bodies.whole` raises, or an aiohttp.ClientError where no answer began."""
+        sent = json.dumps(body).encode()
+        async with self._session.post(self._url, data=sent, proxy=self._proxy, allow_redirects=False) as answer:
+            is_error = answer.status >= 300
+            content = await whole(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
+            assert isinstance(answer, _Response)
+            if is_error:
+                raise Refused(answer.status, answer.headers, content.decode(errors="replace"), answer.flight)
+            return Answer(content, answer.flight)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    def _socket(self, address: aiohttp.AddrInfoType) -> TimedSocket:
+        made = timed_socket(address)
+        self._sockets[made.fileno()] = made
+        return made
+
+
+class _Response(aiohttp.ClientResponse):
+    """Knows how long it was waited for. By the time it is read its connection may be another request's."""
+
+    sockets: Mapping[int, TimedSocket]
+    flight: tuple[int, int] | None = None
+
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:
+        used = self.sockets.get(connection.transport.get_extra_info("socket").fileno())
+        await super().start(connection)
+        self.content.on_eof(lambda: self._ended(used))
+        return self
+
+    def _ended(self, used: TimedSocket | None) -> None:
+        self.flight = used.flight() if used else None
+
+
+def _proxy_to(url: str) -> str | None:
+    """The environment's proxy for this address; none leads to this machine."""
+    parts = urlsplit(url)
+    if is_loopback(url) or proxy_bypass(parts.netloc):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")

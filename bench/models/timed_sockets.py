@@ -1,0 +1,77 @@
+"""Sockets that know when their bytes left and when bytes came, however late a busy process gets round to reading them.
+
+On Linux the kernel stamps what arrives (SO_TIMESTAMPNS, https://docs.kernel.org/networking/timestamping.html); elsewhere the
+moment of reading has to do.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from collections.abc import Sequence
+from time import perf_counter_ns, time_ns
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+STAMPED = sys.platform == "linux"
+STAMP = 35
+"""SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not name: include/uapi/asm-generic/socket.h."""
+TIMESPEC = struct.Struct("@ll")
+SPACE = socket.CMSG_SPACE(TIMESPEC.size)
+Told = Sequence[tuple[int, int, bytes]]
+
+
+class TimedSocket(socket.socket):
+    """`made`, `sent` and `arrived`: when it was made, last sent, and when what it last read had come; nanoseconds of
+    `time.perf_counter_ns`. `is_new` until a response was read."""
+
+    is_new = True
+
+    def __init__(self, family: int, kind: int, protocol: int):
+        super().__init__(family, kind, protocol)
+        self.made = self.sent = self.arrived = perf_counter_ns()
+        if STAMPED:
+            self.setsockopt(socket.SOL_SOCKET, STAMP, 1)
+
+    def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
+        count = super().send(data, flags)
+        self.sent = perf_counter_ns()
+        return count
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        data, told, _, _ = self.recvmsg(size, SPACE, flags)
+        self._stamp(told)
+        return data
+
+    def recv_into(self, buffer: WriteableBuffer, size: int = 0, flags: int = 0) -> int:
+        room = memoryview(buffer)
+        count, told, _, _ = self.recvmsg_into([room[: size or None]], SPACE, flags)
+        self._stamp(told)
+        return count
+
+    def flight(self) -> tuple[int, int]:
+        """From when to when it waited for the response that was just read: from the request's last byte, or from its own
+        making where it was made for this, to the response's last byte."""
+        began, self.is_new = self.made if self.is_new else self.sent, False
+        return began, self.arrived
+
+    def _stamp(self, told: Told) -> None:
+        """The kernel's clock can be set, and ours cannot: its stamp is believed within what is possible."""
+        now = perf_counter_ns()
+        stamps = (data for level, kind, data in told if (level, kind) == (socket.SOL_SOCKET, STAMP))
+        age = next((time_ns() - _nanoseconds(stamp) for stamp in stamps), 0)
+        self.arrived = min(max(now - age, self.sent), now)
+
+
+def _nanoseconds(stamp: bytes) -> int:
+    seconds, nanoseconds = TIMESPEC.unpack(stamp)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds)
+
+
+def timed_socket(address: Any) -> TimedSocket:
+    """For an address as `socket.getaddrinfo` gives it."""
+    family, kind, protocol, *_ = address
+    return TimedSocket(family, kind, protocol)
