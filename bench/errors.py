@@ -64,13 +64,14 @@ class CallFailed(Exception):
 
     `paid` says whether the provider did the work, `passing` whether to try the same call again,
     `partial` is the text that did arrive, `retry_after` the seconds the server asked for, `by` the model that failed, where
-    the one that was asked had passed the request on.
+    the one that was asked had passed the request on, `flight` that of `bench.models.base.Reply`.
     """
 
     kind = "failed"
     paid = False
     passing = True
     by = ""
+    flight: tuple[int, int] | None = None
 
     def __init__(self, detail: str, *, retry_after: float | None = None, partial: str = "", injected: bool = False):
         super().__init__(detail)

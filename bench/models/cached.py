@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from time import perf_counter
+from time import perf_counter_ns
 
 from bench.models.base import Message, Model, Reply, Request, Response, Sleep, Timing
 
@@ -49,10 +49,11 @@ class CachedModel:
         key = self._key(request)
         if known := self._known.get(key):
             return known
-        began = perf_counter()
+        began = perf_counter_ns()
         reply = await self._model.reply(request, sleep)
         if self.shared:
-            self._known.setdefault(key, replace(reply, took=perf_counter() - began, reused=True))
+            began, ended = reply.flight or (began, perf_counter_ns())
+            self._known.setdefault(key, replace(reply, took=(ended - began) / 1e9, reused=True, flight=None))
         return reply
 
     def _key(self, request: Request) -> Key:

@@ -29,7 +29,7 @@ from bench.errors import (
 from bench.models.base import Message, Reply, Request, Sleep, Timing
 from bench.models.blotting import blotted
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
-from bench.models.openai_http import Client
+from bench.models.openai_http import Client, Refused
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
 from bench.models.openai_settings import OpenAISettings, key_of
 
@@ -92,7 +92,9 @@ class OpenAIModel:
         try:
             return await self._ask(self._body(request.messages, request.seed, request.schema), self.settings.timeout_seconds)
         except EXPECTED as error:
-            raise failure_of(error, self._key) from None  # the cause's text may quote the key
+            failure = failure_of(error, self._key)
+            failure.flight = error.flight if isinstance(error, Refused) else None
+            raise failure from None  # the cause's text may quote the key
 
     async def prepare(self) -> None:
         """One tiny call with the parameters of the real ones; up to three more while the server is only busy."""

@@ -25,14 +25,11 @@ Told = Sequence[tuple[int, int, bytes]]
 
 
 class TimedSocket(socket.socket):
-    """`made`, `sent` and `arrived`: when it was made, last sent, and when what it last read had come; nanoseconds of
-    `time.perf_counter_ns`. `is_new` until a response was read."""
-
-    is_new = True
+    """`sent` and `arrived`: when it last sent, and when what it last read had come; nanoseconds of `time.perf_counter_ns`."""
 
     def __init__(self, family: int, kind: int, protocol: int):
         super().__init__(family, kind, protocol)
-        self.made = self.sent = self.arrived = perf_counter_ns()
+        self.sent = self.arrived = perf_counter_ns()
         if STAMPED:
             self.setsockopt(socket.SOL_SOCKET, STAMP, 1)
 
@@ -53,10 +50,8 @@ class TimedSocket(socket.socket):
         return count
 
     def flight(self) -> tuple[int, int]:
-        """From when to when it waited for the response that was just read: from the request's last byte, or from its own
-        making where it was made for this, to the response's last byte."""
-        began, self.is_new = self.made if self.is_new else self.sent, False
-        return began, self.arrived
+        """From when to when it waited for the response that was just read: from the request's last byte to the response's."""
+        return self.sent, self.arrived
 
     def _stamp(self, told: Told) -> None:
         """The kernel's clock can be set, and ours cannot: its stamp is believed within what is possible."""

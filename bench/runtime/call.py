@@ -93,6 +93,17 @@ class CallAttempt:
     def length(self) -> int:
         return self.delay + (self.at_model.length if self.at_model else 0)
 
+    @property
+    def client(self) -> int:
+        """What this process took beside."""
+        return self.at_model.client if self.at_model else 0
+
+    @property
+    def in_flight_since(self) -> int:
+        """A busy process sends a request later than it means to."""
+        sent = self.at_model
+        return max(self.started, sent.started - self.delay) if sent and sent.client else self.started
+
     def abandon(self) -> CallFailed:
         """Whoever asked went away: what had begun is paid all the same."""
         gone = "the client went away before a reply came"

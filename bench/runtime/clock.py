@@ -32,10 +32,13 @@ PATIENCE = 5.0
 
 @dataclass
 class Span:
-    """A stretch of a trial's clock; nanoseconds. `ended` is set once it has."""
+    """A stretch of a trial's clock; nanoseconds. `ended` is set once it has. `flight` is from when to when a call was really in
+    flight, by `time.perf_counter_ns`, where the model tells: the rest, `client`, is what this process took beside."""
 
     started: int
     ended: int = 0
+    flight: Interval | None = None
+    client: int = 0
 
     @property
     def length(self) -> int:
@@ -52,6 +55,7 @@ class Pause:
 
 class TrialClock:
     def __init__(self, virtual: bool):
+        self._is_virtual = virtual
         self._time = VirtualTime() if virtual else RealTime()
         self._stopwatch = Stopwatch()
         self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
@@ -75,13 +79,23 @@ class TrialClock:
     @contextmanager
     def standing(self, what: Literal["call", "wait"]) -> Iterator[Span]:
         """While inside, a call is in flight or the trial waits: nothing of it is framework time."""
-        with self._stopwatch.standing():
+        with self._stopwatch.standing() as stood:
             span = Span(self.now())
             try:
                 yield span
             finally:
                 span.ended = self.now()
+                if span.flight and not self._is_virtual:
+                    stood.interval = span.flight
+                    self._narrow(span, span.flight)
                 self._intervals[what].append((span.started, span.ended))
+
+    def _narrow(self, span: Span, flight: Interval) -> None:
+        """To the time in flight."""
+        since = perf_counter_ns() - self.now()
+        began, ended = (min(max(moment - since, span.started), span.ended) for moment in flight)
+        span.client = span.length - (ended - began)
+        span.started, span.ended = began, ended
 
     @property
     def api_seconds(self) -> float:

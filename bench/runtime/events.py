@@ -56,6 +56,8 @@ class Called:
     caused_by    number of the event (a rejection, a lost call) that made a retry, a rerun or a judge call necessary; else None
     inferred     the cause is inferred from what the proposer sent, not known from what it was told
     seconds      in flight; `delay` are those of them that a fault added
+    client       what this process took beside: its own work on the call, a connection, what it was busy with while bytes lay
+                 ready; 0 where that is not told apart
     asked        whether the model was asked: false where a fault kept the request from being sent
     reply        digest of what the model said; None where nothing came
     delivered    digest of what the architecture was given, where a fault changed the reply; else None
@@ -96,6 +98,7 @@ class Called:
     caused_by: Count | None = None
     inferred: bool = False
     usage_cached: Count | None = None
+    client: Seconds = 0.0
     kind: Literal["call"] = "call"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Generic, TypeVar
 
@@ -13,9 +14,17 @@ from bench.runtime.intervals import Interval, total, union
 Result = TypeVar("Result")
 
 
+@dataclass
+class Stood:
+    """From when to when it really stood, where that is told; nanoseconds of `time.perf_counter_ns`."""
+
+    interval: Interval | None = None
+
+
 class Stopwatch:
     """Runs during the trial's steps. It stands while a call is in flight or the trial waits (`standing`). While the trial works
-    where its steps cannot be seen (`away`), all real time counts in which nothing stood."""
+    where its steps cannot be seen (`away`), all real time counts in which nothing stood. Of a call that turns out to have been
+    in flight for a shorter time, the steps before and after count: a client's own work is framework time."""
 
     def __init__(self) -> None:
         self._stepped = 0
@@ -30,16 +39,23 @@ class Stopwatch:
         return self._stepped + total(union(self._abroad + stood)) - total(stood)
 
     @contextmanager
-    def standing(self) -> Iterator[None]:
-        """While inside, nothing is framework time."""
-        with self._stop(self._stood):
-            yield
+    def standing(self) -> Iterator[Stood]:
+        """While inside, nothing is framework time; but for what lies outside of the interval that it is told it stood for."""
+        stood = Stood()
+        with self._stop() as began:
+            try:
+                yield stood
+            finally:
+                self._stood.append(stood.interval or (began, perf_counter_ns()))
 
     @contextmanager
     def away(self) -> Iterator[None]:
         """While inside, the trial's code works elsewhere; its steps here are not counted twice."""
-        with self._stop(self._abroad):
-            yield
+        with self._stop() as began:
+            try:
+                yield
+            finally:
+                self._abroad.append((began, perf_counter_ns()))
 
     def stood(self, began: int, ended: int) -> None:
         """An interval of the real clock turns out to have been none of the framework's."""
@@ -56,17 +72,17 @@ class Stopwatch:
         now = perf_counter_ns()
         if not self._stopped:
             self._stepped += now - self._mark
+        else:
+            self._abroad.append((self._mark, now))
         self._mark = now
 
     @contextmanager
-    def _stop(self, intervals: list[Interval]) -> Iterator[None]:
+    def _stop(self) -> Iterator[int]:
         self.end_step()
         self._stopped += 1
-        began = perf_counter_ns()
         try:
-            yield
+            yield perf_counter_ns()
         finally:
-            intervals.append((began, perf_counter_ns()))
             self.end_step()
             self._stopped -= 1
 

@@ -98,7 +98,7 @@ def as_it_would_have_been(folder: Path) -> dict[str, TrialRecord]:
 
 def _events(trial: TrialRecord) -> tuple[Event, ...]:
     return tuple(
-        dataclasses.replace(event, started=0.0, seconds=0.0, reused=False) if isinstance(event, Called) else event
+        dataclasses.replace(event, started=0.0, seconds=0.0, client=0.0, reused=False) if isinstance(event, Called) else event
         for event in trial.events
     )
 

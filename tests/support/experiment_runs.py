@@ -84,7 +84,7 @@ def as_it_happened(trial: TrialRecord) -> TrialRecord:
 
 def _as_it_happened(event: Event) -> Event:
     if isinstance(event, Called):
-        return replace(event, started=0.0)
+        return replace(event, started=0.0, client=0.0)
     return replace(event, started=0.0, seconds=0.0) if isinstance(event, Waited) else event
 
 
