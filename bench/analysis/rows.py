@@ -108,6 +108,7 @@ CALLS: tuple[Column[Of[Entry]], ...] = (
     Column("usage_cached", "Int64", lambda of: of.item.call.usage_cached),
     Column("seconds", "float64", lambda of: of.item.call.seconds),
     Column("delay", "float64", lambda of: of.item.call.delay),
+    Column("client_seconds", "float64", lambda of: of.item.call.client),
     Column("started", "float64", lambda of: of.item.call.started),
     Column("verdict", "str", lambda of: of.item.verdict),
     Column("failure", "str", lambda of: of.item.call.failure or ""),

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
+from bench.cli.descriptors import make_room
 from bench.cli.doctor import guards_table, versions_table
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.results import compare, trace
@@ -141,6 +142,7 @@ def run(
 
 
 def _run(matrix: Matrix, writer: RunWriter) -> None:
+    make_room(matrix)
     todo, so_far = missing(matrix.specs, writer.recorded), SoFar(matrix)
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
@@ -154,6 +156,8 @@ def _run(matrix: Matrix, writer: RunWriter) -> None:
         err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
         raise typer.Exit(exit_code(stopped))
     out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}; next: bench report {writer.folder.name}")
+    for line in so_far.client_bound():
+        out.print(line)
     if errors := list(so_far.errors()):
         err.print("\n".join(errors))
         raise typer.Exit(1)

@@ -15,6 +15,8 @@ from bench.experiment.matrix import Matrix
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called
 
+CLIENT_BOUND = 0.25
+"""Of the calls' seconds in flight: where this process adds more, it and not the endpoint bounds the calls at a time."""
 LINES = 10
 """Where the output is no terminal, so many plain lines take the moving bar's place."""
 
@@ -28,12 +30,16 @@ class SoFar:
         self.calls = self.tokens = 0
         self.outcomes: Counter[str] = Counter()
         self._first_error = ""
+        self._in_flight = self._client = 0.0
 
     def add(self, record: TrialRecord) -> None:
         cost = self._tariff.cost(record)
         self._cost = None if self._cost is None or cost is None else self._cost + cost
         self.calls += calls_of(record)
         self.tokens += record.tokens
+        for call in (event for event in record.events if isinstance(event, Called)):
+            self._in_flight += call.seconds
+            self._client += call.client
         self.outcomes[record.outcome] += 1
         if record.outcome == "error":
             self._first_error = self._first_error or record.reason
@@ -51,6 +57,14 @@ class SoFar:
     def ends(self) -> str:
         """How the trials ended: `3 solved, 1 wrong`; empty where there was none."""
         return ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()))
+
+    def client_bound(self) -> Iterator[str]:
+        """A line where this process kept its calls waiting; none where the endpoint set the pace."""
+        if self._client > CLIENT_BOUND * self._in_flight:
+            said = (
+                f"this process was busy for {self._client / self._in_flight:.0%} of its calls' seconds while they stood ready"
+            )
+            yield f"client-bound: {said}; those are in no call's seconds, and a lower concurrency is no slower"
 
     def errors(self) -> Iterator[str]:
         """Lines on the trials that ended in an error, and what to do about them; none where none did."""

@@ -17,7 +17,7 @@ NOT_TOLD = "not told by this server"
 
 def latency_tables(run: Run, published: Published) -> list[Table]:
     """Each of them only where there is something of it."""
-    return [table for table in (framework_time(run, published), prompt_cache(run)) if table.rows]
+    return [table for table in (framework_time(run, published), client_time(run), prompt_cache(run)) if table.rows]
 
 
 def framework_time(run: Run, published: Published) -> Table:
@@ -42,6 +42,28 @@ def framework_time(run: Run, published: Published) -> Table:
             "of a replay these are its recording's; its own framework time is in the tables of every measure, and no part of "
             "the recorded latency",
             f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2",
+        ),
+    )
+
+
+def client_time(run: Run) -> Table:
+    """By model, of calls whose time in flight was told apart from what this process took beside."""
+    told = run.calls[run.calls["client_seconds"].gt(0)]
+    rows: list[tuple[Cell, ...]] = []
+    for model, calls in told.groupby("model", sort=False):
+        client, flight = calls["client_seconds"], calls["seconds"]
+        share = Number(float(client.sum() / flight.sum()), 1, percent=True)
+        spread = (Number(float(client.median()), 4), Number(float(client.quantile(0.95)), 4))
+        rows.append((model_label(run, str(model)), len(calls), Number(float(flight.sum()), 1), share, *spread))
+    return Table(
+        name="client_time",
+        title="What the client took beside its calls",
+        columns=("Model", "Calls", "In flight s", "Client's share of that", "Client s a call, median", "95th percentile"),
+        rows=tuple(rows),
+        notes=(
+            "in flight: from the request's last byte to the reply's last; the client's: its own work, a connection, and what "
+            "it was busy with while bytes lay ready; in no call's seconds",
+            "a large share says that the process, and not the endpoint, bounded the calls at a time",
         ),
     )
 

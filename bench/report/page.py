@@ -79,7 +79,7 @@ CONTENTS = (
     ("models", "Models compared", ("models",)),
     ("differences", "Paired differences between architectures", ("differences", "noise_floor", "solved_differences")),
     ("cost", "What a solved task costs", ("per_solved",)),
-    ("latency", "Latency", ("framework_time", "prompt_cache")),
+    ("latency", "Latency", ("framework_time", "client_time", "prompt_cache")),
     ("ledger", "Where the tokens went", ("ledger",)),
     ("faults", "Faults", ("receipts", "natural_failures")),
     ("tokenizer", "The tokenizer", ("usage",)),

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import threading
 from collections.abc import Coroutine
-from time import perf_counter
+from time import perf_counter, perf_counter_ns
 from typing import Any
 
 import pytest
@@ -210,3 +210,24 @@ def test_a_cancellation_reaches_the_work() -> None:
 
     loop.run(start())
     assert cleaned == [True]
+
+
+def test_what_a_client_takes_beside_the_time_in_flight_is_framework_time_and_no_call() -> None:
+    clock = TrialClock(virtual=False)
+    taken = list[int]()
+
+    async def work() -> None:
+        with clock.standing("call") as span:
+            busy(0.02)
+            began = perf_counter_ns()
+            await asyncio.sleep(0.03)
+            span.flight = (began, perf_counter_ns())
+            busy(0.04)
+        taken.extend((span.flight[1] - began, span.client))
+
+    run(clock, work())
+    flight, client = taken
+    assert clock.api_seconds == pytest.approx(in_seconds(flight), abs=1e-6)
+    assert in_seconds(client) >= 0.06
+    assert clock.framework_seconds >= 0.06
+    assert clock.api_seconds + clock.framework_seconds <= in_seconds(clock.now())

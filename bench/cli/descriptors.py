@@ -1,0 +1,26 @@
+"""Open files: a run needs one for each call in flight."""
+
+from __future__ import annotations
+
+import itertools
+import resource
+
+from bench.errors import ConfigError
+from bench.experiment.matrix import Matrix
+from bench.models.routed import answerers
+
+SPARE = 256
+"""For the run's own files, its graders' children and what Python opens."""
+
+
+def make_room(matrix: Matrix) -> None:
+    """Raise this process's own limit where its calls need it. Raises ConfigError where the machine does not allow so many."""
+    models = itertools.chain.from_iterable(map(answerers, matrix.models.values()))
+    calls = sum({model.endpoint: model.concurrency for model in models if model.timing == "live"}.values())
+    needed = calls + SPARE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        said = f"{calls} calls in flight need {needed} open files, and this machine allows {hard}"
+        raise ConfigError(f"{said}; lower concurrency in the config, or raise the limit (ulimit -Hn)")
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
