@@ -9,15 +9,17 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import Started, bench, bench_anew, start, workplace
+from experiment_runs import timeless
 from scripted_server import ScriptedServer, Step, completion, hang_up
 
 from bench.experiment.files import TRIALS
-from bench.experiment.reading import read_responses, read_texts, read_trials
+from bench.experiment.reading import read_responses, read_texts
 from bench.experiment.record import TrialRecord
 from bench.packs import load_pack
 from bench.runtime.events import Called, Event
@@ -30,15 +32,11 @@ cache = {cache}
 """
 
 
-def timeless(folder: Path) -> dict[str, TrialRecord]:
-    """The records by id, without the only thing in them that is really timed."""
-    trials = list(read_trials(folder))
-    assert len(trials) == len({trial.id for trial in trials})
-    return {trial.id: dataclasses.replace(trial, framework_seconds=0.0) for trial in trials}
-
-
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.endurance)])
-def test_killed_at_random_moments_a_run_ends_up_as_an_uninterrupted_one(tmp_path: Path, kills: int) -> None:
+def test_killed_at_random_moments_a_run_ends_up_as_an_uninterrupted_one(
+    tmp_path: Path, kills: int, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("tries", kills)
     workplace(tmp_path, repetitions=35 * kills)
     results = tmp_path / "results"
     moments = random.Random(20)

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from sabotage import Sabotage
 from undrawn import leave_undrawn
 
 from bench.cli.scaffold import new_scenario
@@ -71,11 +72,11 @@ def environment(**variables: str) -> dict[str, str]:
 class Started(AbstractContextManager["Started"]):
     """A command at work; it is killed where it is left behind."""
 
-    def __init__(self, folder: Path, words: tuple[str, ...], variables: Mapping[str, str]):
+    def __init__(self, folder: Path, words: tuple[str, ...], variables: Mapping[str, str], before: Sabotage | None = None):
         files = Path(f"{folder}.said")  # beside the folder, where no command sees them
         files.mkdir(exist_ok=True)
         self._said = Path(tempfile.mkdtemp(dir=files))
-        given = (folder, words, environment(**variables), self._said)
+        given = (folder, words, environment(**variables), self._said, before)
         self._process = FORKS.Process(target=_work, args=given, daemon=True)
         self._process.start()
 
@@ -113,7 +114,7 @@ class Started(AbstractContextManager["Started"]):
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], said: Path) -> None:
+def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], said: Path, before: Sabotage | None) -> None:
     """What the forked process does."""
     from bench.cli.main import main  # noqa: PLC0415  # loaded already, by the process that forks
 
@@ -128,12 +129,20 @@ def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], sa
     sys.path[:] = [entry for entry in sys.path if entry]
     if UNDRAWN.items() <= variables.items():
         leave_undrawn(setattr)
+    if before:
+        before()
     main()
 
 
 def start(folder: Path, *words: str, **variables: str) -> Started:
     """Begin `bench` in this folder."""
     return Started(folder, words, variables)
+
+
+def sabotaged(folder: Path, before: Sabotage, *words: str) -> Ended:
+    """Run `bench` to its end, whatever ends it."""
+    with Started(folder, words, {}, before) as command:
+        return command.ended()
 
 
 def bench(folder: Path, *words: str, **variables: str) -> Ended:
