@@ -122,6 +122,16 @@ def perf(session: nox.Session) -> None:
 
 
 @nox.session
+def reliability(session: nox.Session) -> None:
+    """Each promise with its tries and failures, and the load beside bare clients, into reports/reliability: ten minutes.
+
+    The load alone, on a quiet machine: nox -s reliability -- --load-only
+    """
+    install(session, "tests")
+    session.run("python", "-m", "reliability", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+
+
+@nox.session
 def calibrate(session: nox.Session) -> None:
     """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour."""
     install(session)

@@ -1,32 +1,35 @@
-"""A run of ours under load: so many calls in flight at an endpoint that answers each after a fixed time, beside a bare client
-that makes as many in the same minute. The endpoint's own account is the judge of both."""
+"""A run of ours under load beside bare clients, in turns: so many calls in flight at an endpoint that answers after a given
+time. The endpoint's own account is the judge of all."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import fmean
+from typing import Any
 from urllib.request import Request, urlopen
 
+from reliability.bare import CLIENTS
+from reliability.kept import Taken
+
 from bench.experiment.reading import read_trials
-from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called
 
-ROOT = Path(__file__).parents[2]
-PACK, ARCHITECTURE, CALLS = "k8s_oomkill", "runtime_structured", 5
+HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+PACK, CALLS = "k8s_oomkill", 5
 CONFIG = """
 name = "load"
 scenarios = ["{pack}"]
-architectures = ["{architecture}"]
+architectures = ["runtime_structured"]
 models = ["local"]
-repetitions = {repetitions}
+repetitions = {trials}
 seed = 1
 
 [plan.none]
@@ -34,14 +37,44 @@ seed = 1
 kind = "openai"
 base_url = "{url}"
 concurrency = {in_flight}
+timeout_seconds = 600
 """
 
 
+@dataclass(frozen=True)
+class Cell:
+    """So many calls in flight, answered after so many seconds each; each place in flight makes `rounds` calls."""
+
+    seconds: float
+    in_flight: int
+    rounds: int
+
+    @property
+    def calls(self) -> int:
+        return self.in_flight * self.rounds
+
+
+CELLS = (Cell(2.0, 200, 10), Cell(0.2, 10, 20), Cell(0.2, 50, 20), Cell(0.2, 200, 20), Cell(0.2, 1000, 5))
+AIMS = {(2.0, 200): 1.05, (0.2, 50): 1.10, (0.2, 200): 1.5}
+"""Of the wall time by the ideal, where there is one."""
+OURS = "ours"
+
+
+def measured(cells: Sequence[Cell], repeats: int) -> Iterator[Taken]:
+    """Ours and each bare client in turns, each cell so often."""
+    for cell in cells:
+        with serving(cell.seconds) as url:
+            for _ in range(repeats):
+                yield ours(cell, url)
+                for name in CLIENTS:
+                    yield bare(name, cell, url)
+
+
 @contextmanager
-def server(seconds: float) -> Iterator[str]:
-    reference = json.loads((ROOT / "scenarios" / PACK / "reference" / "answer.json").read_text())
+def serving(seconds: float) -> Iterator[str]:
+    reference = json.loads((ROOT / "scenarios" / PACK / "reference" / "answer.json").read_text(encoding="utf-8"))
     replies = {f"# Task: {name}\n": json.dumps(answer) for name, answer in reference.items()}
-    command = [sys.executable, str(ROOT / "tools/reliability/server.py"), str(seconds)]
+    command = [sys.executable, str(HERE / "server.py"), str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin and process.stdout
         process.stdin.write(json.dumps(replies) + "\n")
@@ -50,26 +83,56 @@ def server(seconds: float) -> Iterator[str]:
         process.stdin.close()
 
 
-def taken_log(url: str):
-    with urlopen(Request(url + "/log", method="DELETE")) as answer:
-        return json.load(answer)
-
-if __name__ == "__main__":
-    seconds, n, rounds = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    extra = sys.argv[4:]
-    with server(seconds) as url, tempfile.TemporaryDirectory() as folder:
+def ours(cell: Cell, url: str) -> Taken:
+    with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "load.toml"
-        config.write_text(CONFIG.format(pack=PACK, architecture=ARCHITECTURE, url=url, in_flight=n, repetitions=n * rounds // CALLS))
-        began=time.monotonic()
-        command=[sys.executable, *extra, "-m", "bench", "run", str(config), "--scenarios", str(ROOT / "scenarios")]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        if done.returncode: print(done.stdout[-500:], done.stderr[-3000:])
-        import resource
-        ru = resource.getrusage(resource.RUSAGE_CHILDREN)
-        log = taken_log(url)
-        spans = sorted(log["spans"])[1:]
-        wall = spans[-1][1] - spans[0][0] if 0 else max(b for a,b in spans) - spans[0][0]
-        trials = list(read_trials(next((Path(folder)/"results").iterdir())))
-        calls = [e for t in trials for e in t.events if isinstance(e, Called)]
-        rec = sum(c.seconds for c in calls)/len(calls); own = sum(b-a for a,b in spans)/len(spans)
-        print(f"n={n} s={seconds} calls={len(calls)} served={len(spans)} most={log['most']} wall/ideal {wall/(seconds*len(spans)/n):.3f} rec {rec:.4f} server {own:.4f} ratio {rec/own:.3f} cpu/call {(ru.ru_utime+ru.ru_stime)/len(calls)*1000:.2f} (with start) total {time.monotonic()-began:.1f} outcomes { {t.outcome for t in trials} } fw {sum(t.framework_seconds for t in trials)/len(calls)*1000:.2f} ms api {sum(t.api_seconds for t in trials)/len(calls):.3f}")
+        trials = cell.calls // CALLS
+        config.write_text(CONFIG.format(pack=PACK, url=url, in_flight=cell.in_flight, trials=trials), encoding="utf-8")
+        command = [sys.executable, "-m", "bench", "run", str(config), "--scenarios", str(ROOT / "scenarios")]
+        code, processor, peak = _run(command, folder)
+        spans = sorted(_log(url))[1:]  # the first is the probe before the run
+        run = next(Path(folder, "results").iterdir())
+        calls = [event for record in read_trials(run) for event in record.events if isinstance(event, Called)]
+    errors = sum(call.failure is not None for call in calls) + (code != 0)
+    seconds = fmean(call.seconds for call in calls)
+    return Taken(
+        seconds=cell.seconds,
+        in_flight=cell.in_flight,
+        calls=cell.calls,
+        who=OURS,
+        wall=_wall(spans, cell),
+        recorded=seconds / fmean(ended - began for began, ended in spans),
+        client=fmean(call.client for call in calls) / seconds,
+        processor=processor / len(calls),
+        errors=errors,
+        peak=peak,
+        load=os.getloadavg()[0],
+    )
+
+
+def bare(name: str, cell: Cell, url: str) -> Taken:
+    command = [sys.executable, str(HERE / "bare.py"), name, url, str(cell.in_flight), str(cell.calls)]
+    code, processor, peak = _run(command, str(ROOT))
+    wall = _wall(sorted(_log(url)), cell)
+    shape = (cell.seconds, cell.in_flight, cell.calls, name)
+    return Taken(*shape, wall, None, None, processor / cell.calls, int(code != 0), peak, os.getloadavg()[0])
+
+
+def _run(command: Sequence[str], folder: str) -> tuple[int, float, float]:
+    """Its exit code, seconds of processor, and MiB of memory at most."""
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def _log(url: str) -> list[tuple[float, float]]:
+    """What the endpoint answered since it was asked last."""
+    with urlopen(Request(f"{url}/log", method="DELETE")) as answer:
+        said: dict[str, Any] = json.load(answer)
+    return [(began, ended) for began, ended in said["spans"]]
+
+
+def _wall(spans: Sequence[tuple[float, float]], cell: Cell) -> float:
+    ideal = cell.seconds * len(spans) / cell.in_flight
+    return (max(ended for _, ended in spans) - min(began for began, _ in spans)) / ideal

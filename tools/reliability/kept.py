@@ -1,0 +1,84 @@
+"""What was measured, kept as CSV, so that a page can be made again when only a part of it was measured anew."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What the tests of one promise came to. `skipped`: those that could not be tried here, and why."""
+
+    promise: str
+    tries: int
+    failures: int
+    skipped: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one run of one client under load came to: `in_flight` calls at a time, each answered after `seconds`.
+
+    wall         from the first request's arrival to the last reply, by what the same calls ideally take
+    recorded     mean recorded seconds of a call by the endpoint's own; None for a bare client, which records none
+    client       what our process added to a call, by its seconds; the mean
+    processor    seconds of processor a call, of the client's process, its start included
+    errors       calls that failed and should not have
+    peak         MiB of memory at most
+    load         the machine's load average when it ended
+    """
+
+    seconds: float
+    in_flight: int
+    calls: int
+    who: str
+    wall: float
+    recorded: float | None
+    client: float | None
+    processor: float
+    errors: int
+    peak: float
+    load: float
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What came of one class of attacks on the sandbox where these guards were left out; `through` names what got through."""
+
+    user: str
+    removed: str
+    attacks: str
+    tried: int
+    held: int
+    through: str
+
+
+Row = TypeVar("Row", Tried, Taken, Guarded)
+
+
+def write(folder: Path, kind: type[Row], rows: Sequence[Row]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{kind.__name__.lower()}.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [one.name for one in fields(kind)], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(
+                {name: round(value, 5) if isinstance(value, float) else value for name, value in asdict(row).items()}
+            )
+
+
+def read(folder: Path, kind: type[Row]) -> list[Row]:
+    """As it was written; nothing where it never was."""
+    path = folder / f"{kind.__name__.lower()}.csv"
+    if not path.exists():
+        return []
+    texts = ("skipped", "through")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [{name: value or ("" if name in texts else None) for name, value in row.items()} for row in csv.DictReader(file)]
+    return TypeAdapter(list[kind]).validate_python(rows)  # type: ignore[valid-type]

@@ -1,0 +1,143 @@
+"""What is promised, and the tests that try it: each promise is tried by tests that the suite has, and counted from what pytest
+reports of them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from reliability.kept import Tried
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = re.compile(r"(\d+) passing examples, (\d+) failing examples")
+
+
+@dataclass(frozen=True)
+class Promise:
+    """`tests` are files, or files' tests; `long` has their long forms, too."""
+
+    name: str
+    promised: str
+    tried: str
+    tests: tuple[str, ...]
+    long: bool = False
+
+
+PROMISES = (
+    Promise(
+        "hostile answers",
+        "code that a model wrote reaches nothing, scores nothing by it, and leaves nothing behind",
+        "attacks run in the sandbox, one each",
+        ("tests/sandbox",),
+    ),
+    Promise(
+        "any reply",
+        "whatever an endpoint answers becomes a reply or one named failure, within bounds",
+        "a server on loopback, and examples drawn by hypothesis",
+        ("tests/models/test_openai.py", "tests/answers", "tests/runtime/test_decoding.py", "tests/runtime/test_effects.py"),
+    ),
+    Promise(
+        "any file",
+        "a damaged pack, record, manifest or text is one clear line",
+        "examples drawn by hypothesis, files cut and changed",
+        (
+            "tests/packs/test_refusals.py",
+            "tests/experiment/test_shape.py",
+            "tests/endpoint/test_wire.py",
+            "tests/cli/test_tables.py",
+        ),
+    ),
+    Promise(
+        "sinks",
+        "text from outside stays text in terminal, HTML, Markdown, LaTeX, CSV and file names",
+        "one corpus of hostile texts through each sink",
+        ("tests/render/test_escaping.py", "tests/test_paths.py"),
+    ),
+    Promise(
+        "secrets",
+        "the key stands in nothing that is written",
+        "everything run with a marked key, and servers that echo it",
+        ("tests/cli/test_secrets.py", "tests/models/test_blotting.py"),
+    ),
+    Promise(
+        "the door of `bench serve`",
+        "without its token, from a web page or with too much, nobody gets anything",
+        "requests over HTTP",
+        ("tests/endpoint/test_door.py", "tests/serve"),
+    ),
+    Promise(
+        "integrity",
+        "`bench verify` names what was changed, lost, doubled or reordered, and a report refuses it",
+        "records tampered with",
+        ("tests/experiment/test_verify.py", "tests/experiment/test_chain.py"),
+    ),
+    Promise(
+        "kills and disks",
+        "killed in any write, refused by a disk, its clock set back: a run goes on as if nothing had happened",
+        "SIGKILL at each write, at random bytes and moments; errors of the disk; a second runner",
+        ("tests/suite/test_sabotage.py", "tests/suite/test_kill.py", "tests/experiment/test_store.py"),
+        long=True,
+    ),
+    Promise(
+        "weather of an API",
+        "passing trouble is waited out within bounds; what nobody read costs nothing",
+        "servers on loopback that refuse, hang, cut and recover",
+        (
+            "tests/runtime/test_caller.py",
+            "tests/runtime/test_gate.py",
+            "tests/experiment/test_weather.py",
+            "tests/experiment/test_budget.py",
+        ),
+    ),
+)
+
+
+def tried(promise: Promise) -> Tried:
+    """Run its tests. Of a property each example is a try; of a test that says how often it tries, as many; else it is one."""
+    tests = [test for test in promise.tests if (ROOT / test).exists()]
+    forms = "not slow" if promise.long else "not slow and not endurance"
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder) / "told.xml"
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "0",
+            "-m",
+            forms,
+            f"--junitxml={told}",
+            "--hypothesis-show-statistics",
+        ]
+        done = subprocess.run([*command, *tests], cwd=ROOT, capture_output=True, text=True, check=False)
+        if not told.exists():
+            raise SystemExit(f"{promise.name}: pytest said: {done.stdout[-500:]}{done.stderr[-500:]}")
+        cases = list(ElementTree.parse(told).iter("testcase"))
+    examples = [tuple(map(int, found)) for found in EXAMPLES.findall(done.stdout)]
+    skipped = tuple(_why(case) for case in cases if case.find("skipped") is not None)
+    ran = [case for case in cases if case.find("skipped") is None]
+    further = sum(passing + failing for passing, failing in examples) - len(examples)
+    failures = sum(case.find("failure") is not None or case.find("error") is not None for case in ran)
+    return Tried(promise.name, sum(map(_tries, ran)) + max(further, 0), failures, "; ".join(skipped))
+
+
+def _tries(case: ElementTree.Element) -> int:
+    said = (one.get("value", "1") for one in case.iter("property") if one.get("name") == "tries")
+    return int(next(said, "1"))
+
+
+def _why(case: ElementTree.Element) -> str:
+    skipped = case.find("skipped")
+    return f"{case.get('name')}: {skipped.get('message') if skipped is not None else ''}"
+
+
+def all_tried() -> Iterator[Tried]:
+    for promise in PROMISES:
+        yield tried(promise)

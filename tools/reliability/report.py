@@ -1,0 +1,139 @@
+"""What the tries came to: one page, made of what is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from reliability.bare import CLIENTS
+from reliability.kept import Guarded, Taken, Tried, read
+from reliability.load import AIMS, OURS
+from reliability.promises import PROMISES, Promise
+from scipy import stats
+
+from bench.render.table import Cell, Number, Table, markdown
+
+PREFACE = Path(__file__).with_name("preface.md")
+LOAD = Promise("load", "however many calls are in flight, none fails by our doing", "the calls of our runs under load", ())
+NOT_DEFENDED = (
+    "Faults of the kernel and of the interpreter, and what can be learned from timing.",
+    "Of a file outside, code in the sandbox can learn that it exists, how large it is and when it was changed.",
+    "Trials lost from the end of a run and chained anew, and a changed manifest: only a report's digests show them.",
+    "Where the kernel stamps no arrivals (not on Linux) a busy process reads a reply late, and its delay is the call's.",
+)
+
+
+def page(folder: Path, machine: str) -> str:
+    """Of what is kept in the folder."""
+    tried, taken, guarded = read(folder, Tried), read(folder, Taken), read(folder, Guarded)
+    parts = [PREFACE.read_text(encoding="utf-8").format(machine=machine), markdown(promises_table(tried, taken))]
+    parts += [markdown(load_table(taken))] if taken else []
+    parts += [markdown(guards_table(guarded))] if guarded else []
+    lines = [f"- {line}" for line in (*_missed(taken), *_through(guarded), *_untried(tried), *NOT_DEFENDED)]
+    return "\n".join([*parts, "### What does not hold, is not defended, or was not tried", "", *lines, ""])
+
+
+def upper(failures: int, tries: int) -> float:
+    """The upper bound of a rate, one-sided, 95% (Clopper and Pearson, Biometrika 26, 1934): 3 / tries where none failed."""
+    return 1.0 if failures >= tries else float(stats.beta.ppf(0.95, failures + 1, tries - failures))
+
+
+def promises_table(tried: Iterable[Tried], taken: Iterable[Taken]) -> Table:
+    found = {one.promise: (one.tries, one.failures) for one in tried}
+    ours = [one for one in taken if one.who == OURS]
+    found[LOAD.name] = sum(one.calls for one in ours), sum(one.errors for one in ours)
+    rows = tuple(
+        (one.name, one.promised, one.tried, *found[one.name], Number(upper(*found[one.name]), 2, percent=True))
+        for one in (*PROMISES, LOAD)
+        if found.get(one.name, (0, 0))[0]
+    )
+    return Table(
+        "promises",
+        "What is promised, and how often it was tried",
+        ("Promise", "What", "Tried by", "Tries", "Failures", "At most, 95%"),
+        rows,
+        (
+            "a try is a test, an example drawn by hypothesis, a kill, or a call under load",
+            "at most: the upper limit of the rate of failures among tries like these (Clopper and Pearson, one-sided)",
+            "the tries were chosen and not drawn: of attacks and accidents that nobody thought of the limit says nothing",
+        ),
+    )
+
+
+def load_table(taken: Sequence[Taken]) -> Table:
+    """Medians over the repeats."""
+    places = dict.fromkeys((one.seconds, one.in_flight) for one in taken)
+    return Table(
+        "load",
+        "Load: wall time by the ideal, beside bare clients in the same run",
+        (
+            *("Reply after s", "In flight", "Calls", "Repeats", "Ours", "Least", "Most", "Aim"),
+            *(f"Bare {name}" for name in CLIENTS),
+            *("Recorded by the endpoint's s", "Client's share", "Processor ms a call", "Peak MiB", "Errors", "Load average"),
+        ),
+        tuple(_row(*place, [one for one in taken if (one.seconds, one.in_flight) == place]) for place in places),
+        (
+            "wall: from the first request's arrival to the last reply, by the endpoint; ideal: calls × seconds / in flight",
+            "medians over the repeats; ours and the bare clients in turns; the processor's time holds the start of Python",
+            "recorded: the mean seconds of a call in our records by the endpoint's own",
+            "client's share: what our process added to its calls' seconds, which stands in none of them",
+            "load average: of the machine when ours ended; above the number of cores, others' work is in the wall times",
+        ),
+    )
+
+
+def _row(seconds: float, in_flight: int, taken: Sequence[Taken]) -> tuple[Cell, ...]:
+    ours = [one for one in taken if one.who == OURS]
+    walls = sorted(one.wall for one in ours)
+    bare = (Number(median(one.wall for one in taken if one.who == name), 2) for name in CLIENTS)
+    return (
+        *(Number(seconds, 1), in_flight, ours[0].calls, len(ours)),
+        *(Number(median(walls), 2), Number(walls[0], 2), Number(walls[-1], 2), Number(AIMS.get((seconds, in_flight)), 2)),
+        *bare,
+        Number(median(one.recorded or 0.0 for one in ours), 3),
+        Number(median(one.client or 0.0 for one in ours), 1, percent=True),
+        Number(1e3 * median(one.processor for one in ours), 2),
+        Number(max(one.peak for one in ours)),
+        sum(one.errors for one in ours),
+        Number(median(one.load for one in ours), 1),
+    )
+
+
+def guards_table(guarded: Sequence[Guarded]) -> Table:
+    rows = tuple(
+        (
+            one.user,
+            one.removed,
+            one.attacks,
+            one.tried,
+            one.held,
+            Number(upper(one.tried - one.held, one.tried), 1, percent=True),
+        )
+        for one in guarded
+    )
+    return Table(
+        "guards",
+        "The sandbox with each guard taken away in turn",
+        ("User", "Guard removed", "Attacks", "Tried", "Held", "Gets through at most, 95%"),
+        rows,
+    )
+
+
+def _missed(taken: Sequence[Taken]) -> Iterator[str]:
+    for (seconds, in_flight), aim in AIMS.items():
+        walls = [one.wall for one in taken if (one.seconds, one.in_flight, one.who) == (seconds, in_flight, OURS)]
+        if walls and median(walls) > aim:
+            yield f"With {in_flight} calls in flight, answered after {seconds:g} s, the wall time was above the aim of {aim:g}."
+
+
+def _through(guarded: Iterable[Guarded]) -> Iterator[str]:
+    for one in guarded:
+        if one.through and one.removed == "nothing":
+            yield f"With every guard in force, as {one.user}, what got through: {one.through}."
+    if not guarded:
+        yield "What the sandbox holds with each guard taken away was not tried in this run."
+
+
+def _untried(tried: Iterable[Tried]) -> Iterator[str]:
+    yield from (f"Not tried on this machine, of {one.promise}: {one.skipped}." for one in tried if one.skipped)
