@@ -12,6 +12,7 @@ from reliability.load import AIMS, OURS
 from reliability.promises import PROMISES, Promise
 from scipy import stats
 
+from bench.render.escaping import escape_markdown
 from bench.render.table import Cell, Number, Table, markdown
 
 PREFACE = Path(__file__).with_name("preface.md")
@@ -30,7 +31,7 @@ def page(folder: Path, machine: str) -> str:
     parts = [PREFACE.read_text(encoding="utf-8").format(machine=machine), markdown(promises_table(tried, taken))]
     parts += [markdown(load_table(taken))] if taken else []
     parts += [markdown(guards_table(guarded))] if guarded else []
-    lines = [f"- {line}" for line in (*_missed(taken), *_through(guarded), *_untried(tried), *NOT_DEFENDED)]
+    lines = [f"- {escape_markdown(line)}" for line in (*_missed(taken), *_through(guarded), *_untried(tried), *NOT_DEFENDED)]
     return "\n".join([*parts, "### What does not hold, is not defended, or was not tried", "", *lines, ""])
 
 
@@ -44,9 +45,10 @@ def promises_table(tried: Iterable[Tried], taken: Iterable[Taken]) -> Table:
     ours = [one for one in taken if one.who == OURS]
     found[LOAD.name] = sum(one.calls for one in ours), sum(one.errors for one in ours)
     rows = tuple(
-        (one.name, one.promised, one.tried, *found[one.name], Number(upper(*found[one.name]), 2, percent=True))
+        (one.name, one.promised, one.tried, tries, failures, Number(upper(failures, tries), 2, percent=True))
         for one in (*PROMISES, LOAD)
-        if found.get(one.name, (0, 0))[0]
+        for tries, failures in [found.get(one.name, (0, 0))]
+        if tries
     )
     return Table(
         "promises",

@@ -1,0 +1,67 @@
+"""The reliability report counts what was tried, and names what does not hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reliability.kept import Guarded, Taken, Tried, read, write
+from reliability.load import OURS, Cell, bare, ours, serving
+from reliability.promises import EXAMPLES, PROMISES, ROOT
+from reliability.report import page, upper
+from scipy import stats
+
+SLOW = Taken(0.2, 200, 4000, OURS, 1.9, 1.004, 0.02, 0.0013, 0, 98.5, 0.7)
+TAKEN = [SLOW, *(dataclasses.replace(SLOW, who=who, wall=1.2, recorded=None, client=None) for who in ("openai", "aiohttp"))]
+
+
+@given(st.integers(0, 30), st.integers(1, 3000))
+def test_the_upper_limit_of_a_rate_is_where_so_few_failures_are_a_twentieths_chance(failures: int, tries: int) -> None:
+    limit = upper(failures, tries)
+    if failures >= tries:
+        assert limit == 1.0
+    else:
+        assert stats.binom.cdf(failures, tries, limit) == pytest.approx(0.05)
+    assert upper(0, 100) == pytest.approx(3 / 100, rel=0.02)
+
+
+def test_what_was_kept_is_read_back_as_it_was(tmp_path: Path) -> None:
+    kept = (Tried("sinks", 12, 0, ""), Tried("any file", 3, 1, "one, two: not here"))
+    held = (Guarded("root", "nothing", "files", 40, 39, "os.link"),)
+    write(tmp_path, Tried, kept)
+    write(tmp_path, Taken, TAKEN)
+    write(tmp_path, Guarded, held)
+    assert (read(tmp_path, Tried), read(tmp_path, Taken), read(tmp_path, Guarded)) == (list(kept), TAKEN, list(held))
+    assert read(tmp_path / "nowhere", Tried) == []
+
+
+def test_the_page_counts_each_promise_and_names_what_did_not_hold_or_was_not_tried(tmp_path: Path) -> None:
+    write(tmp_path, Tried, [Tried("sinks", 100, 0, ""), Tried("kills and disks", 50, 2, "test_read_only: root")])
+    write(tmp_path, Taken, TAKEN)
+    write(tmp_path, Guarded, [Guarded("root", "nothing", "files", 40, 39, "os.link")])
+    said = page(tmp_path, "2 cores")
+    assert "| 100 | 0 | 2.95% |" in said and "| 50 | 2 |" in said and "| 4000 | 0 | 0.07% |" in said
+    assert "With 200 calls in flight, answered after 0.2 s, the wall time was above the aim of 1.5." in said
+    assert "Not tried on this machine, of kills and disks: test" in said
+    assert "With every guard in force, as root, what got through: os.link." in said
+
+
+def test_each_promise_has_tests_that_are_there() -> None:
+    assert all(any((ROOT / test).exists() for test in promise.tests) for promise in PROMISES)
+
+
+def test_the_examples_of_a_property_are_counted_as_hypothesis_tells_them() -> None:
+    told = "    - Typical runtimes: < 1ms\n    - 40 passing examples, 0 failing examples, 3 invalid examples\n"
+    assert EXAMPLES.findall(told) == [("40", "0")]
+
+
+@pytest.mark.endurance
+def test_a_thousand_calls_in_flight_fail_by_nothing_of_ours_and_their_seconds_are_the_endpoints() -> None:
+    cell = Cell(0.2, 1000, 1)
+    with serving(cell.seconds) as url:
+        taken, beside = ours(cell, url), bare("aiohttp", cell, url)
+    assert (taken.errors, beside.errors) == (0, 0)
+    assert taken.recorded and taken.recorded < taken.wall, "what a busy process adds is no part of a call"
