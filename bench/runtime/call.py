@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bench.errors import CallFailed, TimedOut, Unreachable
@@ -115,3 +115,14 @@ class CallAttempt:
 def after(lost: Lost, ask: Ask) -> Ask:
     """The next try of a call whose reply was lost. What was refused unpaid costs no tokens twice, and causes nothing."""
     return replace(ask, cause="retry", caused_by=lost.event, inferred=False) if lost.failure.paid else ask
+
+
+async def flown(reply: Awaitable[Reply], span: Span) -> Reply:
+    """Await a model's reply; `span` learns when the call was in flight, where the model tells. Raises what it raised."""
+    try:
+        came = await reply
+    except CallFailed as failure:
+        span.flight = failure.flight
+        raise
+    span.flight = came.flight
+    return came

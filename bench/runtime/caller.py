@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 from bench.errors import Broken, CallFailed, GaveUp, whole_text
 from bench.models.base import Message, Model, Reply, Request, Response
-from bench.runtime.call import BackOff, CallAttempt, Lost, Received, Slot, after
+from bench.runtime.call import BackOff, CallAttempt, Lost, Received, Slot, after, flown
 from bench.runtime.causes import Ask
-from bench.runtime.clock import Pause, Span, TrialClock, in_seconds
+from bench.runtime.clock import Pause, TrialClock, in_seconds
 from bench.runtime.effects import EFFECTS, Disturbance, Send
 from bench.runtime.events import Called, Refused, StoredMessage, Waited
 from bench.runtime.faults import Due, FaultSchedule
@@ -219,7 +219,7 @@ class Caller:
         request = replace(attempt.request, occurrence=self._sent[asked], answers=self._answered[asked])
         try:
             with self._clock.standing("call") as attempt.at_model:
-                reply = attempt.reply = await self._reply(request, attempt.at_model)
+                reply = attempt.reply = await flown(self._model.reply(request, self._clock.sleep), attempt.at_model)
                 self._answered[asked] += 1
                 if reply.took is not None:
                     self._clock.advance(reply.took)
@@ -227,16 +227,6 @@ class Caller:
             self._respond(request, failure, attempt)
             raise
         self._respond(request, reply, attempt)
-        return reply
-
-    async def _reply(self, request: Request, span: Span) -> Reply:
-        """Ask the model; `span` learns when the call was in flight, where the model tells."""
-        try:
-            reply = await self._model.reply(request, self._clock.sleep)
-        except CallFailed as failure:
-            span.flight = failure.flight
-            raise
-        span.flight = reply.flight
         return reply
 
     def _respond(self, request: Request, outcome: Reply | CallFailed, attempt: CallAttempt) -> None:
