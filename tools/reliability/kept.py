@@ -30,7 +30,7 @@ class Taken:
     client       what our process added to a call, by its seconds; the mean
     processor    seconds of processor a call, of the client's process, its start included
     errors       calls that failed and should not have
-    peak         MiB of memory at most
+    peak         MiB of memory at most, where that is told
     load         the machine's load average when it ended
     """
 
@@ -43,7 +43,7 @@ class Taken:
     client: float | None
     processor: float
     errors: int
-    peak: float
+    peak: float | None
     load: float
 
 

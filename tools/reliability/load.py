@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -118,12 +119,25 @@ def bare(name: str, cell: Cell, url: str) -> Taken:
     return Taken(*shape, wall, None, None, processor / cell.calls, int(code != 0), peak, os.getloadavg()[0])
 
 
-def _run(command: Sequence[str], folder: str) -> tuple[int, float, float]:
-    """Its exit code, seconds of processor, and MiB of memory at most."""
+def _run(command: Sequence[str], folder: str) -> tuple[int, float, float | None]:
+    """Its exit code, seconds of processor, and MiB of memory at most, where /proc tells: rusage keeps what its parent had."""
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
+    peak, ended = None, 0
+    while not ended:
+        time.sleep(0.1)
+        peak = _peak(process.pid) or peak
+        ended, status, used = os.wait4(process.pid, os.WNOHANG)
     process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    return process.returncode, used.ru_utime + used.ru_stime, peak
+
+
+def _peak(process: int) -> float | None:
+    try:
+        told = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    lines = (line.split() for line in told.splitlines() if line.startswith("VmHWM"))
+    return next((int(kibibytes) / 1024 for _, kibibytes, _ in lines), None)
 
 
 def _log(url: str) -> list[tuple[float, float]]:

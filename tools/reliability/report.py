@@ -96,7 +96,7 @@ def _row(seconds: float, in_flight: int, taken: Sequence[Taken]) -> tuple[Cell, 
         Number(median(one.recorded or 0.0 for one in ours), 3),
         Number(median(one.client or 0.0 for one in ours), 1, percent=True),
         Number(1e3 * median(one.processor for one in ours), 2),
-        Number(max(one.peak for one in ours)),
+        Number(max((one.peak for one in ours if one.peak), default=None)),
         sum(one.errors for one in ours),
         Number(median(one.load for one in ours), 1),
     )
