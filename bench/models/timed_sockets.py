@@ -34,9 +34,8 @@ class TimedSocket(socket.socket):
             self.setsockopt(socket.SOL_SOCKET, STAMP, 1)
 
     def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
-        count = super().send(data, flags)
-        self.sent = perf_counter_ns()
-        return count
+        self.sent = perf_counter_ns()  # before: whom the bytes wake may run first
+        return super().send(data, flags)
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
         data, told, _, _ = self.recvmsg(size, SPACE, flags)
