@@ -16,8 +16,9 @@ from bench.experiment.record import SessionRecord, TrialRecord
 from bench.models.base import Timing
 from bench.render.table import markdown
 from bench.report.history import history_facts, sandbox_said, sessions_said
-from bench.report.latency_tables import framework_time, latency_tables, prompt_cache
+from bench.report.latency_tables import client_time, framework_time, latency_tables, prompt_cache
 from bench.report.report import report_of
+from bench.runtime.events import Called, Event
 
 KILLED = (
     SessionRecord("t1", "began", "9 of 9"),
@@ -95,6 +96,18 @@ def test_the_framework_time_of_a_live_run_and_of_its_replay_are_the_same_rows(tm
     history = history_of(run.manifest, "m", "d1", records)
     [ours], [theirs] = (framework_time(one, published).texts() for one in (run, replay(tmp_path, history)))
     assert ours[4:] == theirs[4:] == ["3", "0.7500", "8.85", "8.4746%", "8.1967% to 8.7719%", "–"]
+
+
+def test_what_the_client_took_stands_beside_the_seconds_in_flight_where_it_was_told_apart(tmp_path: Path) -> None:
+    records = [replace(one, events=tuple(_with_client(event, 0.25) for event in one.events)) for one in of_time("live")]
+    [row] = client_time(bench.load_run(write_run(tmp_path / "told", records))).texts()
+    calls = int(row[1])
+    assert calls and row[2:] == [f"{calls:.1f}", "25.0%", "0.2500", "0.2500"]
+    assert not client_time(bench.load_run(write_run(tmp_path / "untold", of_time("live")))).rows
+
+
+def _with_client(event: Event, seconds: float) -> Event:
+    return replace(event, client=seconds) if isinstance(event, Called) else event
 
 
 def test_the_papers_share_stands_beside_the_arms_that_it_has(tmp_path: Path) -> None:
