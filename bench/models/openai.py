@@ -9,7 +9,7 @@ A reply is one JSON document, not a stream: of one that breaks off, no text is r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,9 +97,9 @@ class OpenAIModel:
         except EXPECTED as error:
             raise failure_of(error, self._key) from None  # the cause's text may quote the key
 
-    async def prepare(self) -> None:
+    async def prepare(self, patient: bool = True) -> None:
         """One tiny call with the parameters of the real ones; up to three more while the server is only busy."""
-        reply = await self._probe()
+        reply = await self._probe(PROBE_PAUSES if patient else ())
         if reply.usage is None and self.settings.usage == "required":
             raise self._unusable("it does not say how many tokens it used", 'set usage = "optional" to go without')
 
@@ -169,9 +169,9 @@ class OpenAIModel:
             body["max_tokens"] = min(self.settings.max_tokens, PROBE_TOKENS)
         return body
 
-    async def _probe(self) -> Reply:
+    async def _probe(self, pausing: Iterable[float]) -> Reply:
         seconds = min(self.settings.timeout_seconds, PROBE_SECONDS)
-        pauses = iter(PROBE_PAUSES)
+        pauses = iter(pausing)
         while True:
             try:
                 return await self._ask(self._probe_body(), seconds)

@@ -175,7 +175,7 @@ def test_an_endpoint_that_is_gone_stops_the_run_after_a_few_trials(matrix: Matri
         run(failing, tmp_path / "run")
     assert len(list(read_trials(tmp_path / "run"))) == ENDPOINT_LOST_AFTER
     assert model.closed
-    assert [session.detail for session in sessions_of(tmp_path / "run")][-1] == "stopped"
+    assert [session.detail for session in sessions_of(tmp_path / "run")][-1] == "stopped: the endpoint fails"
 
 
 def test_a_record_that_cannot_be_written_stops_the_run_with_its_own_line(matrix: Matrix, tmp_path: Path) -> None:
