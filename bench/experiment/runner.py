@@ -7,7 +7,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bench.errors import BadAnswer, EndpointError, Unreachable
+from bench.errors import BadAnswer, EndpointError, Unreachable, UsedUp
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord, TrialRecord
@@ -148,11 +148,9 @@ class _Health:
         self._lost = 0
 
     def saw(self, result: TrialResult) -> None:
-        if not isinstance(result.failure, Unreachable | BadAnswer):
-            self._lost = 0
-            return
-        self._lost += 1
-        if self._lost >= ENDPOINT_LOST_AFTER:
-            said = f"model '{self._model.name}' failed {self._lost} trials in a row: {result.failure.detail}"
-            error = EndpointError(f"{said}; see to {self._model.endpoint} and run the same command again to go on")
+        failure = result.failure
+        self._lost = self._lost + 1 if isinstance(failure, Unreachable | BadAnswer) else 0
+        if failure and (self._lost >= ENDPOINT_LOST_AFTER or isinstance(failure, UsedUp)):
+            said = f"model '{self._model.name}' at {self._model.endpoint} failed {self._lost} trials in a row: {failure.detail}"
+            error = EndpointError(f"{said}; {failure.advice or 'see to it'}; the same command goes on")
             self._session.end("the endpoint fails", error)

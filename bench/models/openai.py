@@ -17,21 +17,15 @@ import httpx2
 import openai
 
 from bench.errors import (
-    BadAnswer,
     CallFailed,
-    CutOff,
     EndpointError,
-    NoCompletion,
-    NoText,
     RateLimited,
     ServerFailed,
-    TimedOut,
-    TooLong,
-    Unreachable,
 )
 from bench.models import openai_bodies
 from bench.models.base import Message, Reply, Request, Sleep, Timing
 from bench.models.blotting import blotted
+from bench.models.openai_advice import advice_on
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback, key_of
@@ -40,26 +34,6 @@ PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
 PROBE_PAUSES = (1.0, 2.0, 4.0)
 LONGEST_PROBE_PAUSE = 20.0
-
-ADVICE_BY_STATUS = {
-    400: "check the model's parameters in the config",
-    401: "check the key in {api_key_env}",
-    403: "check that the key in {api_key_env} may use this model",
-    404: "check the model's name, and that base_url has the right path (most end in /v1)",
-    422: "check the model's parameters in the config",
-}
-REFUSED_AS_SENT = (400, 422)
-ADVICE_BY_KIND = {
-    Unreachable.kind: "check base_url, and that the server is running",
-    TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
-    RateLimited.kind: "come back later, or with less load",
-    ServerFailed.kind: "come back later, or see the server's log",
-    CutOff.kind: "see the server's log",
-    TooLong.kind: "set max_tokens, or see the server's log",
-    NoText.kind: "check that this model answers in text",
-    NoCompletion.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
-    BadAnswer.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
-}
 
 
 class OpenAIModel:
@@ -95,7 +69,7 @@ class OpenAIModel:
         try:
             return await self._ask(self._body(request.messages, request.seed, request.schema), self.settings.timeout_seconds)
         except EXPECTED as error:
-            raise failure_of(error, self._key) from None  # the cause's text may quote the key
+            raise self._failure_of(error) from None  # the cause's text may quote the key
 
     async def prepare(self, patient: bool = True) -> None:
         """One tiny call with the parameters of the real ones; up to three more while the server is only busy."""
@@ -176,18 +150,17 @@ class OpenAIModel:
             try:
                 return await self._ask(self._probe_body(), seconds)
             except EXPECTED as error:
-                failure = failure_of(error, self._key)
+                failure = self._failure_of(error)
                 pause = next(pauses, None) if isinstance(failure, RateLimited | ServerFailed) else None
                 if pause is None:
-                    raise self._unusable(failure.detail, self._advice(error, failure)) from None
+                    raise self._unusable(failure.detail, failure.advice) from None
             asked = failure.retry_after
             await asyncio.sleep(min(pause if asked is None else asked, LONGEST_PROBE_PAUSE))
 
-    def _advice(self, error: Exception, failure: CallFailed) -> str:
-        status = getattr(error, "status_code", 0)
-        if status in REFUSED_AS_SENT and self.settings.response_format:
-            return f'{ADVICE_BY_STATUS[status]}; it may not offer response_format = "{self.settings.response_format}"'
-        return ADVICE_BY_STATUS.get(status, ADVICE_BY_KIND[failure.kind]).format(api_key_env=self.settings.api_key_env)
+    def _failure_of(self, error: Exception) -> CallFailed:
+        failure = failure_of(error, self._key)
+        failure.advice = blotted(advice_on(error, failure, self.settings), self._key)
+        return failure
 
     def _unusable(self, wrong: str, advice: str) -> EndpointError:
         called = f"'{self.name}'" if self._model == self.name else f"'{self.name}' ({self._model})"

@@ -24,16 +24,18 @@ from bench.errors import (
     TimedOut,
     TooLong,
     Unreachable,
+    UsedUp,
     whole_text,
 )
 from bench.models.base import Reply, Usage
 from bench.models.blotting import blotted
+from bench.models.openai_advice import has_no_files, is_used_up, tls_of
 from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
 from bench.numbers import Count
 
 EXCERPT_CHARACTERS = 120
-USED_UP = "insufficient_quota"
-"""The code of an empty account, which does not fill up by waiting."""
+LONGEST_ADDRESS = 300
+"""Characters of the address that a redirect names."""
 
 
 class UnreadableBody(Exception):
@@ -63,6 +65,7 @@ class _Completion(BaseModel):
 class _Error(BaseModel):
     message: str
     code: int | str | None = None
+    type: Any = None
 
 
 class _Failed(BaseModel):
@@ -117,8 +120,8 @@ def _broke_off(error: ValidationError) -> bool:
     return first["type"] == "json_invalid" and "EOF" in first["ctx"]["error"]
 
 
-EXPECTED = (openai.APIError, TimeoutError, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
-"""What may come out of a call. Anything else is a bug, or a cancellation, and passes through."""
+EXPECTED = (openai.APIError, OSError, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
+"""What may come out of a call; a TimeoutError is an OSError. Anything else is a bug, or a cancellation, and passes through."""
 
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 NEVER_USABLE = (httpx2.LocalProtocolError, httpx2.UnsupportedProtocol, httpx2.DecodingError, httpx2.TooManyRedirects)
@@ -132,6 +135,8 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
         return _connection_failure(error)
     if isinstance(error, TimeoutError):
         return TimedOut("no whole reply in time")
+    if isinstance(error, OSError):
+        return _unconnected(error, type(error).__name__)
     if isinstance(error, TooLarge):
         return TooLong(f"the reply is larger than {LARGEST / 2**20:g} MiB; set max_tokens, or see what the server sends")
     if isinstance(error, BrokeOff):
@@ -145,8 +150,15 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
 
 def _status_failure(error: openai.APIStatusError, key: str) -> CallFailed:
     status, headers = error.status_code, error.response.headers
-    detail = f"HTTP {status}: {excerpt(_said(error), key)}"
-    if status == 429 and error.code != USED_UP:
+    said = excerpt(_said(error), key)
+    if status == 402 or is_used_up(error.code, error.type):
+        return UsedUp(f"HTTP {status}: the account's quota is used up: {said}")
+    if 300 <= status < 400:
+        return BadAnswer(
+            f"HTTP {status}: it sends on to {excerpt(headers.get('Location', ''), key, LONGEST_ADDRESS) or 'nowhere'}"
+        )
+    detail = f"HTTP {status}: {said}"
+    if status == 429:
         return RateLimited(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
     if status >= 500 or status == 408:  # 408: the server did not get the whole request, so did no work
         return ServerFailed(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
@@ -162,7 +174,7 @@ def _connection_failure(error: openai.APIConnectionError) -> CallFailed:
     cause = error.__cause__
     reason = type(cause or error).__name__  # the cause's text may quote a header, and so the key
     if isinstance(cause, NEVER_SENT):
-        return Unreachable(f"no connection ({reason})")
+        return _unconnected(error, reason)
     if isinstance(error, openai.APITimeoutError):
         return TimedOut(f"no reply in time ({reason})")
     if isinstance(cause, NEVER_USABLE):
@@ -170,6 +182,15 @@ def _connection_failure(error: openai.APIConnectionError) -> CallFailed:
     if cause is None:
         return Unreachable("no connection")
     return Unreachable(f"the connection ended before any answer came ({reason})")
+
+
+def _unconnected(error: Exception, reason: str) -> CallFailed:
+    if has_no_files(error):
+        return Unreachable("no connection: too many open files on this machine")
+    if refused := tls_of(error):
+        why = getattr(refused, "verify_message", "") or (refused.reason or reason).replace("_", " ").lower()
+        return BadAnswer(f"no TLS connection: {why}")
+    return Unreachable(f"no connection ({reason})")
 
 
 def _body_failure(error: UnreadableBody, key: str) -> CallFailed:
@@ -195,16 +216,18 @@ def _error_in(body: str) -> _Error | None:
 
 def _error_failure(said: _Error, key: str) -> CallFailed:
     detail = f"HTTP 200, and an error in it: {excerpt(said.message, key)}"
+    if is_used_up(said.code, said.type):
+        return UsedUp(f"the account's quota is used up: {detail}")
     if said.code in (429, "429", "rate_limit_exceeded"):
         return RateLimited(detail)
     is_for_good = isinstance(said.code, int) and 400 <= said.code < 500 and said.code != 408
-    return BadAnswer(detail) if is_for_good or said.code == USED_UP else ServerFailed(detail)
+    return BadAnswer(detail) if is_for_good else ServerFailed(detail)
 
 
-def excerpt(text: str, key: str = "") -> str:
+def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
     """One short line of a server's words, without the key (blotted out first: a cut must not leave half of it)."""
     line = " ".join(whole_text(blotted(text, key)).split())
-    return line if len(line) <= EXCERPT_CHARACTERS else f"{line[: EXCERPT_CHARACTERS - 1]}…"
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:

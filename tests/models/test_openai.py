@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import resource
+import shutil
 import socket
+import ssl
+import subprocess
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
@@ -44,6 +50,7 @@ from bench.errors import (
     ServerFailed,
     TimedOut,
     Unreachable,
+    UsedUp,
 )
 from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
 from bench.models.openai import OpenAIModel
@@ -246,7 +253,9 @@ def test_calls_to_one_model_run_side_by_side() -> None:
         (raw('{"error": {"message": "overloaded", "code": 503}}'), ServerFailed),
         (raw('{"error": {"message": "slower", "code": 429}}'), RateLimited),
         (raw('{"error": {"message": "no such model", "code": 404}}'), BadAnswer),
-        (raw('{"error": {"message": "empty", "code": "insufficient_quota"}}'), BadAnswer),
+        (raw('{"error": {"message": "empty", "code": "insufficient_quota"}}'), UsedUp),
+        (status(402), UsedUp),
+        (status(429, body='{"error": {"message": "empty", "type": "insufficient_quota"}}'), UsedUp),
         (completion(None), NoText),
         (completion(None, finish="tool_calls"), NoText),
         (raw('{"choices": [{"message": {"content": "Hel'), CutOff),
@@ -269,7 +278,7 @@ def test_a_refused_connection_is_unreachable(nobody: str) -> None:
 
 def test_an_empty_account_is_no_rate_limit_since_waiting_does_not_fill_it() -> None:
     step = status(429, body='{"error": {"message": "no credit", "code": "insufficient_quota"}}')
-    assert type(failed(step)) is BadAnswer
+    assert type(failed(step)) is UsedUp
 
 
 def subclasses(of: type[openai.APIError]) -> Iterator[type[openai.APIError]]:
@@ -455,6 +464,11 @@ def test_a_refused_connection_is_named_before_a_run(nobody: str) -> None:
         prepare(model_at(nobody, model="tiny"))
 
 
+EMPTY = raw('{"error": {"message": "none left", "code": "insufficient_quota"}}')
+SENT_ON = "HTTP 307: it sends on to http://other:1/v2/chat/completions"
+ITSELF = "set base_url to the address that answers itself"
+
+
 @pytest.mark.parametrize(
     ("step", "said"),
     [
@@ -466,10 +480,75 @@ def test_a_refused_connection_is_named_before_a_run(nobody: str) -> None:
         (status(400), "parameters"),
         (hang_up(), "that the server is running"),
         (completion("OK", usage=None), 'usage = "optional"'),
+        (status(404, body='{"error": {"message": "?", "code": "model_not_found"}}'), "?; check the model's name"),
+        (
+            status(402),
+            "the account's quota is used up: scripted 402; see to the plan and the billing of the key in OPENAI_API_KEY",
+        ),
+        (EMPTY, "the account's quota is used up: HTTP 200, and an error in it: none left; see to the plan"),
+        (status(307, headers={"Location": "http://other:1/v2/chat/completions"}), f"{SENT_ON}; {ITSELF}: http://other:1/v2"),
+        (status(301, headers={"Location": "http://other:1/v2/chat/completions?to=x"}), f"301: {SENT_ON[10:]}?to=x; {ITSELF}"),
+        (status(302), f"HTTP 302: it sends on to nowhere; {ITSELF}"),
     ],
 )
 def test_an_endpoint_that_cannot_be_used_is_refused_at_once_with_what_to_do(step: Step, said: str) -> None:
     assert said in unusable(step, timeout_seconds=0.5)
+
+
+def test_a_path_that_most_endpoints_do_not_have_is_named_with_the_one_that_they_have() -> None:
+    with ScriptedServer() as server, pytest.raises(EndpointError) as caught:
+        prepare(model_at(server.base_url.removesuffix("/v1")))
+    assert f"check that base_url has the right path: most end in /v1, as {server.base_url} does" in str(caught.value)
+
+
+def at_a_server(url: str, *, tls: ssl.SSLContext | None = None) -> str:
+    """What `prepare` says of a server at which nothing but "400" is ever said; the port takes the place of 0 in the address."""
+
+    def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def work() -> None:
+        async with await asyncio.start_server(refuse, "127.0.0.1", 0, ssl=tls) as server:
+            port = server.sockets[0].getsockname()[1]
+            await using(model_at(url.replace(":0", f":{port}")), lambda model: model.prepare())
+
+    with pytest.raises(EndpointError) as caught:
+        asyncio.run(work())
+    return str(caught.value)
+
+
+def test_a_server_that_speaks_no_tls_is_told_from_one_that_is_not_there() -> None:
+    said = at_a_server("https://127.0.0.1:0/v1")
+    assert "no TLS connection: wrong version number; check whether base_url is http:// and not https://, and its port" in said
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_certificate_that_nobody_vouches_for_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]
+    subprocess.run(
+        [*made, "-subj", "/CN=localhost", "-keyout", "key", "-out", "cert"], cwd=tmp_path, check=True, capture_output=True
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    said = at_a_server("https://127.0.0.1:0/v1", tls=context)
+    assert "no TLS connection: self-signed certificate; check the host in base_url and this machine's clock" in said
+
+
+def test_too_many_open_files_are_this_machines_trouble_and_no_servers(nobody: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def prepare_without_files(model: OpenAIModel) -> None:
+        with closing(socket.socket()) as last:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (last.fileno() + 1, hard))
+            try:
+                await model.prepare()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    said = r"no connection: too many open files on this machine; raise the limit \(ulimit -n\), or lower concurrency"
+    with pytest.raises(EndpointError, match=said):
+        asyncio.run(using(model_at(nobody), prepare_without_files))
 
 
 def test_an_endpoint_that_counts_no_tokens_is_usable_where_the_config_says_so() -> None:
