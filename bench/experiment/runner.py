@@ -15,7 +15,7 @@ from bench.experiment.responses import ResponseKeeper, answers_of
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, TrialResult, run_trial
-from bench.experiment.weather import gates_of, tend, weather_of
+from bench.experiment.trouble import gates_of, tend, trouble_of
 from bench.models.base import Model, Request
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers, answering
@@ -53,7 +53,7 @@ async def run_matrix(
         how = f"stopped: {session.ending}" if left else "complete"
         session.raise_error()
     finally:
-        writer.note(SessionRecord(now(), "ended", how, weather_of(gates)))
+        writer.note(SessionRecord(now(), "ended", how, trouble_of(gates)))
         for model in used.values():
             await model.close()
 

@@ -28,7 +28,7 @@ from bench.models.blotting import blotted
 from bench.models.openai_advice import advice_on
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
-from bench.models.openai_settings import OpenAISettings, is_loopback, key_of
+from bench.models.openai_settings import OpenAISettings, is_loopback, key_of, refuse_key_in
 
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
@@ -46,6 +46,7 @@ class OpenAIModel:
     timing: Timing = "live"
 
     def __init__(self, name: str, settings: OpenAISettings):
+        refuse_key_in(name, settings)
         self.name = name
         self.settings = settings
         self.endpoint = settings.base_url

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from bench.errors import CallFailed, CutOff, NoCompletion, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.models.base import Reply
 
-TROUBLE = (TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion)
+FAILING = (TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion)
 """Failures by which an endpoint shows that it does not work, whoever asks and whatever for."""
 IN_A_ROW = 5
 """Of them, so many without a reply in between: then the gate pauses."""
@@ -26,7 +26,7 @@ STEPS = 10
 
 
 @dataclass
-class Weather:
+class Trouble:
     """What an endpoint did to the calls of a session.
 
     fell     how often a 429 halved the limit on calls in flight, and `lowest`, to what
@@ -42,9 +42,9 @@ class Weather:
 class Gate:
     """At most `most` calls at a time, in the order in which they came.
 
-    watches   the limit follows the endpoint's answers; else it stays: virtual seconds have no weather
+    watches   the limit follows the endpoint's answers; else it stays: virtual seconds have no trouble
     longest   the most seconds that a 429 holds all calls back, whatever it asks for
-    trouble   set while the gate is paused
+    pausing   set while all calls are held back
     detail    what the last failure said
     pauses    how many there were since a call was answered last
     """
@@ -57,9 +57,9 @@ class Gate:
         self._holds = 0
         self._in_a_row = self.pauses = 0
         self._is_shut = False
-        self.trouble = asyncio.Event()
+        self.pausing = asyncio.Event()
         self.detail = ""
-        self.weather = Weather(most)
+        self.trouble = Trouble(most)
 
     @property
     def limit(self) -> int:
@@ -75,7 +75,7 @@ class Gate:
         """Wait for a place in flight and take it; the number of times that the limit had fallen by then."""
         if self.is_open:
             self._in_flight += 1
-            return self.weather.fell
+            return self.trouble.fell
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
@@ -83,7 +83,7 @@ class Gate:
         except asyncio.CancelledError:
             self._forget(turn)
             raise
-        return self.weather.fell
+        return self.trouble.fell
 
     def leave(self) -> None:
         self._in_flight -= 1
@@ -96,7 +96,7 @@ class Gate:
     def resume(self) -> None:
         """The endpoint answers again."""
         self._in_a_row = 0
-        self.trouble.clear()
+        self.pausing.clear()
         self._let_in()
 
     def saw(self, outcome: Reply | CallFailed, entered: int) -> None:
@@ -109,19 +109,19 @@ class Gate:
             self._let_in()
         elif isinstance(outcome, RateLimited):
             self._slow_down(outcome, entered)
-        elif isinstance(outcome, TROUBLE) and not self.trouble.is_set():
+        elif isinstance(outcome, FAILING) and not self.pausing.is_set():
             self._in_a_row += 1
             if self._in_a_row >= IN_A_ROW:
                 self.detail = outcome.detail
-                self.weather.pauses += 1
-                self.trouble.set()
+                self.trouble.pauses += 1
+                self.pausing.set()
 
     def _slow_down(self, refused: RateLimited, entered: int) -> None:
         """Calls that were in flight together are refused together: the limit falls once for all of them."""
-        if entered == self.weather.fell:
+        if entered == self.trouble.fell:
             self._limit = max(1.0, self._limit / 2)
-            self.weather.fell += 1
-            self.weather.lowest = min(self.weather.lowest, self.limit)
+            self.trouble.fell += 1
+            self.trouble.lowest = min(self.trouble.lowest, self.limit)
         if refused.retry_after:
             self._holds += 1
             asyncio.get_running_loop().call_later(min(refused.retry_after, self._longest), self._let_go)
@@ -132,7 +132,7 @@ class Gate:
 
     @property
     def _has_room(self) -> bool:
-        return self._in_flight < self.limit and not (self._is_shut or self._holds or self.trouble.is_set())
+        return self._in_flight < self.limit and not (self._is_shut or self._holds or self.pausing.is_set())
 
     def _let_in(self) -> None:
         while self._waiting and self._has_room:

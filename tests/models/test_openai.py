@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import json
 import resource
@@ -42,6 +43,7 @@ from scripted_server import (
 from bench.errors import (
     BadAnswer,
     CallFailed,
+    ConfigError,
     CutOff,
     EndpointError,
     NoCompletion,
@@ -601,6 +603,38 @@ def test_a_key_that_the_server_repeats_is_blotted_out(monkeypatch: pytest.Monkey
     assert failure.__suppress_context__, "a traceback would show the client's own words"
     assert failure.__cause__ is None
     assert KEY[:6] not in unusable(step)
+
+
+def test_what_is_sent_and_where_to_is_among_the_parameters_and_the_key_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    extra = {"provider": {"order": ["a", "b"]}, "min_tokens": 3}
+    parameters = model_at("https://gateway.example/account-7/openai/v1", extra_body=extra).parameters
+    assert (parameters["base_url"], parameters["extra_body"]) == ("https://gateway.example/account-7/openai/v1", extra)
+    assert KEY not in str(parameters) and "api_key_env" not in parameters
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("base_url", {"url": f"https://gateway.example/{KEY}/v1"}),
+        ("extra_body", {"url": "http://127.0.0.1:1/v1", "extra_body": {"user": {"id": [f"it is {KEY}"]}}}),
+        ("model", {"url": "http://127.0.0.1:1/v1", "model": base64.b64encode(f"Bearer {KEY}".encode()).decode()}),
+    ],
+)
+def test_a_key_in_what_is_written_down_is_refused_before_anything_is(
+    monkeypatch: pytest.MonkeyPatch, field: str, given: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(ConfigError, match=f"model 'small': {field} holds the key of OPENAI_API_KEY") as caught:
+        model_at(**given)
+    assert KEY[:8] not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["api_key", "API-Key", "Authorization", "access_token", "secret"])
+def test_a_field_that_is_called_a_secret_is_refused_however_deep_it_lies(name: str) -> None:
+    for extra in ({name: "x"}, {"provider": [{"headers": {name: "x"}}]}):
+        with pytest.raises(ValidationError, match=f"extra_body may not hold '{name}'"):
+            OpenAISettings(extra_body=extra)
 
 
 def test_a_loopback_endpoint_needs_no_key() -> None:

@@ -35,23 +35,23 @@ async def settled(task: asyncio.Task[int]) -> bool:
 
 def told(gate: Gate, outcomes: Sequence[Reply | CallFailed]) -> Gate:
     for outcome in outcomes:
-        gate.saw(outcome, gate.weather.fell)
+        gate.saw(outcome, gate.trouble.fell)
     return gate
 
 
 def test_a_429_halves_the_limit_and_answered_calls_raise_it_again_by_one_a_round_and_no_further() -> None:
     gate = told(watching(8), [BUSY])
-    assert (gate.limit, gate.weather.fell, gate.weather.lowest) == (4, 1, 4)
+    assert (gate.limit, gate.trouble.fell, gate.trouble.lowest) == (4, 1, 4)
     assert told(gate, [FINE] * 4).limit == 4 < told(gate, [FINE]).limit == 5
     assert told(gate, [FINE] * 100).limit == 8
-    assert gate.weather.lowest == 4
+    assert gate.trouble.lowest == 4
 
 
 def test_calls_that_were_in_flight_together_lower_the_limit_once() -> None:
     gate = watching(8)
     for _ in range(8):
         gate.saw(BUSY, entered=0)
-    assert (gate.limit, gate.weather.fell) == (4, 1)
+    assert (gate.limit, gate.trouble.fell) == (4, 1)
 
 
 @given(st.integers(1, 300), st.lists(st.sampled_from([FINE, BUSY]), max_size=60))
@@ -59,8 +59,8 @@ def test_the_limit_is_never_below_one_nor_above_what_the_config_allows(most: int
     gate = watching(most)
     for outcome in outcomes:
         told(gate, [outcome])
-        assert gate.weather.lowest <= gate.limit <= most
-        assert gate.weather.lowest >= 1
+        assert gate.trouble.lowest <= gate.limit <= most
+        assert gate.trouble.lowest >= 1
 
 
 def test_a_reply_that_was_given_before_says_nothing_of_the_endpoint() -> None:
@@ -70,7 +70,7 @@ def test_a_reply_that_was_given_before_says_nothing_of_the_endpoint() -> None:
 
 def test_a_gate_that_does_not_watch_has_no_weather() -> None:
     gate = told(Gate(8), [BUSY, *[ServerFailed("500")] * 20])
-    assert gate.is_open and (gate.limit, gate.weather.fell, gate.weather.pauses) == (8, 0, 0)
+    assert gate.is_open and (gate.limit, gate.trouble.fell, gate.trouble.pauses) == (8, 0, 0)
 
 
 @given(st.integers(1, 5), st.integers(1, 30))
@@ -135,7 +135,7 @@ def test_some_calls_in_a_row_that_hang_fail_or_are_cut_pause_the_gate_until_it_r
         gate = told(watching(4), [trouble("no")] * (IN_A_ROW - 1))
         assert gate.is_open
         told(gate, [trouble("not again")] * 3)
-        assert (gate.is_open, gate.trouble.is_set(), gate.detail, gate.weather.pauses) == (False, True, "not again", 1)
+        assert (gate.is_open, gate.pausing.is_set(), gate.detail, gate.trouble.pauses) == (False, True, "not again", 1)
         waiting = asyncio.create_task(gate.enter())
         assert not await settled(waiting)
         gate.resume()
@@ -147,7 +147,7 @@ def test_some_calls_in_a_row_that_hang_fail_or_are_cut_pause_the_gate_until_it_r
 def test_a_reply_in_between_a_429_or_what_the_model_said_are_no_trouble_of_the_endpoint() -> None:
     almost = [ServerFailed("500")] * (IN_A_ROW - 1)
     gate = told(watching(4), [*almost, FINE, *almost])
-    assert told(gate, [BUSY, NoText("null")]).weather.pauses == 0
+    assert told(gate, [BUSY, NoText("null")]).trouble.pauses == 0
 
 
 def test_nobody_enters_a_gate_that_is_shut() -> None:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 
 from bench.errors import EndpointError
-from bench.experiment.record import EndpointWeather
+from bench.experiment.record import EndpointTrouble
 from bench.experiment.session import Session
 from bench.models.base import Model
 from bench.models.routed import answerers
@@ -25,11 +25,11 @@ def gates_of(models: Iterable[Model], back_off: BackOff) -> dict[str, Gate]:
     return {endpoint: Gate(most, watches=endpoint in live, longest=back_off.most) for endpoint, most in bounds.items()}
 
 
-def weather_of(gates: Mapping[str, Gate]) -> tuple[EndpointWeather, ...]:
+def trouble_of(gates: Mapping[str, Gate]) -> tuple[EndpointTrouble, ...]:
     """Of the endpoints that had any."""
-    seen = ((endpoint, gate.most, gate.weather) for endpoint, gate in gates.items())
+    seen = ((endpoint, gate.most, gate.trouble) for endpoint, gate in gates.items())
     return tuple(
-        EndpointWeather(endpoint, most, one.fell, one.lowest, one.pauses, round(one.paused, 3))
+        EndpointTrouble(endpoint, most, one.fell, one.lowest, one.pauses, round(one.paused, 3))
         for endpoint, most, one in seen
         if one.fell or one.pauses
     )
@@ -42,7 +42,7 @@ async def tend(gate: Gate, model: Model, back_off: BackOff, session: Session) ->
     between, the session ends in an EndpointError.
     """
     while not session.why:
-        await gate.trouble.wait()
+        await gate.pausing.wait()
         session.say(f"{model.endpoint}: {IN_A_ROW} calls in a row failed ({gate.detail}); the run pauses")
         if await _came_back(gate, model, back_off, session):
             session.say(f"{model.endpoint}: answers again; the run goes on")
@@ -59,7 +59,7 @@ async def _came_back(gate: Gate, model: Model, back_off: BackOff, session: Sessi
             return False
         gate.pauses += 1
         seconds = back_off.seconds(IN_A_ROW + gate.pauses - 1, None)
-        gate.weather.paused += seconds
+        gate.trouble.paused += seconds
         await asyncio.sleep(seconds)
         try:
             await model.prepare(patient=False)
