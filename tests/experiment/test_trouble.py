@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,14 @@ from scripted_server import ScriptedServer, Step, completion, cut_after, hang, h
 from trials import ROOTS
 
 from bench.errors import EndpointError
+from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.reading import latest, read_trials
 from bench.experiment.record import EndpointTrouble, TrialRecord
+from bench.experiment.runner import run_matrix
 from bench.experiment.session import Session
+from bench.experiment.store import RunWriter
+from bench.runtime import loop
 from bench.runtime.events import Called
 from bench.runtime.gate import IN_A_ROW
 
@@ -28,9 +33,9 @@ UNPAID = [status(500), status(503), hang_up(), html(), raw(""), raw('{"error": {
 HANGS = pytest.param(hang(60), marks=pytest.mark.endurance)
 
 
-def matrix_at(server: ScriptedServer, tries: int = 6, repetitions: int = 2, **entry: Any) -> Matrix:
+def matrix_at(server: ScriptedServer, tries: int = 6, repetitions: int = 2, most: float = 0.05, **entry: Any) -> Matrix:
     given = {"kind": "openai", "base_url": server.base_url, "timeout_seconds": 5, **entry}
-    bounded = {"base": 0.001, "most": 0.05, "tries": tries}
+    bounded = {"base": 0.001, "most": most, "tries": tries}
     return build_matrix(config(given, plans=["none", "early"], repetitions=repetitions, back_off=bounded), ROOTS, "code")
 
 
@@ -126,6 +131,28 @@ def test_an_endpoint_that_stays_in_trouble_ends_the_run_with_one_line_and_the_sa
         counting.before = lambda _: None
         assert {one.outcome for one in latest(run_matrix_in(matrix, tmp_path))} == {"solved"}
     assert counting.answered.total() == len(calls_of(latest(list(read_trials(tmp_path))))), "none was asked again"
+
+
+def test_a_session_that_ends_waits_for_no_back_off_and_books_no_trial_that_was_in_one(tmp_path: Path) -> None:
+    later = status(429, headers={"Retry-After": "3600"})
+    with ScriptedServer(counting := Counting(lambda number: later if number > 8 else None)) as server:
+        matrix = matrix_at(server, most=3600.0)
+        session, writer = Session(), RunWriter(tmp_path, manifest_of(matrix, "run"))
+
+        async def work() -> None:
+            def end_in_the_back_off() -> None:
+                if counting.requests > 8 and not session.in_flight:
+                    session.end("enough")
+                else:
+                    asyncio.get_running_loop().call_later(0.001, end_in_the_back_off)
+
+            end_in_the_back_off()
+            await asyncio.wait_for(run_matrix(matrix, writer, lambda _: None, session), 30)
+
+        loop.run(work())
+        writer.close()
+    assert {one.outcome for one in read_trials(tmp_path)} == {"solved"}
+    assert sessions_of(tmp_path)[-1].detail == "stopped: enough"
 
 
 def test_an_endpoint_that_answers_nothing_but_the_probe_ends_the_run_as_well(tmp_path: Path) -> None:
