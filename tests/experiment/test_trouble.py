@@ -30,7 +30,7 @@ UNPAID = [status(500), status(503), hang_up(), html(), raw(""), raw('{"error": {
 """Passing trouble, some of it in a 200."""
 
 
-HANGS = pytest.param(hang(60), marks=pytest.mark.endurance)
+STORMS = [hang_up(), *(pytest.param(storm, marks=pytest.mark.endurance) for storm in (status(502), cut_after(30), hang(60)))]
 
 
 def matrix_at(server: ScriptedServer, tries: int = 6, repetitions: int = 2, most: float = 0.05, **entry: Any) -> Matrix:
@@ -74,7 +74,7 @@ def read_alone(trials: list[TrialRecord]) -> list[tuple[str, int, str, int]]:
     )
 
 
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("concurrency", [pytest.param(1, marks=pytest.mark.endurance), 4])
 def test_passing_trouble_of_every_kind_costs_tries_and_neither_tokens_nor_a_retry(
     tmp_path: Path, fair: list[TrialRecord], concurrency: int
 ) -> None:
@@ -97,7 +97,7 @@ def test_the_limit_falls_at_429_and_what_it_fell_to_is_recorded(tmp_path: Path, 
     assert 1 <= seen.fell <= 4 and 1 <= seen.lowest <= 2
 
 
-@pytest.mark.parametrize("storm", [hang_up(), status(502), cut_after(30), HANGS], ids=["reset", "502", "cut", "hang"])
+@pytest.mark.parametrize("storm", STORMS, ids=["reset", "502", "cut", "hang"])
 def test_a_run_pauses_in_a_storm_says_so_and_goes_on_once_one_call_is_answered(
     tmp_path: Path, fair: list[TrialRecord], storm: Step
 ) -> None:
