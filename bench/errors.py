@@ -18,6 +18,7 @@
     |-- TooLong               more came than any reply has: paid, and thrown away
     |-- Broken                the code that was to read the reply raised: paid, for all that is known
     |-- BadAnswer             the endpoint answered something that is no chat completion, or refused for good
+    |   `-- UsedUp            the account is empty: whatever is asked next is refused as well
     `-- NotRecorded           a recording holds no reply to this request
 
     GaveUp                    a trial used up its attempts: a result, not an error
@@ -64,13 +65,14 @@ class CallFailed(Exception):
 
     `paid` says whether the provider did the work, `passing` whether to try the same call again,
     `partial` is the text that did arrive, `retry_after` the seconds the server asked for, `by` the model that failed, where
-    the one that was asked had passed the request on, `flight` that of `bench.models.base.Reply`.
+    the one that was asked had passed the request on, `advice` what a person can do about it, where that is known, `flight`
+    that of `bench.models.base.Reply`.
     """
 
     kind = "failed"
     paid = False
     passing = True
-    by = ""
+    by = advice = ""
     flight: tuple[int, int] | None = None
 
     def __init__(self, detail: str, *, retry_after: float | None = None, partial: str = "", injected: bool = False):
@@ -126,6 +128,10 @@ class Broken(CallFailed):
 class BadAnswer(CallFailed):
     kind = "bad_answer"
     passing = False
+
+
+class UsedUp(BadAnswer):
+    """Recorded as what it is to the call, a `bad_answer`."""
 
 
 class NotRecorded(CallFailed):

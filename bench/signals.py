@@ -11,7 +11,8 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stop:
-    """In a running event loop, within a `with`: the first of these signals calls `then`; a second ends the process at once.
+    """In a running event loop, within a `with`: the first of these signals calls `then`; from then on a second ends the process
+    at once, whatever is at work: nothing waits for a thread, and no handler of Python's is run.
 
     A command that was begun in the background inherits that SIGINT is ignored, and listens to it here all the same.
     """
@@ -32,6 +33,8 @@ class Stop:
     def _asked(self, by: signal.Signals) -> None:
         self.by = by
         _let_go()
+        for one in STOPPING:
+            signal.signal(one, signal.SIG_DFL)
         self._then()
 
 

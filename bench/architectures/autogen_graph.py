@@ -62,7 +62,9 @@ def _agent(subtask: Subtask, prompt: Sequence[Message], session: EndpointSession
     """An agent that knows its prompt, and of the others hears only those whose outputs its subtask reads."""
     system, user = prompt
     address = session.base_url(subtask)
-    client = OpenAIChatCompletionClient(model="bench", base_url=address, api_key="none", model_info=PLAIN, http_client=http)
+    client = OpenAIChatCompletionClient(
+        model="bench", base_url=address, api_key=session.api_key, model_info=PLAIN, http_client=http
+    )
     agent = AssistantAgent(subtask.name, client, system_message=f"{system.content}\n\n{user.content}")
     heard = [PerSourceFilter(source=name, position="last", count=1) for name in (USER, *subtask.reads)]
     return MessageFilterAgent(subtask.name, agent, MessageFilterConfig(per_source=heard))

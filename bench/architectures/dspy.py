@@ -65,7 +65,7 @@ def _refine(task: Task, workbench: Workbench, session: EndpointSession) -> None:
 
     vars(refine)["print"] = logging.getLogger(__name__).debug  # it prints what failed, into our progress
     framework.disable_logging()  # and so do its warnings
-    model = framework.LM("openai/bench", api_base=session.base_url(), api_key="none", cache=False)
+    model = framework.LM("openai/bench", api_base=session.base_url(), api_key=session.api_key, cache=False)
     attempts = workbench.attempts_left(*task.subtasks)
     with framework.context(lm=model, adapter=framework.JSONAdapter()):
         try:

@@ -45,7 +45,7 @@ class Line:
     def chat(self, subtask: Subtask) -> ChatOpenAI:
         address = self.session.base_url(subtask)
         clients = {"http_async_client": self.http, "http_client": self.sync}
-        return ChatOpenAI(model="bench", base_url=address, api_key=SecretStr("none"), **clients)
+        return ChatOpenAI(model="bench", base_url=address, api_key=SecretStr(self.session.api_key), **clients)
 
 
 @asynccontextmanager

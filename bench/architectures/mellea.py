@@ -60,7 +60,7 @@ async def mellea_code(task: Task, workbench: Workbench) -> None:
 async def _branching(task: Task, workbench: Workbench, ask: Ask) -> None:
     """Skips what is not needed and reopens what was found wrong, as `runtime_structured` does."""
     reopened: dict[str, Rejected] = {}
-    async with workbench.endpoint(*task.subtasks, judges=judges) as endpoint, _session(endpoint.base_url()) as session:
+    async with workbench.endpoint(*task.subtasks, judges=judges) as endpoint, _session(endpoint) as session:
         line = Line(workbench, endpoint, session)
         while subtask := next((one for one in task.subtasks if not workbench.done(one)), None):
             if workbench.skip(subtask):
@@ -116,9 +116,9 @@ async def _instruct(
 
 
 @asynccontextmanager
-async def _session(base_url: str) -> AsyncIterator[MelleaSession]:
+async def _session(endpoint: EndpointSession) -> AsyncIterator[MelleaSession]:
     """Made in a thread, because a new backend asks its server for the version, and waits."""
-    backend = await asyncio.to_thread(_Backend, "bench", base_url=base_url, api_key="none")
+    backend = await asyncio.to_thread(_Backend, "bench", base_url=endpoint.base_url(), api_key=endpoint.api_key)
     try:
         yield MelleaSession(backend, SimpleContext())
     finally:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from openai import AsyncOpenAI
 
 from bench.models.base import Message
+from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -23,7 +24,7 @@ LESSONS = "# What you learned from your earlier attempts"
 
 async def reflexion(task: Task, workbench: Workbench) -> None:
     lessons: list[str] = []
-    async with workbench.endpoint(*task.subtasks, judges=reflects) as session, _client(session.base_url()) as client:
+    async with workbench.endpoint(*task.subtasks, judges=reflects) as session, _client(session) as client:
         while True:
             asked = session.messages()
             proposal = session.proposal(await _say(client, _with_lessons(asked, lessons[-REMEMBERED:])))
@@ -40,8 +41,8 @@ def reflects(messages: Sequence[Message]) -> bool:
     return messages[-1].content.endswith(REFLECT)
 
 
-def _client(base_url: str) -> AsyncOpenAI:
-    return AsyncOpenAI(base_url=base_url, api_key="none")
+def _client(session: EndpointSession) -> AsyncOpenAI:
+    return AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key)
 
 
 async def _say(client: AsyncOpenAI, messages: Sequence[Message]) -> str:

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
-from bench.cli.descriptors import make_room
 from bench.cli.doctor import guards_table, versions_table
-from bench.cli.progress import RunProgress, SoFar
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
+from bench.cli.running import run_to_its_end, show_preview
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
 from bench.cli.serve import command as serve
 from bench.cli.setup import cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
 from bench.errors import BenchError, PackError
+from bench.experiment.budget import Budget, Spending
 from bench.experiment.config import load_config
-from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.preview import preview
+from bench.experiment.matrix import build_matrix
 from bench.experiment.provenance import code_digest
 from bench.experiment.regrade import regrade as regrade_run
-from bench.experiment.runner import missing, run_matrix
-from bench.experiment.store import RunWriter
+from bench.experiment.session import Session
 from bench.experiment.verify import require_sound
 from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of, name_of, named
-from bench.runtime import loop
 from bench.runtime.effects import EFFECTS
 from bench.sandbox import guards
-from bench.signals import Stop, exit_code
 from bench.studies.registry import require_known
 
 app = typer.Typer(
@@ -117,6 +109,13 @@ def run(
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Let a replayed model take so many calls at a time; its label says so.")
     ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="End this invocation between calls once so many tokens are read and written.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="End it once so many dollars are spent, by the prices in the config.")
+    ] = None,
+    max_minutes: Annotated[float | None, typer.Option(min=0, help="End it after so many minutes.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
@@ -131,54 +130,15 @@ def run(
     settings = cache_from(settings, cached or ())
     matrix = build_matrix(settings, scenarios, code_digest())
     if dry_run:
-        _show_preview(matrix)
+        show_preview(out, matrix)
         return
     for line in whose_replies(matrix):
         out.print(line)
+    spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
     folder = named(RESULTS, name or run_name(settings))
-    _run(matrix, open_run(out, folder, matrix, aside))
+    run_to_its_end(matrix, open_run(out, folder, matrix, aside), Session(spending, out.print), out, err)
     if then_report:
         _report([folder], REPORTS / folder.name)
-
-
-def _run(matrix: Matrix, writer: RunWriter) -> None:
-    make_room(matrix)
-    todo, so_far = missing(matrix.specs, writer.recorded), SoFar(matrix)
-    out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
-    try:
-        with RunProgress(out, len(todo), so_far) as progress:
-            stopped = loop.run(_until_stopped(matrix, writer, progress))
-    except KeyboardInterrupt:  # a second one, which waits for nothing
-        stopped = signal.SIGINT
-    finally:
-        writer.close()
-    if stopped:
-        err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
-        raise typer.Exit(exit_code(stopped))
-    out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}; next: bench report {writer.folder.name}")
-    for line in so_far.client_bound():
-        out.print(line)
-    if errors := list(so_far.errors()):
-        err.print("\n".join(errors))
-        raise typer.Exit(1)
-
-
-async def _until_stopped(matrix: Matrix, writer: RunWriter, progress: RunProgress) -> signal.Signals | None:
-    """Run to the end, or until a signal asks to stop: which."""
-    running = asyncio.create_task(run_matrix(matrix, writer, progress.saw))
-    with Stop(running.cancel) as stop, suppress(asyncio.CancelledError):
-        await running
-    return stop.by
-
-
-def _show_preview(matrix: Matrix) -> None:
-    table = Table("scenario", "architecture", "model", "plan", "trials", "calls", "tokens", "cost", box=None)
-    for row in preview(matrix):
-        cost = "unknown" if row.cost is None else f"{row.cost:.2f}"
-        arm = (row.scenario, row.architecture, row.model, row.plan)
-        table.add_row(*arm, str(row.trials), f"{row.calls:,}", f"{row.tokens:,}", cost)
-    out.print(table)
-    out.print("Ahead of time, as if every reply but the faulted ones were right at once: a model's own failures come on top.")
 
 
 @app.command()

@@ -93,6 +93,10 @@ class RunProgress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Show no bar any more."""
         self._bar.stop()
 
     def saw(self, record: TrialRecord) -> None:

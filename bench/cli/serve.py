@@ -75,7 +75,7 @@ def command(
         def introduce(root: str) -> None:
             _introduce(console, _introduction(root, token, matrix, todo, folder))
 
-        served = run(serve(matrix, writer, port, introduce, watch, patience, token))
+        served = run(serve(matrix, writer, port, introduce, watch, patience, token, console.print))
     finally:
         writer.close()
     _conclude(console, served, so_far, folder)

@@ -14,11 +14,11 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.trial import Graders, run_trial
 from bench.packs.code import code_of, home_of
 from bench.packs.loading import entry_of
-from bench.runtime.call import unbounded
 from bench.runtime.effects import EFFECTS, Target, dump
 from bench.runtime.events import Called
 from bench.runtime.loop import run
 from bench.runtime.reply import parts_of
+from bench.runtime.slots import Slots
 from bench.runtime.verification import Rejected, judge, validate
 from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
 from bench.seeding import draw_for
@@ -206,7 +206,7 @@ async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
     # The scenario is brought along, lest the matrix load another instance of the pack.
     matrix = build_matrix(config, (), code_digest="", scenarios={scenario.name: scenario})
     graders = Graders()
-    return [(await run_trial(spec, matrix, unbounded, graders)).record for spec in matrix.specs]
+    return [(await run_trial(spec, matrix, Slots(), graders)).record for spec in matrix.specs]
 
 
 CHECKS: dict[str, Callable[[Hooks], Soundness]] = {

@@ -28,6 +28,9 @@ MOST_CONNECTIONS = 1024
 """Open at a time. Further ones are closed as they come."""
 SECONDS = 30.0
 """In which a new connection's first request must have begun, and any request's body be there."""
+KEPT = 75.0
+"""Seconds after an answer in which the next request's head must be there, or its connection is closed. As long as nginx waits,
+so that clients are used to it."""
 
 
 class TurnedAway(Problem):
@@ -37,11 +40,13 @@ class TurnedAway(Problem):
 class Door:
     """Stands before the handlers of one endpoint.
 
+    kept          seconds in which a connection's next request must have begun
     token         what a client gives as its API key; "" for an endpoint that asks for none
     turned_away   how many requests were, and `why` the last one was
     """
 
-    def __init__(self, token: str = "", seconds: float = SECONDS, most: int = MOST_CONNECTIONS):
+    def __init__(self, token: str = "", seconds: float = SECONDS, most: int = MOST_CONNECTIONS, kept: float = KEPT):
+        self.kept = kept
         self._token, self._seconds, self._most = token, seconds, most
         self._silent = set[asyncio.Protocol]()
         self.turned_away, self.why = 0, ""
@@ -77,7 +82,7 @@ class Door:
         if "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") != "none":
             return TurnedAway(403, "Origin: a browser's page may not ask here; ask from a program of your own")
         if self._token and not hmac.compare_digest(_token_of(request), self._token.encode()):
-            said = "the API key is not the token of this server; give the one that it said (Authorization: Bearer TOKEN)"
+            said = "the API key is not the token of this server; give the one that it said, or endpoint.api_key"
             return TurnedAway(401, said, "authentication_error", code="invalid_api_key")
         return None
 

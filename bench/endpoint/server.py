@@ -24,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import functools
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
@@ -53,8 +54,12 @@ OTHER_APIS = ("/responses", "/embeddings", "/completions", "/messages", "/images
 
 @asynccontextmanager
 async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
-    """Serve a session at a port of its own while the context lasts; a request still in flight at its end is cut short."""
-    app = application(routes(lambda: session), door := Door(), lambda problem: session.refuse(problem.status, problem.message))
+    """Serve a session at a port of its own while the context lasts; a request still in flight at its end is cut short. Who asks
+    without the session's API key, a new one each time, is none of its clients."""
+    session.api_key = secrets.token_urlsafe(24)
+    app = application(
+        routes(lambda: session), door := Door(session.api_key), lambda problem: session.refuse(problem.status, problem.message)
+    )
     async with serving(app, door, 0) as root:
         yield root
 
@@ -78,6 +83,7 @@ async def serving(app: web.Application, door: Door, port: int, patience: float =
         handle_signals=False,
         access_log=None,
         auto_decompress=False,
+        keepalive_timeout=door.kept,
         lingering_time=1.0,  # seconds for the rest of a body that was refused
         handler_cancellation=True,
         shutdown_timeout=patience,

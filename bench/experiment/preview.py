@@ -14,9 +14,9 @@ from bench.experiment.trial import Graders, run_trial
 from bench.models.base import Model
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel, SimulatedSettings
-from bench.runtime.call import unbounded
 from bench.runtime.events import Called
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _stand_in(name: str, matrix: Matrix) -> Model:
 async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
     graders = Graders()
     specs = [spec for spec in matrix.specs if spec.repetition == 1]
-    records = [(await run_trial(spec, matrix, unbounded, graders)).record for spec in specs]
+    records = [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
     return sorted(records, key=_arm)
 
 

@@ -57,12 +57,27 @@ def arm_of(architecture: str, plan: str) -> str:
 
 
 @dataclass(frozen=True)
+class EndpointTrouble:
+    """What an endpoint did to a session: how often a 429 halved its limit on calls in flight, from what and to what at least;
+    how often all calls to it were held back, and for how many seconds."""
+
+    endpoint: str
+    limit: Count
+    fell: Count
+    lowest: Count
+    pauses: Count
+    paused: Seconds
+
+
+@dataclass(frozen=True)
 class SessionRecord:
-    """One `bench run` on a results folder: when it began or ended, and how. Times are UTC, ISO 8601."""
+    """One `bench run` on a results folder: when it began or ended, and how; at its end, of the endpoints that were in trouble,
+    their `trouble`. Times are UTC, ISO 8601."""
 
     at: str
     what: Literal["began", "ended"]
     detail: str
+    trouble: tuple[EndpointTrouble, ...] = ()
     kind: Literal["session"] = "session"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from bench.runtime.events import digest_of
 
 
 class ResponseKeeper:
-    """Writes what one model does on its requests, before anything else is made of it."""
+    """Writes what one model does on its requests, before anything else is made of it; `then` it is told."""
 
-    def __init__(self, model: Model, writer: RunWriter):
-        self._model, self._writer = model, writer
+    def __init__(self, model: Model, writer: RunWriter, then: Callable[[Response], object] = lambda _: None):
+        self._model, self._writer, self._then = model, writer, then
         self._settings = cache(self._settings_of)
 
     def __call__(self, response: Response) -> None:
@@ -32,6 +32,7 @@ class ResponseKeeper:
 
         record = record_of(response, self._settings(response.outcome.by), store_text)
         self._writer.respond(record, texts)
+        self._then(response)
 
     def _settings_of(self, by: str) -> str:
         """Those of the model that answered: of another one, where this one had passed the request on."""

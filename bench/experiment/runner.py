@@ -7,17 +7,20 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bench.errors import BadAnswer, EndpointError, Unreachable
+from bench.errors import BadAnswer, EndpointError, Unreachable, UsedUp
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.responses import ResponseKeeper, answers_of
+from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, TrialResult, run_trial
-from bench.models.base import Model
+from bench.experiment.trouble import gates_of, tend, trouble_of
+from bench.models.base import Model, Request
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers, answering
-from bench.runtime.call import Slot
+from bench.runtime.gate import Gate
+from bench.runtime.slots import Slots
 
 ENDPOINT_LOST_AFTER = 3
 """Trials in a row that an endpoint failed for good; then the run stops, since the rest would only fail as well."""
@@ -28,25 +31,29 @@ def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[Tri
     return [spec for spec in specs if recorded.get(spec.id, "error") == "error"]
 
 
-async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None]) -> None:
-    """Run what is missing of a matrix; `watch` is shown each record once it is stored.
+async def run_matrix(
+    matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None], session: Session | None = None
+) -> None:
+    """Run what is missing of a matrix; `watch` is shown each record once it is stored. `session` may be ended before.
 
     As many live trials run at a time as their endpoint takes calls; where no time is real, one is as quick. Models that share
     an endpoint take turns. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
     written; whatever was recorded stays.
     """
-    todo = missing(matrix.specs, writer.recorded)
+    todo, session = missing(matrix.specs, writer.recorded), session or Session()
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
+    gates = gates_of(used.values(), matrix.back_off)
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
     how = "stopped"
     try:
         for model in used.values():
             await model.prepare()
         _remember(used.values(), writer)
-        await _run_all(todo, used, matrix, writer, watch)
-        how = "complete"
+        left = await _run_all(todo, used, gates, matrix, writer, watch, session)
+        how = f"stopped: {session.ending}" if left else "complete"
+        session.raise_error()
     finally:
-        writer.note(SessionRecord(now(), "ended", how))
+        writer.note(SessionRecord(now(), "ended", how, trouble_of(gates)))
         for model in used.values():
             await model.close()
 
@@ -61,45 +68,55 @@ def _remember(models: Iterable[Model], writer: RunWriter) -> None:
 async def _run_all(
     todo: list[TrialSpec],
     models: Mapping[str, Model],
+    gates: Mapping[str, Gate],
     matrix: Matrix,
     writer: RunWriter,
     watch: Callable[[TrialRecord], None],
-) -> None:
-    bounds = _bounds(models.values())
-    slots = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
-    health = {name: _Health(model) for name, model in models.items()}
+    session: Session,
+) -> int:
+    """How many of these trials have not come to their end."""
+    health = {name: _Health(model, session) for name, model in models.items()}
+    keepers = {name: ResponseKeeper(model, writer, session.saw) for name, model in models.items()}
     graders = Graders()
+    left = len(todo)
 
-    keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
-
-    def slot_at(model: Model) -> Slot:
-        return lambda request: slots[answering(model, request).endpoint]
+    def gate_for(model: Model) -> Callable[[Request], Gate]:
+        return lambda request: gates[answering(model, request).endpoint]
 
     async def work(queue: deque[TrialSpec]) -> None:
-        while queue:
+        nonlocal left
+        while queue and not session.why:
             spec = queue.popleft()
-            result = await run_trial(spec, matrix, slot_at(models[spec.model]), graders, keepers[spec.model])
-            writer.add(result.record, result.texts)
-            watch(result.record)
-            health[spec.model].saw(result)
+            slots = Slots(gate_for(models[spec.model]))
+            result = await session.until_held(run_trial(spec, matrix, slots, graders, keepers[spec.model]), slots)
+            if result:
+                writer.add(result.record, result.texts)
+                left -= 1
+                watch(result.record)
+                health[spec.model].saw(result)
 
+    session.begin(gates.values())
     try:
         async with asyncio.TaskGroup() as group:
-            for sharing in _sharing(models):
-                queue = deque(spec for spec in todo if spec.model in sharing)
-                for _ in range(_at_a_time([models[name] for name in sharing], bounds)):
-                    group.create_task(work(queue))
+            tending = [group.create_task(tend(*one, matrix.back_off, session)) for one in _watched(models, gates)]
+            workers = [
+                group.create_task(work(queue))
+                for sharing in _sharing(models)
+                for queue in [deque(spec for spec in todo if spec.model in sharing)]
+                for _ in range(_at_a_time([models[name] for name in sharing], gates))
+            ]
+            await asyncio.gather(*workers)
+            for one in tending:
+                one.cancel()
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
+    return left
 
 
-def _bounds(models: Iterable[Model]) -> dict[str, int]:
-    """Endpoint -> how many calls may be in flight there. A recorded one's makes calls wait for each other as they did in the
-    recorded run."""
-    bounds: dict[str, int] = {}
-    for model in itertools.chain.from_iterable(map(answerers, models)):
-        bounds[model.endpoint] = max(model.concurrency, bounds.get(model.endpoint, 0))
-    return bounds
+def _watched(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:
+    """The gates that live models answer behind, each with one of these."""
+    live = (one for model in models.values() for one in answerers(model) if one.timing == "live")
+    return {one.endpoint: (gates[one.endpoint], one) for one in live}.values()
 
 
 def _endpoints(model: Model) -> set[str]:
@@ -115,26 +132,25 @@ def _sharing(models: Mapping[str, Model]) -> list[set[str]]:
     return sets
 
 
-def _at_a_time(models: Sequence[Model], bounds: Mapping[str, int]) -> int:
+def _at_a_time(models: Sequence[Model], gates: Mapping[str, Gate]) -> int:
     """How many trials of models that share endpoints run together, so that none of them waits for another's calls: as many as
     the endpoint takes that takes the fewest."""
     if not any(model.timing == "live" for model in models):
         return 1
-    return min(bounds[endpoint] for model in models for endpoint in _endpoints(model))
+    return min(gates[endpoint].most for model in models for endpoint in _endpoints(model))
 
 
 class _Health:
-    """Notices that an endpoint is gone."""
+    """Notices that an endpoint is gone, and ends the session."""
 
-    def __init__(self, model: Model):
-        self._model = model
+    def __init__(self, model: Model, session: Session):
+        self._model, self._session = model, session
         self._lost = 0
 
     def saw(self, result: TrialResult) -> None:
-        if not isinstance(result.failure, Unreachable | BadAnswer):
-            self._lost = 0
-            return
-        self._lost += 1
-        if self._lost >= ENDPOINT_LOST_AFTER:
-            said = f"model '{self._model.name}' failed {self._lost} trials in a row: {result.failure.detail}"
-            raise EndpointError(f"{said}; see to {self._model.endpoint} and run the same command again to go on")
+        failure = result.failure
+        self._lost = self._lost + 1 if isinstance(failure, Unreachable | BadAnswer) else 0
+        if failure and (self._lost >= ENDPOINT_LOST_AFTER or isinstance(failure, UsedUp)):
+            said = f"model '{self._model.name}' at {self._model.endpoint} failed {self._lost} trials in a row: {failure.detail}"
+            error = EndpointError(f"{said}; {failure.advice or 'see to it'}; the same command goes on")
+            self._session.end("the endpoint fails", error)

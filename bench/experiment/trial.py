@@ -15,7 +15,6 @@ from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.models.base import Response
-from bench.runtime.call import Slot
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Called, digest_of
@@ -23,6 +22,7 @@ from bench.runtime.faults import FaultSchedule
 from bench.runtime.injection import Injection
 from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
+from bench.runtime.slots import Slots
 from bench.runtime.state import State
 from bench.runtime.workbench import Workbench
 from bench.scenario import Answer, Grade, Scenario
@@ -69,7 +69,7 @@ class Ending:
 async def run_trial(
     spec: TrialSpec,
     matrix: Matrix,
-    slot: Slot,
+    slots: Slots,
     graders: Graders,
     on_response: Callable[[Response], object] | None = None,
 ) -> TrialResult:
@@ -82,7 +82,7 @@ async def run_trial(
     log, clock = TrialLog(on_response), TrialClock(model.timing != "live")
     key = TrialKey(matrix.config.seed, spec.scenario, spec.repetition, spec.arm, spec.instance)
     schedule = FaultSchedule(spec.plan, key, log.emit)
-    caller = Caller(model, clock, schedule, slot, matrix.back_off, log)
+    caller = Caller(model, clock, schedule, slots, matrix.back_off, log)
     state = State(scenario.task)
     settings = matrix.settings_of(spec)
     injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format)

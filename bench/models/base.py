@@ -123,8 +123,9 @@ class Model(Protocol):
         """Answer, or raise a `bench.errors.CallFailed`. The caller owns all retries."""
         ...
 
-    async def prepare(self) -> None:
-        """Prove that the model can be used before a run starts; raises EndpointError where it cannot."""
+    async def prepare(self, patient: bool = True) -> None:
+        """Prove that the model can be used; raises EndpointError where it cannot. Where it is only busy, a `patient` one
+        tries again."""
         ...
 
     async def close(self) -> None: ...

@@ -60,8 +60,8 @@ class CachedModel:
         asker = () if self.shared else (request.context.model, request.context.arm)
         return asker, request.messages, request.seed, request.answers
 
-    async def prepare(self) -> None:
-        await self._model.prepare()
+    async def prepare(self, patient: bool = True) -> None:
+        await self._model.prepare(patient)
 
     async def close(self) -> None:
         await self._model.close()

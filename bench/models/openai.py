@@ -9,54 +9,28 @@ A reply is one JSON document, not a stream: of one that breaks off, no text is r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from bench.errors import (
-    BadAnswer,
     CallFailed,
-    CutOff,
     EndpointError,
-    NoCompletion,
-    NoText,
     RateLimited,
     ServerFailed,
-    TimedOut,
-    TooLong,
-    Unreachable,
 )
 from bench.models.base import Message, Reply, Request, Sleep, Timing
 from bench.models.blotting import blotted
+from bench.models.openai_advice import advice_on
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.models.openai_http import Client, Refused
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
-from bench.models.openai_settings import OpenAISettings, key_of
+from bench.models.openai_settings import OpenAISettings, key_of, refuse_key_in
 
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
 PROBE_PAUSES = (1.0, 2.0, 4.0)
 LONGEST_PROBE_PAUSE = 20.0
-
-ADVICE_BY_STATUS = {
-    400: "check the model's parameters in the config",
-    401: "check the key in {api_key_env}",
-    403: "check that the key in {api_key_env} may use this model",
-    404: "check the model's name, and that base_url has the right path (most end in /v1)",
-    422: "check the model's parameters in the config",
-}
-REFUSED_AS_SENT = (400, 422)
-ADVICE_BY_KIND = {
-    Unreachable.kind: "check base_url, and that the server is running",
-    TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
-    RateLimited.kind: "come back later, or with less load",
-    ServerFailed.kind: "come back later, or see the server's log",
-    CutOff.kind: "see the server's log",
-    TooLong.kind: "set max_tokens, or see the server's log",
-    NoText.kind: "check that this model answers in text",
-    NoCompletion.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
-    BadAnswer.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
-}
 
 
 class OpenAIModel:
@@ -69,6 +43,7 @@ class OpenAIModel:
     timing: Timing = "live"
 
     def __init__(self, name: str, settings: OpenAISettings):
+        refuse_key_in(name, settings)
         self.name = name
         self.settings = settings
         self.endpoint = settings.base_url
@@ -92,13 +67,11 @@ class OpenAIModel:
         try:
             return await self._ask(self._body(request.messages, request.seed, request.schema), self.settings.timeout_seconds)
         except EXPECTED as error:
-            failure = failure_of(error, self._key)
-            failure.flight = error.flight if isinstance(error, Refused) else None
-            raise failure from None  # the cause's text may quote the key
+            raise self._failure_of(error) from None  # the cause's text may quote the key
 
-    async def prepare(self) -> None:
+    async def prepare(self, patient: bool = True) -> None:
         """One tiny call with the parameters of the real ones; up to three more while the server is only busy."""
-        reply = await self._probe()
+        reply = await self._probe(PROBE_PAUSES if patient else ())
         if reply.usage is None and self.settings.usage == "required":
             raise self._unusable("it does not say how many tokens it used", 'set usage = "optional" to go without')
 
@@ -154,25 +127,25 @@ class OpenAIModel:
             body["max_tokens"] = min(self.settings.max_tokens, PROBE_TOKENS)
         return body
 
-    async def _probe(self) -> Reply:
+    async def _probe(self, pausing: Iterable[float]) -> Reply:
         seconds = min(self.settings.timeout_seconds, PROBE_SECONDS)
-        pauses = iter(PROBE_PAUSES)
+        pauses = iter(pausing)
         while True:
             try:
                 return await self._ask(self._probe_body(), seconds)
             except EXPECTED as error:
-                failure = failure_of(error, self._key)
+                failure = self._failure_of(error)
                 pause = next(pauses, None) if isinstance(failure, RateLimited | ServerFailed) else None
                 if pause is None:
-                    raise self._unusable(failure.detail, self._advice(error, failure)) from None
+                    raise self._unusable(failure.detail, failure.advice) from None
             asked = failure.retry_after
             await asyncio.sleep(min(pause if asked is None else asked, LONGEST_PROBE_PAUSE))
 
-    def _advice(self, error: Exception, failure: CallFailed) -> str:
-        status = getattr(error, "status", 0)
-        if status in REFUSED_AS_SENT and self.settings.response_format:
-            return f'{ADVICE_BY_STATUS[status]}; it may not offer response_format = "{self.settings.response_format}"'
-        return ADVICE_BY_STATUS.get(status, ADVICE_BY_KIND[failure.kind]).format(api_key_env=self.settings.api_key_env)
+    def _failure_of(self, error: Exception) -> CallFailed:
+        failure = failure_of(error, self._key)
+        failure.flight = error.flight if isinstance(error, Refused) else None
+        failure.advice = blotted(advice_on(error, failure, self.settings), self._key)
+        return failure
 
     def _unusable(self, wrong: str, advice: str) -> EndpointError:
         called = f"'{self.name}'" if self._model == self.name else f"'{self.name}' ({self._model})"

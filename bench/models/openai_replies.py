@@ -3,12 +3,11 @@ else."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import aiohttp
 from pydantic import BaseModel, Field, ValidationError
@@ -24,17 +23,20 @@ from bench.errors import (
     TimedOut,
     TooLong,
     Unreachable,
+    UsedUp,
     whole_text,
 )
 from bench.models.base import Reply, Usage
 from bench.models.blotting import blotted
+from bench.models.openai_advice import has_no_files, is_used_up, tls_of
 from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
+from bench.models.openai_errors import ErrorSaid, error_in
 from bench.models.openai_http import Refused
 from bench.numbers import Count
 
 EXCERPT_CHARACTERS = 120
-USED_UP = "insufficient_quota"
-"""The code of an empty account, which does not fill up by waiting."""
+LONGEST_ADDRESS = 300
+"""Characters of the address that a redirect names."""
 
 
 class UnreadableBody(Exception):
@@ -59,11 +61,6 @@ class _Choice(BaseModel):
 class _Completion(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
     usage: Any = None
-
-
-class _Error(NamedTuple):
-    message: str
-    code: object
 
 
 class _Usage(BaseModel):
@@ -114,8 +111,8 @@ def _broke_off(error: ValidationError) -> bool:
     return first["type"] == "json_invalid" and "EOF" in first["ctx"]["error"]
 
 
-EXPECTED = (aiohttp.ClientError, TimeoutError, Refused, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
-"""What may come out of a call. Anything else is a bug, or a cancellation, and passes through."""
+EXPECTED = (aiohttp.ClientError, OSError, Refused, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
+"""What may come out of a call; a TimeoutError is an OSError. Anything else is a bug, or a cancellation, and passes through."""
 
 NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 NEVER_USABLE = (aiohttp.InvalidURL, aiohttp.TooManyRedirects)
@@ -129,6 +126,8 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
         return _connection_failure(error)
     if isinstance(error, TimeoutError):
         return TimedOut("no whole reply in time")
+    if isinstance(error, OSError):
+        return _unconnected(error, type(error).__name__)
     if isinstance(error, TooLarge):
         return TooLong(f"the reply is larger than {LARGEST / 2**20:g} MiB; set max_tokens, or see what the server sends")
     if isinstance(error, BrokeOff):
@@ -141,24 +140,40 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
 
 
 def _status_failure(error: Refused, key: str) -> CallFailed:
-    said = _error_in(error.body)
-    detail = f"HTTP {error.status}: {excerpt(said.message if said else error.body, key)}"
-    if error.status == 429 and not (said and said.code == USED_UP):
-        return RateLimited(detail, retry_after=retry_after_seconds(error.headers, datetime.now(UTC)))
-    if error.status >= 500 or error.status == 408:  # 408: the server did not get the whole request, so did no work
-        return ServerFailed(detail, retry_after=retry_after_seconds(error.headers, datetime.now(UTC)))
+    status, headers, found = error.status, error.headers, error_in(error.body)
+    said = excerpt(found.message if found else error.body, key)
+    if status == 402 or (found and is_used_up(found.code, found.kind)):
+        return UsedUp(f"HTTP {status}: the account's quota is used up: {said}")
+    if 300 <= status < 400:
+        return BadAnswer(
+            f"HTTP {status}: it sends on to {excerpt(headers.get('Location', ''), key, LONGEST_ADDRESS) or 'nowhere'}"
+        )
+    detail = f"HTTP {status}: {said}"
+    if status == 429:
+        return RateLimited(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
+    if status >= 500 or status == 408:  # 408: the server did not get the whole request, so did no work
+        return ServerFailed(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
     return BadAnswer(detail)
 
 
 def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
     reason = type(error).__name__  # its text may quote a header, and so the key
     if isinstance(error, NEVER_SENT):
-        return Unreachable(f"no connection ({reason})")
+        return _unconnected(error, reason)
     if isinstance(error, TimeoutError):
         return TimedOut(f"no reply in time ({reason})")
     if isinstance(error, NEVER_USABLE):
         return BadAnswer(f"no usable exchange ({reason})")
     return Unreachable(f"the connection ended before any answer came ({reason})")
+
+
+def _unconnected(error: Exception, reason: str) -> CallFailed:
+    if has_no_files(error):
+        return Unreachable("no connection: too many open files on this machine")
+    if refused := tls_of(error):
+        why = getattr(refused, "verify_message", "") or (refused.reason or reason).replace("_", " ").lower()
+        return BadAnswer(f"no TLS connection: {why}")
+    return Unreachable(f"no connection ({reason})")
 
 
 def _body_failure(error: UnreadableBody, key: str) -> CallFailed:
@@ -168,35 +183,26 @@ def _body_failure(error: UnreadableBody, key: str) -> CallFailed:
         return CutOff(f"the reply's JSON breaks off after {len(error.body)} characters")
     if error.lacks_text:
         return NoText(f"a completion without a text: {excerpt(error.body, key)}")
-    if said := _error_in(error.body):
+    if said := error_in(error.body):
         return _error_failure(said, key)
     kind = "an HTML page" if error.body.lstrip()[:1] == "<" else "no chat completion"
     return NoCompletion(f"{kind}: {excerpt(error.body, key)}")
 
 
-def _error_in(body: str) -> _Error | None:
-    """The error that an answer says it is."""
-    try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    error = said.get("error") if isinstance(said, dict) else None
-    message = error.get("message") if isinstance(error, dict) else None
-    return _Error(message, error.get("code")) if isinstance(error, dict) and isinstance(message, str) else None
-
-
-def _error_failure(said: _Error, key: str) -> CallFailed:
+def _error_failure(said: ErrorSaid, key: str) -> CallFailed:
     detail = f"HTTP 200, and an error in it: {excerpt(said.message, key)}"
+    if is_used_up(said.code, said.kind):
+        return UsedUp(f"the account's quota is used up: {detail}")
     if said.code in (429, "429", "rate_limit_exceeded"):
         return RateLimited(detail)
     is_for_good = isinstance(said.code, int) and 400 <= said.code < 500 and said.code != 408
-    return BadAnswer(detail) if is_for_good or said.code == USED_UP else ServerFailed(detail)
+    return BadAnswer(detail) if is_for_good else ServerFailed(detail)
 
 
-def excerpt(text: str, key: str = "") -> str:
+def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
     """One short line of a server's words, without the key (blotted out first: a cut must not leave half of it)."""
     line = " ".join(whole_text(blotted(text, key)).split())
-    return line if len(line) <= EXCERPT_CHARACTERS else f"{line[: EXCERPT_CHARACTERS - 1]}…"
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:

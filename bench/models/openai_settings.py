@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from bench.errors import EndpointError
+from bench.errors import ConfigError, EndpointError
+from bench.models.blotting import SHORTEST, blotted
 
 OPENAI_URL = "https://api.openai.com/v1"
 
 SETTING_FIELDS = frozenset({"model", "temperature", "max_tokens", "top_p", "response_format"})
 OWN_FIELDS = SETTING_FIELDS | {"messages", "seed", "stream", "n"}
 """What `extra_body` may not say: it has a setting of its own, or a reply could no longer be read."""
+SECRETS = frozenset({"apikey", "accesstoken", "authorization", "authtoken", "bearer", "password", "secret", "token"})
+"""Nor any field called so, written however."""
 
 
 def normal_url(url: str) -> str:
@@ -35,10 +41,23 @@ def normal_url(url: str) -> str:
 
 
 def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None:
-    """ValueError where `extra` sets what has a setting of its own."""
+    """ValueError where `extra` sets what has a setting of its own, or by its name is a secret: it is written down."""
     if taken := sorted(OWN_FIELDS & set(extra or {})):
         raise ValueError(f"extra_body may not set {', '.join(taken)}")
+    if secret := next((name for name in _names_in(extra) if re.sub(r"[\W_]", "", name).lower() in SECRETS), ""):
+        raise ValueError(f"extra_body may not hold '{secret}', since it is written down; keys come from the environment")
     return extra
+
+
+def _names_in(value: object) -> Iterator[str]:
+    """Of all fields, however deep."""
+    if isinstance(value, dict):
+        for name, held in value.items():
+            yield str(name)
+            yield from _names_in(held)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _names_in(one)
 
 
 ResponseFormat = Literal["json_schema", "json_object_schema", "json_object"]
@@ -104,6 +123,16 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def refuse_key_in(name: str, settings: OpenAISettings) -> None:
+    """Raise ConfigError where the key stands in what is written down of a model: in its address, or in what it is sent."""
+    key = os.environ.get(settings.api_key_env, "").strip()
+    for field, value in settings.model_dump(mode="json", exclude={"api_key_env"}).items():
+        text = json.dumps(value, ensure_ascii=False)
+        if len(key) >= SHORTEST and blotted(text, key) != text:
+            said = f"model '{name}': {field} holds the key of {settings.api_key_env}, and is written down with every run"
+            raise ConfigError(f"{said}; take it out: the key is sent by itself")
 
 
 def key_of(settings: OpenAISettings) -> str:

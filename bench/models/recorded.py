@@ -92,7 +92,7 @@ class RecordedModel:
         said = f"the recording {self._recording.name} holds no reply to {what} ({where})"
         return f"{said}; to record one, run or serve this config on {self.name} itself, without recorded:"
 
-    async def prepare(self) -> None:
+    async def prepare(self, patient: bool = True) -> None:
         pass
 
     async def close(self) -> None:

@@ -76,9 +76,9 @@ class RoutedModel:
             failure.by = model.name
             raise
 
-    async def prepare(self) -> None:
+    async def prepare(self, patient: bool = True) -> None:
         for model in self.answerers:
-            await model.prepare()
+            await model.prepare(patient)
 
     async def close(self) -> None:
         for model in self.answerers:

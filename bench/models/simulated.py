@@ -120,7 +120,7 @@ class SimulatedModel:
         forgotten = draw.choice(_required(scenario, name, value))
         return {field: one for field, one in value.items() if field != forgotten}
 
-    async def prepare(self) -> None:
+    async def prepare(self, patient: bool = True) -> None:
         pass
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from bench.analysis.frames import Run
 from bench.analysis.lived import lived_through, shares_by
 from bench.experiment.history import History, histories
-from bench.experiment.record import SessionRecord
+from bench.experiment.record import EndpointTrouble, SessionRecord
 from bench.render.labels import model_label, recording_of
 
 
@@ -54,17 +54,24 @@ def _recording(models: Sequence[History]) -> str:
 
 
 def sessions_said(sessions: Iterable[SessionRecord]) -> str:
-    """Each from when to when, and how it ended."""
+    """Each from when to when, how it ended, and what trouble its endpoints were."""
     spans: list[tuple[str, str]] = []
     for session in sessions:
         if session.what == "began":
             spans.append((session.at, ""))
         elif spans and not spans[-1][1]:
-            spans[-1] = (spans[-1][0], f"{session.at} ({session.detail})")
+            said = "; ".join((session.detail, *map(_trouble_said, session.trouble)))
+            spans[-1] = (spans[-1][0], f"{session.at} ({said})")
     if not spans:
         return "its sessions are not recorded"
     said = ", ".join(f"{began} to {ended}" if ended else f"{began}, no end recorded" for began, ended in spans)
     return f"{len(spans)} session{'s' if len(spans) > 1 else ''}: {said}"
+
+
+def _trouble_said(one: EndpointTrouble) -> str:
+    fell = f"the limit of {one.limit} calls in flight fell {one.fell} times, to {one.lowest} at least" if one.fell else ""
+    paused = f"paused {one.pauses} times, {one.paused:.1f} s in all" if one.pauses else ""
+    return f"{one.endpoint}: {' and '.join(filter(None, (fell, paused)))}"
 
 
 def listed(values: Mapping[str, Any]) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bench.errors import CallFailed, TimedOut, Unreachable
@@ -11,14 +10,7 @@ from bench.models.base import Reply, Request, Usage
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Span
 from bench.runtime.faults import Receipt
-
-Slot = Callable[[Request], asyncio.Semaphore]
-"""The bound on the calls in flight at the endpoint that answers this one."""
-
-
-def unbounded(_: Request) -> asyncio.Semaphore:
-    """A slot that nobody else takes."""
-    return asyncio.Semaphore()
+from bench.runtime.slots import Slot
 
 
 @dataclass(frozen=True)
@@ -67,6 +59,7 @@ class CallAttempt:
     """One request and what came of it. Only what its faults delay and what the model takes is time in flight.
 
     begun     whether it had its slot at the endpoint
+    slot      its place in flight at the endpoint, free or waited for
     asked     whether it reached the model; a fault may keep it from being sent, or answer in the model's place
     reply     what came, or what the model said before the connection was cut
     failure   what hindered it; None where a reply came
@@ -84,6 +77,7 @@ class CallAttempt:
     started: int = 0
     delays: list[Span] = field(default_factory=list)
     at_model: Span | None = None
+    slot: Slot | None = None
 
     @property
     def delay(self) -> int:

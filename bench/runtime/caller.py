@@ -10,14 +10,14 @@ import asyncio
 import functools
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
 from bench.errors import Broken, CallFailed, GaveUp, whole_text
 from bench.models.base import Message, Model, Reply, Request, Response
-from bench.runtime.call import BackOff, CallAttempt, Lost, Received, Slot, after, flown
+from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Pause, TrialClock, in_seconds
 from bench.runtime.effects import EFFECTS, Disturbance, Send
@@ -25,6 +25,7 @@ from bench.runtime.events import Called, Refused, StoredMessage, Waited
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
+from bench.runtime.slots import Slots
 from bench.tokens import count_tokens
 
 LONGEST_DETAIL = 120
@@ -42,8 +43,10 @@ class Caller:
     `abandoned` is the last call whose asker went away.
     """
 
-    def __init__(self, model: Model, clock: TrialClock, schedule: FaultSchedule, slot: Slot, back_off: BackOff, log: TrialLog):
-        self._model, self._clock, self._schedule, self._slot = model, clock, schedule, slot
+    def __init__(
+        self, model: Model, clock: TrialClock, schedule: FaultSchedule, slots: Slots, back_off: BackOff, log: TrialLog
+    ):
+        self._model, self._clock, self._schedule, self._slots = model, clock, schedule, slots
         self._back_off, self._log = back_off, log
         self._sent: Counter[tuple[tuple[Message, ...], int]] = Counter()
         self._answered: Counter[tuple[tuple[Message, ...], int]] = Counter()
@@ -73,7 +76,8 @@ class Caller:
                 return outcome
             self._give_up(ask, outcome.failure, try_)
             ask = after(outcome, ask)
-            await self._back_off_for(self._back_off.seconds(try_, outcome.failure.retry_after))
+            with self._waiting("backoff"):
+                await self._clock.sleep(self._back_off.seconds(try_, outcome.failure.retry_after))
         raise AssertionError("unreachable")
 
     async def send(
@@ -90,7 +94,7 @@ class Caller:
         request = Request(tuple(messages), ask.seed, ask.context, schema=schema)
         attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
         try:
-            async with self._slot_held(request):
+            async with self._slot_held(attempt):
                 attempt.begun, attempt.started = True, self._clock.now()
                 await self._make(attempt, faults)
         except asyncio.CancelledError:
@@ -154,25 +158,27 @@ class Caller:
         raise failure
 
     @asynccontextmanager
-    async def _slot_held(self, request: Request) -> AsyncIterator[None]:
-        slot = self._slot(request)
-        if slot.locked():  # asked rather than timed: a loaded machine takes its time over a free slot, too
-            await self._wait_for(slot)
+    async def _slot_held(self, attempt: CallAttempt) -> AsyncIterator[None]:
+        slot = attempt.slot = self._slots.slot(attempt.request)
+        if slot.is_free:  # asked rather than timed: a loaded machine takes its time over a free slot, too
+            await slot.take()
         else:
-            await slot.acquire()
+            with self._waiting("slot"):
+                await slot.take()
         try:
             yield
         finally:
-            slot.release()
+            slot.leave()
 
-    async def _wait_for(self, slot: asyncio.Semaphore) -> None:
-        """Wait for a slot and take it; the wait is an event, whether or not it is seen to its end."""
+    @contextmanager
+    def _waiting(self, why: Literal["slot", "backoff"]) -> Iterator[None]:
+        """The trial waits while inside; that is an event, whether or not it is seen to its end."""
         began = self._clock.now()
         try:
-            with self._clock.standing("wait"):
-                await slot.acquire()
+            with self._clock.standing("wait"), self._slots.waiting():
+                yield
         finally:
-            self._log.emit(self._waited("slot", began))
+            self._log.emit(Waited(why, in_seconds(began), in_seconds(self._clock.now() - began)))
 
     async def _make(self, attempt: CallAttempt, faults: list[Due]) -> None:
         """Send a request through the call faults that strike it; each leaves the list when the call gets there, unless it
@@ -231,17 +237,9 @@ class Caller:
 
     def _respond(self, request: Request, outcome: Reply | CallFailed, attempt: CallAttempt) -> None:
         """Keep what the model did as soon as it is there: a trial that is killed later has lost nothing that was paid."""
-        assert attempt.at_model
+        assert attempt.at_model and attempt.slot
+        attempt.slot.saw(outcome)
         self._log.respond(Response(self._model.name, request, outcome, in_seconds(attempt.at_model.length)))
-
-    async def _back_off_for(self, seconds: float) -> None:
-        started = self._clock.now()
-        with self._clock.standing("wait"):
-            await self._clock.sleep(seconds)
-        self._log.emit(self._waited("backoff", started))
-
-    def _waited(self, why: Literal["slot", "backoff"], since: int) -> Waited:
-        return Waited(why, in_seconds(since), in_seconds(self._clock.now() - since))
 
     def _account(self, attempt: CallAttempt, delivered: str | None) -> int:
         """Leave the event of a call; its number. What the provider was never paid for counts no tokens."""

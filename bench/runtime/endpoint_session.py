@@ -66,7 +66,7 @@ Question = tuple[tuple[str, ...], tuple[Message, ...]]
 class EndpointSession:
     """One proposer's session. Its addresses end in /v1, as OpenAI's clients want a `base_url` to end.
 
-    root       where it is served
+    root       where it is served, and `api_key`, what a client gives there as its API key
     received   the endpoint's own count of the requests that it took; the account's calls must come to as many
     refused    how many it did not take
     """
@@ -83,7 +83,7 @@ class EndpointSession:
     ):
         self.subtasks, self._host, self._caller, self._turns, self._judges = subtasks, host, caller, turns, judges
         self._limit, self._judged = limit, judged
-        self.root = ""
+        self.root, self.api_key = "", "none"
         self.received = self.refused = 0
         self._failed: dict[Question, list[_Pending]] = {}
         self._read: dict[tuple[str, ...], tuple[Receipt, ...]] = {}

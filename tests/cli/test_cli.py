@@ -112,6 +112,21 @@ def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, words: list
     assert said in refused(bench(tmp_path, "run", "configs/small.toml", *chosen))
 
 
+def test_a_budget_that_is_reached_is_one_line_and_the_same_command_without_it_goes_on(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--max-tokens", "4000")
+    assert code == 1 and err.count("\n") == 1
+    said = (
+        r"stopped: --max-tokens 4,000 is reached \(4,\d\d\d tokens in this invocation\); [1-7] of 8 missing trials are recorded"
+    )
+    assert re.match(said, err) and "the same command goes on" in err
+    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--max-minutes", "9", "--max-tokens", "1000000")
+    assert (code, err) == (0, "") and len(list(read_trials(tmp_path / "results" / "small-simulated"))) == 8
+    assert "--max-cost: model 'simulated' has no price_in" in refused(
+        bench(tmp_path, "run", "configs/small.toml", "--max-cost", "1")
+    )
+
+
 def test_a_dry_run_shows_every_arm_and_writes_nothing(tmp_path: Path) -> None:
     workplace(tmp_path)
     code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--dry-run")
@@ -133,7 +148,7 @@ def test_a_run_that_is_asked_to_stop_keeps_what_is_recorded_and_says_how_to_go_o
     assert process.returncode == code
     assert "the same command goes on from there" in err and "Traceback" not in err
     assert 10 < len(list(read_trials(folder))) < 8000
-    assert [session.detail for session in sessions_of(folder)][-1] == "stopped"
+    assert [session.detail for session in sessions_of(folder)][-1].startswith("stopped: a signal asked for it (")
 
 
 @pytest.mark.parametrize(

@@ -114,3 +114,31 @@ def test_a_connection_that_stays_half_open_is_closed_and_those_too_many_at_once(
 
     reached, _ = behind(Door(TOKEN, seconds=0.1, most=2), client)
     assert reached == []
+
+
+@pytest.mark.parametrize("further", [b"", b"POST /trial", HEAD])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_half_sent_second_request_on_a_kept_connection_is_closed_in_time(further: bytes, at_once: bool) -> None:
+    async def client(root: str) -> None:
+        reader, writer = await asyncio.open_connection(urlsplit(root).hostname, urlsplit(root).port)
+        whole = HEAD + b"Content-Length: 2\r\n\r\n{}"
+        writer.write(whole + further if at_once else whole)
+        assert (await reader.readuntil(b"\r\n\r\n2")).startswith(b"HTTP/1.1 200")
+        if not at_once:
+            writer.write(further)
+        rest = await asyncio.wait_for(reader.read(), 30)
+        assert rest == b"" or rest.startswith(b"HTTP/1.1 408")
+        writer.close()
+        await writer.wait_closed()
+
+    reached, _ = behind(Door(TOKEN, seconds=0.1, kept=0.1), client)
+    assert reached == ["/"]
+
+
+def test_the_connection_of_a_client_that_keeps_it_serves_the_next_request() -> None:
+    async def client(root: str) -> None:
+        async with httpx2.AsyncClient(trust_env=False, verify=False, headers=ASKED) as one:
+            for _ in range(3):
+                assert (await one.post(f"{root}/v1/chat/completions", content=b"{}")).status_code == 200
+
+    assert len(behind(Door(TOKEN), client)[0]) == 3

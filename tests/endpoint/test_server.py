@@ -81,7 +81,7 @@ def endpoint() -> Trial:
 
 
 def client_at(endpoint: EndpointSession, **options: Any) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=endpoint.base_url(), api_key="any", **options)
+    return openai.AsyncOpenAI(base_url=endpoint.base_url(), api_key=endpoint.api_key, **options)
 
 
 async def ask(endpoint: EndpointSession, **options: Any) -> str:
@@ -92,7 +92,8 @@ async def ask(endpoint: EndpointSession, **options: Any) -> str:
 
 async def post(endpoint: EndpointSession, content: bytes, path: str = "/v1/chat/completions") -> httpx2.Response:
     async with httpx2.AsyncClient(trust_env=False) as client:
-        return await client.post(endpoint.root + path, content=content, headers={"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {endpoint.api_key}"}
+        return await client.post(endpoint.root + path, content=content, headers=headers)
 
 
 def tries(result: TrialResult) -> list[tuple[int, int, str, str | None]]:
@@ -102,7 +103,7 @@ def tries(result: TrialResult) -> list[tuple[int, int, str, str | None]]:
 def test_an_async_and_a_sync_client_get_the_reply(endpoint: Trial) -> None:
     async def client(endpoint: EndpointSession) -> None:
         def in_a_thread() -> str | None:
-            with openai.OpenAI(base_url=endpoint.base_url(GATHER), api_key="any") as sync:
+            with openai.OpenAI(base_url=endpoint.base_url(GATHER), api_key=endpoint.api_key) as sync:
                 return sync.chat.completions.create(model="any", messages=[OTHER]).choices[0].message.content
 
         assert await ask(endpoint) == ANSWER.text
@@ -111,6 +112,30 @@ def test_an_async_and_a_sync_client_get_the_reply(endpoint: Trial) -> None:
     result = endpoint(client, script=[ANSWER, ANSWER])
     assert tries(result) == [(1, 1, "first", None), (1, 1, "step", None)]
     assert [call.usage_in for call in events(result, Called)] == [7, 7]
+
+
+@pytest.mark.parametrize("key", ["none", "any"])
+def test_who_has_not_the_sessions_key_reaches_no_trial_and_leaves_nothing_in_it(endpoint: Trial, key: str) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        assert len(endpoint.api_key) >= 32
+        async with httpx2.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {key}"}) as stranger:
+            url = f"{endpoint.base_url()}/chat/completions"
+            assert (await stranger.post(url, json={"messages": [HELLO]})).status_code == 401
+        assert (endpoint.received, endpoint.refused) == (0, 0)
+        assert await ask(endpoint) == ANSWER.text
+
+    assert len(events(endpoint(client, script=[ANSWER]), Called)) == 1
+
+
+def test_each_session_has_a_key_of_its_own(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        keys.add(endpoint.api_key)
+        assert await ask(endpoint) == ANSWER.text
+
+    keys = set[str]()
+    for _ in range(2):
+        endpoint(client, script=[ANSWER])
+    assert len(keys) == 2
 
 
 def test_the_experiments_seed_takes_the_place_of_the_clients(endpoint: Trial) -> None:
@@ -169,7 +194,7 @@ def test_of_a_cut_reply_half_arrives_and_that_half_is_what_is_paid(endpoint: Tri
     async def client(endpoint: EndpointSession) -> None:
         body = {"messages": [HELLO], "stream": stream}
         async with (
-            httpx2.AsyncClient(trust_env=False) as one,
+            httpx2.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {endpoint.api_key}"}) as one,
             one.stream("POST", f"{endpoint.base_url()}/chat/completions", json=body) as response,
         ):
             assert response.status_code == 200

@@ -68,10 +68,11 @@ def story(result: TrialResult) -> tuple[object, ...]:
     return (record.api_seconds, record.waiting_seconds, record.tokens, calls)
 
 
-def post(root: str, seconds: float, together: int | None = None) -> Callable[[], int]:
+def post(endpoint: EndpointSession, seconds: float, together: int | None = None) -> Callable[[], int]:
     """Send a call that takes so many seconds, by a connection of its own; then wait for its status when called."""
-    headers = {"Content-Type": "application/json"} | ({PARALLEL: str(together)} if together else {})
-    connection = http.client.HTTPConnection(urlsplit(root).netloc)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {endpoint.api_key}"}
+    headers |= {PARALLEL: str(together)} if together else {}
+    connection = http.client.HTTPConnection(urlsplit(endpoint.root).netloc)
     body = json.dumps({"model": "any", "messages": [{"role": "user", "content": str(seconds)}]})
     connection.request("POST", "/v1/chat/completions", body, headers)
 
@@ -93,7 +94,7 @@ async def say(client: openai.AsyncOpenAI, seconds: float, together: int | None =
 
 def client_at(endpoint: EndpointSession) -> openai.AsyncOpenAI:
     plain = openai.DefaultAsyncHttpxClient(verify=False)  # reads no certificates, which would take most of a trial
-    return openai.AsyncOpenAI(base_url=endpoint.base_url(), api_key="any", max_retries=0, http_client=plain)
+    return openai.AsyncOpenAI(base_url=endpoint.base_url(), api_key=endpoint.api_key, max_retries=0, http_client=plain)
 
 
 # -- one result in every run ----------------------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ def test_all_runs_of_calls_one_after_another_have_one_result(runs: int) -> None:
 def test_all_runs_of_declared_calls_from_threads_have_one_result(threads: int, by_header: bool, runs: int) -> None:
     def call(endpoint: EndpointSession, random: Random, seconds: float) -> int:
         time.sleep(random.random() * 0.003)
-        return post(endpoint.root, seconds, threads if by_header else None)()
+        return post(endpoint, seconds, threads if by_header else None)()
 
     async def client(endpoint: EndpointSession) -> None:
         def framework() -> None:
@@ -125,7 +126,7 @@ def test_all_runs_of_declared_calls_from_threads_have_one_result(threads: int, b
                 if not by_header:
                     endpoint.expect(threads)
                 assert set(pool.map(partial(call, endpoint, random), lengths[:threads])) == {200}
-            assert post(endpoint.root, 10)() == 200
+            assert post(endpoint, 10)() == 200
 
         await asyncio.to_thread(framework)
 
@@ -162,7 +163,7 @@ def test_all_runs_of_declared_calls_from_tasks_have_one_result(by_header: bool, 
 
 async def side_by_side(endpoint: EndpointSession) -> None:
     """Both calls are sent before the endpoint sees either."""
-    calls = [post(endpoint.root, seconds) for seconds in (1.0, 2.0)]
+    calls = [post(endpoint, seconds) for seconds in (1.0, 2.0)]
     await asyncio.gather(*(asyncio.to_thread(call) for call in calls))
 
 
@@ -200,7 +201,7 @@ def test_an_undeclared_call_waits_a_moment_for_another_one_to_refuse(monkeypatch
 
 def test_on_a_live_model_nothing_has_to_be_declared() -> None:
     async def client(endpoint: EndpointSession) -> None:
-        calls = [post(endpoint.root, 0.05) for _ in range(2)]
+        calls = [post(endpoint, 0.05) for _ in range(2)]
         assert await asyncio.gather(*(asyncio.to_thread(call) for call in calls)) == [200, 200]
 
     assert len(events(trial(client, "live"), Called)) == 2
@@ -226,7 +227,7 @@ def test_a_declared_call_that_never_comes_ends_the_trial_and_hangs_nobody(monkey
 
 def test_a_declaration_that_comes_while_a_call_is_in_flight_is_too_late() -> None:
     async def client(endpoint: EndpointSession) -> None:
-        call = post(endpoint.root, 1.0)
+        call = post(endpoint, 1.0)
         answer = asyncio.create_task(asyncio.to_thread(call))
         while not endpoint.received:  # noqa: ASYNC110  # as long as it turns, the loop is not idle and the call in flight
             await asyncio.sleep(0)

@@ -11,7 +11,7 @@ import pytest
 from experiment_runs import sessions_of
 
 from bench.cli.scaffold import new_scenario
-from bench.errors import BadAnswer, CallFailed, EndpointError, GaveUp, ResultsError, ServerFailed
+from bench.errors import BadAnswer, CallFailed, EndpointError, GaveUp, ResultsError, ServerFailed, UsedUp
 from bench.experiment.config import Config, RoutedEntry, SimulatedEntry
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
@@ -171,11 +171,19 @@ def test_a_trial_that_ended_in_an_error_is_run_again_and_both_records_are_kept(m
 def test_an_endpoint_that_is_gone_stops_the_run_after_a_few_trials(matrix: Matrix, tmp_path: Path) -> None:
     failing, model = live(matrix)
     model.failing = lambda _: BadAnswer("404 no such model")
-    with pytest.raises(EndpointError, match="failed 3 trials in a row: 404 no such model; see to"):
+    with pytest.raises(EndpointError, match="failed 3 trials in a row: 404 no such model; see to it; the same command goes on"):
         run(failing, tmp_path / "run")
     assert len(list(read_trials(tmp_path / "run"))) == ENDPOINT_LOST_AFTER
     assert model.closed
-    assert [session.detail for session in sessions_of(tmp_path / "run")][-1] == "stopped"
+    assert [session.detail for session in sessions_of(tmp_path / "run")][-1] == "stopped: the endpoint fails"
+
+
+def test_an_empty_account_stops_the_run_after_the_trial_that_met_it(matrix: Matrix, tmp_path: Path) -> None:
+    failing, model = live(matrix)
+    model.failing = lambda request: UsedUp("the quota is used up") if request.context.repetition == 2 else None
+    with pytest.raises(EndpointError, match="failed 1 trials in a row: the quota is used up"):
+        run(failing, tmp_path / "run")
+    assert [trial.outcome for trial in read_trials(tmp_path / "run")][-2:] == ["solved", "error"]
 
 
 def test_a_record_that_cannot_be_written_stops_the_run_with_its_own_line(matrix: Matrix, tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.openai import OpenAIModel
 from bench.models.openai_settings import OpenAISettings
-from bench.runtime.call import unbounded
 from bench.runtime.events import Called, Faulted, Waited
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 from bench.scenario import Answer, Grade
 from bench.tokens import count_tokens
 
@@ -55,7 +55,7 @@ def together(matrix: Matrix, order: list[int]) -> list[TrialRecord]:
     """All trials at once, begun in this order; the records in the matrix's order."""
 
     async def work() -> list[TrialResult]:
-        trials = [run_trial(matrix.specs[at], matrix, unbounded, GRADERS) for at in order]
+        trials = [run_trial(matrix.specs[at], matrix, Slots(), GRADERS) for at in order]
         return list(await asyncio.gather(*trials))
 
     results = dict(zip(order, run(work()), strict=True))
@@ -164,7 +164,7 @@ def test_a_cancelled_trial_leaves_no_record() -> None:
     model.timing = "live"
 
     async def work() -> None:
-        trial = asyncio.create_task(run_trial(matrix.specs[0], with_model(matrix, model), unbounded, GRADERS))
+        trial = asyncio.create_task(run_trial(matrix.specs[0], with_model(matrix, model), Slots(), GRADERS))
         await asyncio.sleep(0.05)
         trial.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -190,7 +190,7 @@ def live(*steps: Step, timeout: float = 5.0, tries: int = 4) -> tuple[TrialResul
 
         async def work() -> TrialResult:
             try:
-                return await run_trial(matrix.specs[0], with_model(matrix, model), unbounded, GRADERS)
+                return await run_trial(matrix.specs[0], with_model(matrix, model), Slots(), GRADERS)
             finally:
                 await model.close()
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import json
+import resource
+import shutil
 import socket
+import ssl
+import subprocess
 import time
 import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import aiohttp
@@ -35,6 +42,7 @@ from scripted_server import (
 from bench.errors import (
     BadAnswer,
     CallFailed,
+    ConfigError,
     CutOff,
     EndpointError,
     NoCompletion,
@@ -43,6 +51,7 @@ from bench.errors import (
     ServerFailed,
     TimedOut,
     Unreachable,
+    UsedUp,
 )
 from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
 from bench.models.openai import OpenAIModel
@@ -245,7 +254,9 @@ def test_calls_to_one_model_run_side_by_side() -> None:
         (raw('{"error": {"message": "overloaded", "code": 503}}'), ServerFailed),
         (raw('{"error": {"message": "slower", "code": 429}}'), RateLimited),
         (raw('{"error": {"message": "no such model", "code": 404}}'), BadAnswer),
-        (raw('{"error": {"message": "empty", "code": "insufficient_quota"}}'), BadAnswer),
+        (raw('{"error": {"message": "empty", "code": "insufficient_quota"}}'), UsedUp),
+        (status(402), UsedUp),
+        (status(429, body='{"error": {"message": "empty", "type": "insufficient_quota"}}'), UsedUp),
         (completion(None), NoText),
         (completion(None, finish="tool_calls"), NoText),
         (raw('{"choices": [{"message": {"content": "Hel'), CutOff),
@@ -268,7 +279,7 @@ def test_a_refused_connection_is_unreachable(nobody: str) -> None:
 
 def test_an_empty_account_is_no_rate_limit_since_waiting_does_not_fill_it() -> None:
     step = status(429, body='{"error": {"message": "no credit", "code": "insufficient_quota"}}')
-    assert type(failed(step)) is BadAnswer
+    assert type(failed(step)) is UsedUp
 
 
 def subclasses(of: type[aiohttp.ClientError]) -> Iterator[type[aiohttp.ClientError]]:
@@ -402,6 +413,11 @@ def test_a_refused_connection_is_named_before_a_run(nobody: str) -> None:
         prepare(model_at(nobody, model="tiny"))
 
 
+EMPTY = raw('{"error": {"message": "none left", "code": "insufficient_quota"}}')
+SENT_ON = "HTTP 307: it sends on to http://other:1/v2/chat/completions"
+ITSELF = "set base_url to the address that answers itself"
+
+
 @pytest.mark.parametrize(
     ("step", "said"),
     [
@@ -413,10 +429,75 @@ def test_a_refused_connection_is_named_before_a_run(nobody: str) -> None:
         (status(400), "parameters"),
         (hang_up(), "that the server is running"),
         (completion("OK", usage=None), 'usage = "optional"'),
+        (status(404, body='{"error": {"message": "?", "code": "model_not_found"}}'), "?; check the model's name"),
+        (
+            status(402),
+            "the account's quota is used up: scripted 402; see to the plan and the billing of the key in OPENAI_API_KEY",
+        ),
+        (EMPTY, "the account's quota is used up: HTTP 200, and an error in it: none left; see to the plan"),
+        (status(307, headers={"Location": "http://other:1/v2/chat/completions"}), f"{SENT_ON}; {ITSELF}: http://other:1/v2"),
+        (status(301, headers={"Location": "http://other:1/v2/chat/completions?to=x"}), f"301: {SENT_ON[10:]}?to=x; {ITSELF}"),
+        (status(302), f"HTTP 302: it sends on to nowhere; {ITSELF}"),
     ],
 )
 def test_an_endpoint_that_cannot_be_used_is_refused_at_once_with_what_to_do(step: Step, said: str) -> None:
     assert said in unusable(step, timeout_seconds=0.5)
+
+
+def test_a_path_that_most_endpoints_do_not_have_is_named_with_the_one_that_they_have() -> None:
+    with ScriptedServer() as server, pytest.raises(EndpointError) as caught:
+        prepare(model_at(server.base_url.removesuffix("/v1")))
+    assert f"check that base_url has the right path: most end in /v1, as {server.base_url} does" in str(caught.value)
+
+
+def at_a_server(url: str, *, tls: ssl.SSLContext | None = None) -> str:
+    """What `prepare` says of a server at which nothing but "400" is ever said; the port takes the place of 0 in the address."""
+
+    def refuse(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def work() -> None:
+        async with await asyncio.start_server(refuse, "127.0.0.1", 0, ssl=tls) as server:
+            port = server.sockets[0].getsockname()[1]
+            await using(model_at(url.replace(":0", f":{port}")), lambda model: model.prepare())
+
+    with pytest.raises(EndpointError) as caught:
+        asyncio.run(work())
+    return str(caught.value)
+
+
+def test_a_server_that_speaks_no_tls_is_told_from_one_that_is_not_there() -> None:
+    said = at_a_server("https://127.0.0.1:0/v1")
+    assert "no TLS connection: wrong version number; check whether base_url is http:// and not https://, and its port" in said
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_certificate_that_nobody_vouches_for_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"]
+    subprocess.run(
+        [*made, "-subj", "/CN=localhost", "-keyout", "key", "-out", "cert"], cwd=tmp_path, check=True, capture_output=True
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    said = at_a_server("https://127.0.0.1:0/v1", tls=context)
+    assert "no TLS connection: self-signed certificate; check the host in base_url and this machine's clock" in said
+
+
+def test_too_many_open_files_are_this_machines_trouble_and_no_servers(nobody: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def prepare_without_files(model: OpenAIModel) -> None:
+        with closing(socket.socket()) as last:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (last.fileno() + 1, hard))
+            try:
+                await model.prepare()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    said = r"no connection: too many open files on this machine; raise the limit \(ulimit -n\), or lower concurrency"
+    with pytest.raises(EndpointError, match=said):
+        asyncio.run(using(model_at(nobody), prepare_without_files))
 
 
 def test_an_endpoint_that_counts_no_tokens_is_usable_where_the_config_says_so() -> None:
@@ -469,6 +550,38 @@ def test_a_key_that_the_server_repeats_is_blotted_out(monkeypatch: pytest.Monkey
     assert failure.__suppress_context__, "a traceback would show the client's own words"
     assert failure.__cause__ is None
     assert KEY[:6] not in unusable(step)
+
+
+def test_what_is_sent_and_where_to_is_among_the_parameters_and_the_key_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    extra = {"provider": {"order": ["a", "b"]}, "min_tokens": 3}
+    parameters = model_at("https://gateway.example/account-7/openai/v1", extra_body=extra).parameters
+    assert (parameters["base_url"], parameters["extra_body"]) == ("https://gateway.example/account-7/openai/v1", extra)
+    assert KEY not in str(parameters) and "api_key_env" not in parameters
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("base_url", {"url": f"https://gateway.example/{KEY}/v1"}),
+        ("extra_body", {"url": "http://127.0.0.1:1/v1", "extra_body": {"user": {"id": [f"it is {KEY}"]}}}),
+        ("model", {"url": "http://127.0.0.1:1/v1", "model": base64.b64encode(f"Bearer {KEY}".encode()).decode()}),
+    ],
+)
+def test_a_key_in_what_is_written_down_is_refused_before_anything_is(
+    monkeypatch: pytest.MonkeyPatch, field: str, given: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(ConfigError, match=f"model 'small': {field} holds the key of OPENAI_API_KEY") as caught:
+        model_at(**given)
+    assert KEY[:8] not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["api_key", "API-Key", "Authorization", "access_token", "secret"])
+def test_a_field_that_is_called_a_secret_is_refused_however_deep_it_lies(name: str) -> None:
+    for extra in ({name: "x"}, {"provider": [{"headers": {name: "x"}}]}):
+        with pytest.raises(ValidationError, match=f"extra_body may not hold '{name}'"):
+            OpenAISettings(extra_body=extra)
 
 
 def test_a_loopback_endpoint_needs_no_key() -> None:

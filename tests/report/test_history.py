@@ -12,7 +12,7 @@ from records import called, edit_manifest, experiment, trial, write_run
 import bench
 from bench.analysis.claims.published import load_published
 from bench.experiment.history import History, LiveSeconds, history_of
-from bench.experiment.record import SessionRecord, TrialRecord
+from bench.experiment.record import EndpointTrouble, SessionRecord, TrialRecord
 from bench.models.base import Timing
 from bench.render.table import markdown
 from bench.report.history import history_facts, sandbox_said, sessions_said
@@ -52,6 +52,11 @@ def recording(**values: Any) -> History:
 def test_each_session_is_said_with_its_end_and_a_killed_one_with_none() -> None:
     assert sessions_said(KILLED) == "3 sessions: t1 to t2 (stopped), t3, no end recorded, t4 to t5 (complete)"
     assert sessions_said(KILLED[:1]) == "1 session: t1, no end recorded"
+    seen = EndpointTrouble("http://here/v1", 8, 2, 3, 1, 16.04), EndpointTrouble("http://there/v1", 8, 0, 8, 1, 2.0)
+    assert sessions_said([KILLED[0], SessionRecord("t2", "ended", "complete", seen)]) == (
+        "1 session: t1 to t2 (complete; http://here/v1: the limit of 8 calls in flight fell 2 times, to 3 at least and "
+        "paused 1 times, 16.0 s in all; http://there/v1: paused 1 times, 2.0 s in all)"
+    )
     assert sessions_said(()) == "its sessions are not recorded"
 
 

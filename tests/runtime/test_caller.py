@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from scripted_model import ScriptedModel
@@ -16,9 +16,11 @@ from bench.errors import BadAnswer, CutOff, NoCompletion, NoText, RateLimited, S
 from bench.experiment.cost import Tariff
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Reply, Request
-from bench.runtime.call import BackOff, unbounded
+from bench.runtime.call import BackOff
 from bench.runtime.events import Called, Faulted, Judged, Waited
+from bench.runtime.gate import Gate
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 from bench.tokens import count_tokens
 
 PAID = [TimedOut("late"), CutOff("broke", partial="half a rep"), TooLong("9 MiB"), NoText("null")]
@@ -215,16 +217,24 @@ def test_the_seconds_of_a_reply_that_is_given_again_pass_once_on_a_live_trials_c
     again = Reply(json.dumps(TINY.reference["total"]), took=1000.0, reused=True)
     model = ScriptedModel(TINY.reference, {"total": [again]}, seconds=lambda _: 0.0)
     model.timing = "live"
-    result = run(run_trial(matrix.specs[0], with_model(matrix, model), unbounded, GRADERS))
+    result = run(run_trial(matrix.specs[0], with_model(matrix, model), Slots(), GRADERS))
     assert 1000.0 <= total_calls(result)[0].seconds <= result.record.api_seconds < 1100.0
 
 
-class Slow(asyncio.Semaphore):
-    """Takes a while to get, because it is taken or because the machine is loaded."""
+class Slow(Gate):
+    """Takes a while to enter, because it is taken or because the machine is loaded."""
 
-    async def acquire(self) -> Literal[True]:
+    def __init__(self, taken: bool):
+        super().__init__(1)
+        self._taken = taken
+
+    @property
+    def is_open(self) -> bool:
+        return not self._taken
+
+    async def enter(self) -> int:
         await asyncio.sleep(0.02)
-        return True
+        return 0
 
 
 def slot_taken(taken: bool) -> TrialResult:
@@ -232,7 +242,8 @@ def slot_taken(taken: bool) -> TrialResult:
     matrix = matrix_of(architectures=["static"])
     model = ScriptedModel(TINY.reference, seconds=lambda _: 0.0)
     model.timing = "live"
-    return run(run_trial(matrix.specs[0], with_model(matrix, model), lambda _: Slow(0 if taken else 1), GRADERS))
+    slots = Slots(lambda _: Slow(taken))
+    return run(run_trial(matrix.specs[0], with_model(matrix, model), slots, GRADERS))
 
 
 def test_waiting_for_a_slot_is_waiting() -> None:

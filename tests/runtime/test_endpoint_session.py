@@ -20,8 +20,10 @@ from bench.models.base import Message, Reply
 from bench.packs import load_pack
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called, Judged, Waited
+from bench.runtime.gate import Gate
 from bench.runtime.loop import run
 from bench.runtime.schema import answer_schema
+from bench.runtime.slots import Slots
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -222,7 +224,9 @@ def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> 
                 await asyncio.wait_for(ask(endpoint), 0.05)
 
     matrix = replace(matrix_of(architectures=["static"]), architectures={"static": architecture})
-    result = run(run_trial(matrix.specs[0], matrix, lambda _: asyncio.Semaphore(0), GRADERS))
+    taken = Gate(1)
+    taken.shut()
+    result = run(run_trial(matrix.specs[0], matrix, Slots(lambda _: taken), GRADERS))
     [call] = events(result, Called)
     assert (call.failure, call.asked, call.tokens_in, call.seconds) == ("unreachable", False, 0, 0.0)
 

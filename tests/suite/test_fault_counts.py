@@ -11,10 +11,10 @@ from trials import GRADERS, matrix_of
 from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
-from bench.runtime.call import unbounded
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Faulted
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 
 CELLS = [
     (effect, point, architecture)
@@ -44,7 +44,7 @@ def whole_trials(effect: str, point: str, architecture: str, trials: int) -> int
     exposed = not unexposed(effect, point, architecture)
 
     async def count() -> int:
-        records = [(await run_trial(spec, matrix, unbounded, GRADERS)).record for spec in matrix.specs]
+        records = [(await run_trial(spec, matrix, Slots(), GRADERS)).record for spec in matrix.specs]
         return sum(is_whole(record, exposed) for record in records)
 
     return run(count())

@@ -4,23 +4,27 @@ had happened."""
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import random
+import re
 import signal
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import Started, bench, bench_anew, start, workplace
 from experiment_runs import timeless
-from scripted_server import ScriptedServer, Step, completion, hang_up
+from scripted_server import ScriptedServer, Step, completion, hang, hang_up
 
 from bench.experiment.files import TRIALS
 from bench.experiment.reading import read_responses, read_texts
 from bench.experiment.record import TrialRecord
+from bench.experiment.verify import verify
 from bench.packs import load_pack
 from bench.runtime.events import Called, Event
 
@@ -29,6 +33,7 @@ LIVE = """
 kind = "openai"
 base_url = "{url}"
 cache = {cache}
+concurrency = {concurrency}
 """
 
 
@@ -68,9 +73,11 @@ class Killer:
 
     answered   how often each request was answered
     left       how many requests are answered before the kill; None: all
+    delays     what the answers take, in turns
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, delays: Sequence[float] = (0.0,)):
+        self._delays = itertools.cycle(delays)
         self._reference = load_pack("demo", [folder / "scenarios"]).reference
         self.answered: Counter[str] = Counter()
         self.left: int | None = None
@@ -85,7 +92,8 @@ class Killer:
         self.left = self.left and self.left - 1
         self.answered[json.dumps([body["messages"], body["seed"]])] += 1
         name = body["messages"][1]["content"].split("\n")[0].removeprefix("# Task: ")
-        return completion("{}" if body["seed"] % 3 == 0 else json.dumps(self._reference[name]))
+        answer = completion("{}" if body["seed"] % 3 == 0 else json.dumps(self._reference[name]))
+        return hang(next(self._delays), answer)
 
 
 def as_it_would_have_been(folder: Path) -> dict[str, TrialRecord]:
@@ -107,7 +115,7 @@ def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, c
     killer = Killer(workplace(tmp_path, model="local", repetitions=repetitions).parent.parent)
     config, run = tmp_path / "configs" / "small.toml", ("run", "configs/small.toml", "--name")
     with ScriptedServer(killer) as endpoint:
-        config.write_text(config.read_text() + LIVE.format(url=endpoint.base_url, cache=cache))
+        config.write_text(config.read_text() + LIVE.format(url=endpoint.base_url, cache=cache, concurrency=1))
         assert bench(tmp_path, *run, "whole")[0] == 0
         whole, killer.answered = killer.answered, Counter()
         kills, draw = 0, random.Random(7)
@@ -126,3 +134,78 @@ def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, c
     results = tmp_path / "results"
     assert as_it_would_have_been(results / "killed") == as_it_would_have_been(results / "whole")
     assert [response.reused for response in read_responses(results / "killed")].count(False) == whole.total()
+
+
+def kept(folder: Path) -> Counter[str]:
+    """How often a reply that was sent for is kept, by request."""
+    texts = read_texts(folder)
+    return Counter(
+        json.dumps([[{"role": one.role, "content": texts[one.content]} for one in response.messages], response.seed])
+        for response in read_responses(folder)
+        if response.reply and not response.reused
+    )
+
+
+@pytest.mark.parametrize("repetitions", [2, pytest.param(12, marks=pytest.mark.endurance)])
+def test_with_four_calls_in_flight_no_answer_that_was_kept_is_asked_for_again_after_a_kill(
+    tmp_path: Path, repetitions: int
+) -> None:
+    """What was in flight at the kill may be paid twice: at most so many calls as there were."""
+    killer = Killer(workplace(tmp_path, model="local", repetitions=repetitions).parent.parent, delays=(0.03, 0.0, 0.01, 0.0))
+    config, results, run = tmp_path / "configs" / "small.toml", tmp_path / "results", ("run", "configs/small.toml", "--name")
+    with ScriptedServer(killer) as endpoint:
+        config.write_text(config.read_text() + LIVE.format(url=endpoint.base_url, cache="false", concurrency=4))
+        assert bench(tmp_path, *run, "whole")[0] == 0
+        assert endpoint.most_in_flight == 4
+        whole, killer.answered = killer.answered, Counter()
+        kills, draw = 0, random.Random(7)
+        while True:
+            killer.left = draw.randint(5, 9)
+            with start(tmp_path, *run, "killed") as killer.victim:
+                code, _, err = killer.victim.ended()
+            if code == 0:
+                break
+            assert code == -signal.SIGKILL, err
+            kills += 1
+            assert kills <= whole.total(), "each session answers something new"
+    assert kills >= 3
+    assert kept(results / "killed") == whole, "each answer is kept once, and none that was kept was asked for again"
+    assert 0 <= killer.answered.total() - whole.total() <= 3 * kills
+    assert as_it_would_have_been(results / "killed") == as_it_would_have_been(results / "whole")
+    assert verify(results / "killed").defects == ()
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_ctrl_c_waits_for_the_calls_in_flight_and_a_second_one_does_not(tmp_path: Path, twice: bool) -> None:
+    killer = Killer(workplace(tmp_path, model="local", repetitions=1).parent.parent)
+    config, results, run = tmp_path / "configs" / "small.toml", tmp_path / "results", ("run", "configs/small.toml", "--name")
+    late, asked = itertools.count(), threading.Event()
+
+    def answer(body: Any) -> Step:
+        """From the sixth request on, four are in flight until the command was asked to stop."""
+        step = killer(body)
+        if next(late) not in range(6, 10):
+            return step
+        asked.set()
+        return hang(60 if twice else 0.3, step)
+
+    with ScriptedServer(killer) as endpoint:
+        config.write_text(config.read_text() + LIVE.format(url=endpoint.base_url, cache="false", concurrency=4))
+        assert bench(tmp_path, *run, "whole")[0] == 0
+        whole, killer.answered, endpoint.answer = killer.answered, Counter(), answer
+        with start(tmp_path, *run, "stopped") as command:
+            asked.wait(30)
+            command.send_signal(signal.SIGINT)
+            said = command.wait_until_said("calls in flight; Ctrl-C again ends at once", "err")
+            if twice:
+                command.send_signal(signal.SIGINT)
+            code, _, err = command.ended(timeout=20)
+        assert re.match(r"stopping: waiting for [1-4] calls in flight", said)
+        assert code == (-signal.SIGINT if twice else 130) and "Traceback" not in err
+        answered = killer.answered.total()
+        assert verify(results / "stopped").defects == ()
+        assert twice or kept(results / "stopped").total() == answered, "all that was asked for came, and is kept"
+        endpoint.answer = killer
+        assert bench(tmp_path, *run, "stopped")[0] == 0
+    assert kept(results / "stopped") == whole and (twice or killer.answered == whole)
+    assert as_it_would_have_been(results / "stopped") == as_it_would_have_been(results / "whole")

@@ -99,7 +99,7 @@ def client_of(session: EndpointSession, subtask: Subtask) -> Ask:
         for message in messages:
             sent.append({"role": message.role, "content": message.content})  # type: ignore[misc, arg-type]
         plain = openai.DefaultAsyncHttpxClient(verify=False)  # reads no certificates, which would take most of a trial
-        async with openai.AsyncOpenAI(base_url=session.base_url(subtask), api_key="any", http_client=plain) as client:
+        async with openai.AsyncOpenAI(base_url=session.base_url(subtask), api_key=session.api_key, http_client=plain) as client:
             reply = await client.chat.completions.create(model="any", messages=sent)
         return reply.choices[0].message.content or ""
 

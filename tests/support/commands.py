@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Literal
 
 from sabotage import Sabotage
 from undrawn import leave_undrawn
@@ -85,10 +86,10 @@ class Started(AbstractContextManager["Started"]):
         """None as long as it runs; of a signal that ended it, the negative number."""
         return self._process.exitcode
 
-    def wait_until_said(self, text: str) -> str:
-        """Wait until this stands in what it has written to standard output; all of that."""
-        while text not in (said := self._written("out")):
-            assert self.exit_code is None, (said, self._written("err"))
+    def wait_until_said(self, text: str, to: Literal["out", "err"] = "out") -> str:
+        """Wait until this stands in what it has written to standard output, or to standard error; all of that."""
+        while text not in (said := self._written(to)):
+            assert self.exit_code is None, (said, self._written("out"), self._written("err"))
             time.sleep(0.005)
         return said
 

@@ -18,6 +18,7 @@ from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.reading import read_records, read_trials
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.runner import run_matrix
+from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
 from bench.runtime import loop
 from bench.runtime.events import Called, Event, Waited
@@ -52,10 +53,10 @@ def run(settings: Config, folder: Path, roots: Sequence[Path] = ROOTS) -> list[T
     return run_matrix_in(build_matrix(settings, roots, "code"), folder)
 
 
-def run_matrix_in(matrix: Matrix, folder: Path) -> list[TrialRecord]:
+def run_matrix_in(matrix: Matrix, folder: Path, session: Session | None = None) -> list[TrialRecord]:
     writer = RunWriter(folder, manifest_of(matrix, folder.name))
     try:
-        loop.run(run_matrix(matrix, writer, lambda _: None))
+        loop.run(run_matrix(matrix, writer, lambda _: None, session))
     finally:
         writer.close()
     return list(read_trials(folder))

@@ -53,7 +53,7 @@ class ScriptedModel:
         outputs = {name: self._reference[name] for name in subtasks}
         return outputs if len(outputs) > 1 else outputs[subtasks[0]]
 
-    async def prepare(self) -> None:
+    async def prepare(self, patient: bool = True) -> None:
         pass
 
     async def close(self) -> None:

@@ -131,12 +131,13 @@ def always_ok(_: Any) -> Step:
 class ScriptedServer:
     """Serves while its `with` block lasts, in a thread and event loop of its own.
 
+    answer           what answers the next request
     requests         everything received so far, on any path, in order of arrival
     most_in_flight   the most requests that were open at once
     """
 
     def __init__(self, script: Iterable[Step] | Answerer = (), default: Answerer = always_ok):
-        self._answer = script if callable(script) else _in_order(script, default)
+        self.answer = script if callable(script) else _in_order(script, default)
         self.requests: list[Received] = []
         self.most_in_flight = 0
         self._in_flight = 0
@@ -213,7 +214,7 @@ class ScriptedServer:
         if (received.method, received.path) != ("POST", PATH):
             return status(404, body=json.dumps({"error": {"message": f"nothing at {received.path}"}}))
         try:
-            return self._answer(received.body)
+            return self.answer(received.body)
         except Exception as error:
             self._errors.append(error)
             return status(500, body=f"the script failed: {error!r}")

@@ -16,10 +16,10 @@ from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.trial import Graders, TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import find_packs, instances_of, lacks, load_pack
-from bench.runtime.call import unbounded
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, Waited
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 from bench.runtime.workbench import Workbench
 from bench.scenario import Scenario, Task
 
@@ -74,7 +74,7 @@ def run_all(matrix: Matrix, specs: Iterable[TrialSpec] | None = None) -> list[Tr
     async def work() -> list[TrialResult]:
         chosen = matrix.specs if specs is None else specs
         try:
-            return [await run_trial(spec, matrix, unbounded, GRADERS) for spec in chosen]
+            return [await run_trial(spec, matrix, Slots(), GRADERS) for spec in chosen]
         finally:
             for model in matrix.models.values():
                 await model.close()

@@ -9,7 +9,7 @@ from scripted_model import Line, ScriptedModel
 from trials import TINY
 
 from bench.models.base import Model
-from bench.runtime.call import BackOff, unbounded
+from bench.runtime.call import BackOff
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Event
@@ -18,6 +18,7 @@ from bench.runtime.injection import Injection
 from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 from bench.runtime.state import State
 from bench.runtime.workbench import Settings, Workbench
 from bench.scenario import Scenario
@@ -40,7 +41,7 @@ class TrialParts:
         key = TrialKey(1, scenario.name, 1, instance=scenario.instance)
         self.schedule = FaultSchedule(FaultPlan("plan", tuple(faults)), key, self.log.emit)
         self.model = model or ScriptedModel(scenario.reference, script)
-        self.caller = Caller(self.model, self.clock, self.schedule, unbounded, BackOff(), self.log)
+        self.caller = Caller(self.model, self.clock, self.schedule, Slots(), BackOff(), self.log)
         state = State(scenario.task)
         injection = Injection(state, self.schedule, scenario.wrong_outputs)
         self.workbench = Workbench(state, key, settings or Settings(), self.caller, injection, self.log)

@@ -33,8 +33,8 @@ from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, run_trial
 from bench.models.base import Message, Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel
-from bench.runtime.call import unbounded
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 from bench.scenario import Check, Context, Scenario
 from bench.tokens import count_tokens
 
@@ -107,7 +107,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
         if cold:
             count_tokens.cache_clear()
         began, others = perf_counter(), model.spent + checks.spent
-        result = await run_trial(spec, matrix, unbounded, graders, keeper)
+        result = await run_trial(spec, matrix, Slots(), graders, keeper)
         writer.add(result.record, result.texts)
         seconds.append((perf_counter() - began - (model.spent + checks.spent - others)) / CALLS)
     writer.close()
@@ -117,7 +117,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
 def exchanges() -> Sequence[tuple[tuple[Message, ...], str]]:
     """The five prompts of a trial of ours, and the replies."""
     matrix, model, _ = our_matrix(1)
-    run(run_trial(matrix.specs[0], matrix, unbounded, Graders()))
+    run(run_trial(matrix.specs[0], matrix, Slots(), Graders()))
     return model.exchanges
 
 

@@ -20,8 +20,8 @@ from bench.experiment.store import RunWriter
 from bench.experiment.trial import Graders, run_trial
 from bench.experiment.upgrade import format_2
 from bench.experiment.upgrade.replay import Differs, completed
-from bench.runtime.call import unbounded
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 
 Arm = tuple[str, str, str, str, int]
 
@@ -109,7 +109,7 @@ async def _replays(matrix: Matrix, records: Iterable[TrialRecord]) -> dict[Arm, 
     graders, replays = Graders(), dict[Arm, TrialRecord]()
     for spec in matrix.specs:
         if _arm(spec) in wanted:
-            replays[_arm(spec)] = (await run_trial(spec, matrix, unbounded, graders)).record
+            replays[_arm(spec)] = (await run_trial(spec, matrix, Slots(), graders)).record
     return replays
 
 

@@ -1,0 +1,79 @@
+"""What one `bench run` may spend: tokens, money, minutes. Counted are the replies that were sent for in this invocation; what a
+run was answered before is not paid again, and a reply that a cache gives costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.errors import CallFailed, ConfigError
+from bench.experiment.cost import parameters_of, priced, unpriced
+from bench.models.base import Model, Response
+from bench.tokens import count_tokens
+
+
+@dataclass(frozen=True)
+class Budget:
+    """None is no bound. `tokens` are counted by our tokenizer, `cost` is in dollars, by the provider's count where it told."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    minutes: float | None = None
+
+
+class Spending:
+    """What was spent of a budget. Raises ConfigError where the cost is bounded and a model's prices are unknown."""
+
+    def __init__(self, budget: Budget, models: Mapping[str, Model]):
+        self.budget = budget
+        self._parameters = {name: model.parameters for name, model in models.items()}
+        self.tokens, self.cost = 0, 0.0
+        lacking = next(filter(None, (unpriced(*one) for one in self._parameters.items())), "")
+        if budget.cost is not None and lacking:
+            said = f"--max-cost: model '{lacking}' has no price_in and price_out, so what it costs is unknown"
+            raise ConfigError(f"{said}; give both in its table, or bound the run by --max-tokens")
+
+    def saw(self, response: Response) -> None:
+        """A response came: it is paid, unless it had been before or nobody was paid for it."""
+        tokens = _tokens_of(response)
+        self.tokens += sum(tokens)
+        if self.budget.cost is not None:
+            subtasks = response.request.context.subtasks
+            parameters = parameters_of(self._parameters[response.model], response.outcome.by, subtasks)
+            self.cost += priced(parameters, *_billed(response, tokens)) or 0.0
+
+    @property
+    def reached(self) -> str:
+        """Which bound was reached, in words; "" for none. That of the minutes is kept by whoever has a clock."""
+        budget = self.budget
+        if budget.tokens is not None and self.tokens >= budget.tokens:
+            return f"--max-tokens {budget.tokens:,} is reached"
+        if budget.cost is not None and self.cost >= budget.cost:
+            return f"--max-cost {budget.cost:g} is reached"
+        return ""
+
+    @property
+    def said(self) -> str:
+        """What was spent, in words."""
+        money = "" if self.budget.cost is None else f", {self.cost:.4g} $"
+        return f"{self.tokens:,} tokens{money} in this invocation"
+
+
+def _tokens_of(response: Response) -> tuple[int, int]:
+    """Read and written, by our tokenizer."""
+    outcome = response.outcome
+    if isinstance(outcome, CallFailed):
+        if not outcome.paid:
+            return 0, 0
+        written = outcome.partial
+    elif outcome.reused:
+        return 0, 0
+    else:
+        written = outcome.text
+    return sum(count_tokens(message.content) for message in response.request.messages), count_tokens(written)
+
+
+def _billed(response: Response, tokens: tuple[int, int]) -> tuple[int, int]:
+    """Read and written, by the provider where it told."""
+    usage = None if isinstance(response.outcome, CallFailed) else response.outcome.usage
+    return (usage.tokens_in, usage.tokens_out) if usage and any(tokens) else tokens

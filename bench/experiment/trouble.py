@@ -1,0 +1,70 @@
+"""What is done about an endpoint in trouble: all calls to it are held back, one tiny call tries it, the run goes on or ends."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterable, Mapping
+
+from bench.errors import EndpointError
+from bench.experiment.record import EndpointTrouble
+from bench.experiment.session import Session
+from bench.models.base import Model
+from bench.models.routed import answerers
+from bench.runtime.call import BackOff
+from bench.runtime.gate import IN_A_ROW, Gate
+
+
+def gates_of(models: Iterable[Model], back_off: BackOff) -> dict[str, Gate]:
+    """Endpoint -> its gate. A recorded one's makes calls wait for each other as they did in the recorded run."""
+    bounds: dict[str, int] = {}
+    live = set[str]()
+    for model in itertools.chain.from_iterable(map(answerers, models)):
+        bounds[model.endpoint] = max(model.concurrency, bounds.get(model.endpoint, 0))
+        live |= {model.endpoint} if model.timing == "live" else set()
+    return {endpoint: Gate(most, watches=endpoint in live, longest=back_off.most) for endpoint, most in bounds.items()}
+
+
+def trouble_of(gates: Mapping[str, Gate]) -> tuple[EndpointTrouble, ...]:
+    """Of the endpoints that had any."""
+    seen = ((endpoint, gate.most, gate.trouble) for endpoint, gate in gates.items())
+    return tuple(
+        EndpointTrouble(endpoint, most, one.fell, one.lowest, one.pauses, round(one.paused, 3))
+        for endpoint, most, one in seen
+        if one.fell or one.pauses
+    )
+
+
+async def tend(gate: Gate, model: Model, back_off: BackOff, session: Session) -> None:
+    """Wait for trouble at the endpoint of this model, and see to it, until cancelled.
+
+    A pause lasts as long as a back-off after so many failures. After `back_off.tries` of them without an answered call in
+    between, the session ends in an EndpointError.
+    """
+    while not session.why:
+        await gate.pausing.wait()
+        session.say(f"{model.endpoint}: {IN_A_ROW} calls in a row failed ({gate.detail}); the run pauses")
+        if await _came_back(gate, model, back_off, session):
+            session.say(f"{model.endpoint}: answers again; the run goes on")
+            gate.resume()
+
+
+async def _came_back(gate: Gate, model: Model, back_off: BackOff, session: Session) -> bool:
+    """Try the endpoint after each pause, with one call that is no trial's. False where the session has ended."""
+    wrong = f"model '{model.name}' at {model.endpoint}: {gate.detail}"
+    while not session.why:
+        if gate.pauses >= back_off.tries:
+            said = f"{wrong}; no reply after {gate.pauses} pauses: the same command goes on once it answers again"
+            session.end("the endpoint is in trouble", EndpointError(said))
+            return False
+        gate.pauses += 1
+        seconds = back_off.seconds(IN_A_ROW + gate.pauses - 1, None)
+        gate.trouble.paused += seconds
+        await asyncio.sleep(seconds)
+        try:
+            await model.prepare(patient=False)
+        except EndpointError as error:
+            wrong = str(error)
+        else:
+            return True
+    return False

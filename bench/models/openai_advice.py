@@ -1,0 +1,127 @@
+"""What a person can do about an endpoint's failure: the second half of a line whose first half says what is wrong."""
+
+from __future__ import annotations
+
+import errno
+import ssl
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bench.errors import (
+    BadAnswer,
+    CallFailed,
+    CutOff,
+    NoCompletion,
+    NoText,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    TooLong,
+    Unreachable,
+    UsedUp,
+)
+from bench.models.openai_errors import error_in
+from bench.models.openai_http import Refused
+from bench.models.openai_settings import OpenAISettings, normal_url
+
+USED_UP = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_user_quota")
+"""Codes, or types, of an empty account, which does not fill up by waiting."""
+NO_FILES = (errno.EMFILE, errno.ENFILE)
+ANSWERS = "/chat/completions"
+
+OF_A_KEY = {
+    401: "check the key in {settings.api_key_env}",
+    403: "check that the key in {settings.api_key_env} may use this model",
+}
+AS_SENT = (400, 422)
+OF_A_KIND = {
+    Unreachable.kind: "check base_url, and that the server is running",
+    TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
+    RateLimited.kind: "come back later, or with less load",
+    ServerFailed.kind: "come back later, or see the server's log",
+    CutOff.kind: "see the server's log",
+    TooLong.kind: "set max_tokens, or see the server's log",
+    NoText.kind: "check that this model answers in text",
+    NoCompletion.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
+    BadAnswer.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
+}
+
+
+def is_used_up(code: object, kind: object = None) -> bool:
+    """Whether an error's code or type says that the account is empty."""
+    return any(isinstance(one, str) and one in USED_UP for one in (code, kind))
+
+
+def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) -> str:
+    """What to do about `failure`, which is what `error` came to."""
+    if isinstance(failure, UsedUp):
+        return f"see to the plan and the billing of the key in {settings.api_key_env}: waiting does not help"
+    if has_no_files(error):
+        return "raise the limit (ulimit -n), or lower concurrency"
+    if refused := tls_of(error):
+        return _on_tls(refused)
+    if isinstance(error, Refused):
+        return _on_status(error, failure, settings)
+    return OF_A_KIND[failure.kind]
+
+
+def _on_status(error: Refused, failure: CallFailed, settings: OpenAISettings) -> str:
+    status = error.status
+    if 300 <= status < 400:
+        return f"set base_url to the address that answers itself{_suggested(error.headers.get('Location', ''))}"
+    if status in OF_A_KEY:
+        return OF_A_KEY[status].format(settings=settings)
+    if status == 404:
+        return _on_missing(error, settings)
+    if status in AS_SENT:
+        held = settings.response_format
+        also = f'; it may not offer response_format = "{held}"' if held else ""
+        return f"check the model's parameters in the config{also}"
+    return OF_A_KIND[failure.kind]
+
+
+def _suggested(location: str) -> str:
+    """The base_url that leads to where a redirect points, if that is an address of answers."""
+    if not location.endswith(ANSWERS) or "?" in location:
+        return ""
+    try:
+        return f": {normal_url(location.removesuffix(ANSWERS))}"
+    except ValueError:
+        return ""
+
+
+def _on_missing(error: Refused, settings: OpenAISettings) -> str:
+    said = error_in(error.body)
+    if said and said.code == "model_not_found":
+        return "check the model's name"
+    if urlsplit(settings.base_url).path.rstrip("/").endswith("/v1"):
+        return "check the model's name, and that base_url has the right path (most end in /v1)"
+    return f"check that base_url has the right path: most end in /v1, as {settings.base_url}/v1 does; and the model's name"
+
+
+def _on_tls(refused: ssl.SSLError) -> str:
+    if isinstance(refused, ssl.SSLCertVerificationError):
+        return "check the host in base_url and this machine's clock, or name its authority's certificate in SSL_CERT_FILE"
+    return "check whether base_url is http:// and not https://, and its port"
+
+
+def has_no_files(error: BaseException) -> bool:
+    """Whether it comes down to a process, or a machine, that has too many files open."""
+    return any(isinstance(one, OSError) and one.errno in NO_FILES for one in _causes(error))
+
+
+def tls_of(error: BaseException) -> ssl.SSLError | None:
+    """What was wrong with the encryption that the endpoint offered, where that is what it comes down to."""
+    passing = (ssl.SSLEOFError, ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    own = (one for one in _causes(error) if not isinstance(one, (*passing, aiohttp.ClientError)))
+    return next((one for one in own if isinstance(one, ssl.SSLError)), None)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            yield from error.exceptions
+        error = error.__cause__ or error.__context__
