@@ -47,7 +47,7 @@ def told(trials: list[TrialRecord]) -> dict[str, TrialRecord]:
 
 def _events(trial: TrialRecord) -> tuple[Any, ...]:
     return tuple(
-        replace(event, started=0, seconds=0, reused=False) if isinstance(event, Called) else event
+        replace(event, started=0, seconds=0, client=0, reused=False) if isinstance(event, Called) else event
         for event in trial.events
         if not isinstance(event, Waited)
     )
