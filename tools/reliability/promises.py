@@ -93,7 +93,7 @@ PROMISES = (
         (
             "tests/runtime/test_caller.py",
             "tests/runtime/test_gate.py",
-            "tests/experiment/test_weather.py",
+            "tests/experiment/test_trouble.py",
             "tests/experiment/test_budget.py",
         ),
     ),
