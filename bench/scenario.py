@@ -221,6 +221,7 @@ class Scenario:
     made_by     the function that made documents, reference, wrong answers and truth, where code did: what it makes is in the
                 digests, so that an edit of it that makes the same voids no run. It returns values, and no functions
     graded      whether there is an answer to grade; else calls are only counted
+    checks_run_code, grader_runs_code   whether these run, in the sandbox, code that an answer holds
     """
 
     name: str
@@ -237,6 +238,8 @@ class Scenario:
     graded_by: str = ""
     made_by: Callable[..., Any] | None = None
     graded: bool = True
+    checks_run_code: bool = False
+    grader_runs_code: bool = False
 
     @property
     def key(self) -> str:

@@ -14,13 +14,13 @@ from rich.table import Table
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
-from bench.cli.doctor import guards_table, versions_table
+from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
 from bench.cli.serve import command as serve
-from bench.cli.setup import cache_from, chosen_models, declared, open_run, run_name, whose_replies
+from bench.cli.setup import Unguarded, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
 from bench.errors import BenchError, PackError
@@ -31,6 +31,7 @@ from bench.experiment.provenance import code_digest
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter
+from bench.experiment.untrusted import Permission, permission
 from bench.experiment.verify import require_sound
 from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of, name_of, named
@@ -95,7 +96,7 @@ def doctor() -> None:
     out.print(guards_table(found), versions_table())
     if found.missing:
         lacking = ", ".join(guard.name for guard in found.missing)
-        out.print(f"Not all guards are in force: {lacking}. Grade here only code that is careless, not code that is hostile.")
+        out.print(f"Not all guards are in force: {lacking}. {WITHOUT_THEM}")
     raise typer.Exit(1 if found.missing else 0)
 
 
@@ -119,6 +120,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
+    unguarded: Unguarded = False,
     scenarios: Packs = PACKS,
 ) -> None:
     """Run what is missing of an experiment, and say where the results are."""
@@ -134,18 +136,18 @@ def run(
         return
     for line in whose_replies(matrix):
         out.print(line)
-    folder = named(RESULTS, name or run_name(settings))
-    _run(matrix, open_run(out, folder, matrix, aside))
+    folder, permitted = named(RESULTS, name or run_name(settings)), permission(matrix, unguarded)
+    _run(matrix, open_run(out, folder, matrix, aside, permitted), permitted)
     if then_report:
         _report([folder], REPORTS / folder.name)
 
 
-def _run(matrix: Matrix, writer: RunWriter) -> None:
+def _run(matrix: Matrix, writer: RunWriter, permitted: Permission) -> None:
     todo, so_far = missing(matrix.specs, writer.recorded), SoFar(matrix)
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
         with RunProgress(out, len(todo), so_far) as progress:
-            stopped = loop.run(_until_stopped(matrix, writer, progress))
+            stopped = loop.run(_until_stopped(matrix, writer, progress, permitted))
     except KeyboardInterrupt:  # a second one, which waits for nothing
         stopped = signal.SIGINT
     finally:
@@ -159,9 +161,11 @@ def _run(matrix: Matrix, writer: RunWriter) -> None:
         raise typer.Exit(1)
 
 
-async def _until_stopped(matrix: Matrix, writer: RunWriter, progress: RunProgress) -> signal.Signals | None:
+async def _until_stopped(
+    matrix: Matrix, writer: RunWriter, progress: RunProgress, permitted: Permission
+) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop: which."""
-    running = asyncio.create_task(run_matrix(matrix, writer, progress.saw))
+    running = asyncio.create_task(run_matrix(matrix, writer, progress.saw, permitted))
     with Stop(running.cancel) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
@@ -214,11 +218,13 @@ def _report(folders: list[Path], target: Path) -> None:
 
 @app.command()
 def regrade(
-    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")], scenarios: Packs = PACKS
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
+    scenarios: Packs = PACKS,
+    unguarded: Unguarded = False,
 ) -> None:
     """Grade the stored answers of runs anew, by the packs' present graders. No model is asked; the report says so."""
     for run in runs:
-        for done in regrade_run(folder_of(run), scenarios):
+        for done in regrade_run(folder_of(run), scenarios, unguarded):
             graded = f"{done.answers} answers graded anew by the grader {done.graded_by}, {done.changed} grades changed"
             out.print(f"{run}: {done.scenario}: {graded}")
 

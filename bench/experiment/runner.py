@@ -8,12 +8,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bench.errors import BadAnswer, EndpointError, Unreachable
+from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.responses import ResponseKeeper, answers_of
 from bench.experiment.store import RunWriter
-from bench.experiment.trial import Graders, TrialResult, run_trial
+from bench.experiment.trial import TrialResult, run_trial
+from bench.experiment.untrusted import Permission, permission
 from bench.models.base import Model
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers, answering
@@ -28,13 +30,17 @@ def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[Tri
     return [spec for spec in specs if recorded.get(spec.id, "error") == "error"]
 
 
-async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None]) -> None:
-    """Run what is missing of a matrix; `watch` is shown each record once it is stored.
+async def run_matrix(
+    matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None], permitted: Permission | None = None
+) -> None:
+    """Run what is missing of a matrix; `watch` is shown each record once it is stored. `permitted` is how it is graded, if not
+    as `permission` says of itself.
 
     As many live trials run at a time as their endpoint takes calls; where no time is real, one is as quick. Models that share
     an endpoint take turns. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
-    written; whatever was recorded stays.
+    written, Unguarded where code would be run that is not to be; whatever was recorded stays.
     """
+    graders = (permitted or permission(matrix)).graders
     todo = missing(matrix.specs, writer.recorded)
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
@@ -43,7 +49,7 @@ async def run_matrix(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRe
         for model in used.values():
             await model.prepare()
         _remember(used.values(), writer)
-        await _run_all(todo, used, matrix, writer, watch)
+        await _run_all(todo, used, matrix, writer, watch, graders)
         how = "complete"
     finally:
         writer.note(SessionRecord(now(), "ended", how))
@@ -64,12 +70,11 @@ async def _run_all(
     matrix: Matrix,
     writer: RunWriter,
     watch: Callable[[TrialRecord], None],
+    graders: Mapping[str, Graders],
 ) -> None:
     bounds = _bounds(models.values())
     slots = {endpoint: asyncio.Semaphore(bound) for endpoint, bound in bounds.items()}
     health = {name: _Health(model) for name, model in models.items()}
-    graders = Graders()
-
     keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
 
     def slot_at(model: Model) -> Slot:
@@ -78,7 +83,7 @@ async def _run_all(
     async def work(queue: deque[TrialSpec]) -> None:
         while queue:
             spec = queue.popleft()
-            result = await run_trial(spec, matrix, slot_at(models[spec.model]), graders, keepers[spec.model])
+            result = await run_trial(spec, matrix, slot_at(models[spec.model]), graders[spec.model], keepers[spec.model])
             writer.add(result.record, result.texts)
             watch(result.record)
             health[spec.model].saw(result)

@@ -48,7 +48,7 @@ class Child:
 
     def __init__(self, process: int, status: int, limits: dict[str, Any]) -> None:
         self.process, self.status = process, status
-        self.wall, self.idle = limits["wall_seconds"], limits["idle_seconds"]
+        self.wall, self.idle = limits["wall_seconds"], limits["idle_seconds"]  # idle: None where the guard is left out
         self.began = time.monotonic()
         self.why = ""
 
@@ -56,7 +56,7 @@ class Child:
         """Seconds until it must be looked at again, none if its time is up, and which bound is the nearest."""
         passed = time.monotonic() - self.began
         wall = self.wall - passed
-        busy = busy_seconds(self.process)
+        busy = None if self.idle is None else busy_seconds(self.process)
         if busy is None:
             return wall, "wall"
         idle = self.idle - (passed - busy)
@@ -176,7 +176,8 @@ class Launcher:
         *files, status = numbers
         for number in files:
             os.close(number)
-        return Child(process, status, request["limits"])
+        limits = request["limits"] if "idle time" not in request["without"] else {**request["limits"], "idle_seconds": None}
+        return Child(process, status, limits)
 
     def become(self, request: dict[str, Any], numbers: list[int], launcher: int) -> None:
         """In the child: give up every right, and become the interpreter. Does not return."""
@@ -191,22 +192,26 @@ class Launcher:
             if sys.platform != "linux":
                 limit(request["limits"])
                 os.execve(self.interpreter, request["arguments"], dict([one.split("=", 1) for one in request["environment"]]))
-            self.confine(request["folder"], request["limits"], launcher)
+            self.confine(request["folder"], request["limits"], launcher, request["without"])
             kernel.execute(EXEC_FD, request["arguments"], request["environment"])
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(70)
 
-    def confine(self, folder: str, limits: dict[str, Any], launcher: int) -> None:
+    def confine(self, folder: str, limits: dict[str, Any], launcher: int, without: tuple[str, ...]) -> None:
+        """All guards that this machine has, but those that are to be left out."""
         kernel.gain_nothing()
         if self.version:
             opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-            kernel.restrict_files(self.version, [*self.rules, (opened, kernel.READ_FILE | kernel.READ_FOLDER)])
-        kernel.drop_capabilities()
-        kernel.end_with(launcher)
-        limit(limits)  # not before: a ruleset is an open file
-        if self.filters:
+            kernel.restrict(self.version, [*self.rules, (opened, kernel.READ_FILE | kernel.READ_FOLDER)], without)
+        if "capabilities" not in without:
+            kernel.drop_capabilities()
+        if "parent's end" not in without:
+            kernel.end_with(launcher)
+        if "limits" not in without:
+            limit(limits)  # not before: a ruleset is an open file
+        if self.filters and "system calls" not in without:
             kernel.restrict_calls()
 
 

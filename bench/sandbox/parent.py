@@ -21,8 +21,8 @@ outermost first (`bench.sandbox.guards` says which of it this machine has):
    and 3 are the wall.
 
 What is missing elsewhere: without Landlock (Linux before 5.13) and without seccomp (other machines than x86-64 and arm64)
-that part of 3 is left out; on macOS all of 3 is, and its kernel does not hold the limit on memory. There, run only code
-that is careless, not code that is hostile.
+that part of 3 is left out; on macOS all of 3 is, and its kernel does not hold the limit on memory. There, this runs what it
+is given all the same: whether a model's code may be is for who asks to say (`bench.experiment.untrusted`).
 
 Not defended against: faults of the kernel, and what can be learned from timing.
 """
@@ -40,6 +40,7 @@ from functools import cache
 from pathlib import Path
 from types import CodeType
 
+from bench.sandbox.guards import left_out
 from bench.sandbox.launching import SandboxBroken, launcher, read_whole
 from bench.sandbox.readable import INSTALLED
 from bench.scenario import Json
@@ -89,7 +90,7 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
     `value` and the result are JSON values. Whatever the code does becomes a problem, never an exception.
     Raises SandboxBroken or OSError where this machine could not run any code at all.
     """
-    serving = launcher()
+    serving, without = launcher(), left_out()
     library = str(Path(os.__file__).resolve().parent)
     with (
         tempfile.TemporaryDirectory(dir=serving.folder, ignore_cleanup_errors=True) as folder,
@@ -105,11 +106,12 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
             "folder": f"{folder}/",
             "readable": (f"{folder}/", f"{library}/"),
             "installed": tuple(f"{library}/{name}/" for name in INSTALLED),
+            "tripwire": "trip-wire" not in without,
         }
         given.write(marshal.dumps((_compiled(CHILD), job)))
         given.seek(0)
         environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-        request = {"folder": folder, "limits": asdict(limits or Limits()), "environment": environment}
+        request = {"folder": folder, "limits": asdict(limits or Limits()), "environment": environment, "without": without}
         said = serving.run(START_CHILD, request, (given, printed, returned))
         started, code, why = _end(said)
         if not started:

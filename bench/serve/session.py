@@ -21,6 +21,7 @@ from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.store import RunWriter
+from bench.experiment.untrusted import Permission
 from bench.serve import free
 from bench.serve.trial_server import TrialServer
 from bench.signals import Stop
@@ -103,12 +104,14 @@ async def serve(
     saw: Callable[[TrialRecord], None],
     patience: float = 0.0,
     token: str = "",
+    permitted: Permission | None = None,
 ) -> Served:
     """Serve what is missing of a matrix until it is done or interrupted.
 
     `opened` is told the root address, `saw` is shown each record once it is stored. On an interrupt the trial that is going on
     is recorded as it stands. A trial that nobody asks for anything for `patience` seconds is given up; 0 waits for ever. What
-    a client gives as its API key is `token`; "" asks for none. Raises EndpointError where the port is taken.
+    a client gives as its API key is `token`; "" asks for none. `permitted` is as for `run_matrix`, and what that raises this
+    raises; and EndpointError where the port is taken.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))
@@ -123,7 +126,7 @@ async def serve(
             running.cancel()
 
     async with serving(app, door, port, LAST_WORDS) as trial_server.root:
-        running = asyncio.create_task(_run(matrix, writer, watch, trial_server))
+        running = asyncio.create_task(_run(matrix, writer, watch, trial_server, permitted))
         watching = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
         if watching:
             watching.add_done_callback(lambda _: trial_server.deserted and running.cancel())
@@ -137,9 +140,15 @@ async def serve(
     )
 
 
-async def _run(matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None], trial_server: TrialServer) -> None:
+async def _run(
+    matrix: Matrix,
+    writer: RunWriter,
+    watch: Callable[[TrialRecord], None],
+    trial_server: TrialServer,
+    permitted: Permission | None,
+) -> None:
     """Run the trials, and see to it that a client that asks for one more is told that all are done."""
-    await run_matrix(matrix, writer, watch)
+    await run_matrix(matrix, writer, watch, permitted)
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE):
             await trial_server.until_done_is_seen()

@@ -26,11 +26,12 @@ from inspect_ai.scorer import includes
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from bench.experiment.config import Config, PlanEntry, SimulatedEntry
+from bench.experiment.grading import Graders
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.responses import ResponseKeeper
 from bench.experiment.store import RunWriter
-from bench.experiment.trial import Graders, run_trial
+from bench.experiment.trial import run_trial
 from bench.models.base import Message, Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel
 from bench.runtime.call import unbounded
