@@ -83,4 +83,5 @@ def sandbox_said(run: Run) -> str:
     for stored, graders in run.manifest.get("stored_grades", {}).items():
         by = ", ".join(f"{scenario} by the grader {digest[:12]}" for scenario, digest in graders.items())
         missing.append(f"no answer's code was run: the grades are those stored in {stored} ({by})")
-    return "; ".join(missing) or ("all guards in force" if said else "not recorded")
+    around = ", in bubblewrap" if "bubblewrap" in said else ""
+    return ("; ".join(missing) or ("all guards in force" if said else "not recorded")) + around

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench.errors import ConfigError, nearest
 from bench.sandbox import kernel
+from bench.sandbox.bubblewrap import Backend, backend
 from bench.sandbox.syscalls import ALLOWED, JUDGED, MACHINES
 
 NEEDS_LINUX = "needs Linux"
@@ -57,7 +58,7 @@ class Guards:
 def guards() -> Guards:
     """Those of this machine. Asks the kernel, and changes nothing. Raises ConfigError where one is to be left out that there is
     not."""
-    without, found = left_out(), of_machine()
+    without, found = left_out(), of_machine(backend())
     gone = f"left out, as {WITHOUT} says"
     return Guards(tuple(Guard(one.name, False, gone) if one.name in without else one for one in found))
 
@@ -65,7 +66,7 @@ def guards() -> Guards:
 def left_out() -> tuple[str, ...]:
     """The guards that the environment says are to be left out. Raises ConfigError for a name that none of them has."""
     names = tuple(name for word in os.environ.get(WITHOUT, "").split(",") if (name := word.strip()))
-    known = [guard.name for guard in of_machine()]
+    known = [guard.name for guard in of_machine("")]
     for name in names:
         if name not in known:
             raise ConfigError(f"{WITHOUT}: there is no guard '{name}'; {nearest(name, known)}")
@@ -73,12 +74,14 @@ def left_out() -> tuple[str, ...]:
 
 
 @cache
-def of_machine() -> tuple[Guard, ...]:
-    """All of them, none left out."""
-    return tuple(_guards(sys.platform == "linux"))
+def of_machine(chosen: Backend) -> tuple[Guard, ...]:
+    """All of them, none left out, by the backend."""
+    return tuple(_guards(sys.platform == "linux", chosen))
 
 
-def _guards(linux: bool) -> Iterator[Guard]:
+def _guards(linux: bool, chosen: Backend) -> Iterator[Guard]:
+    if chosen:
+        yield Guard(chosen, True, "files, processes, a network and users of its own")
     yield Guard(
         "limits", linux, "CPU time, memory, file size, open files" if linux else "the kernel does not hold that on memory"
     )
@@ -88,7 +91,8 @@ def _guards(linux: bool) -> Iterator[Guard]:
     version = kernel.landlock_version()
     for name, (since, release, words) in LANDLOCK.items():
         lacks = f"Landlock {since} (Linux {release}) is needed, here is {version or 'none'}"
-        yield _guard(name, version >= since, f"{words} (Landlock {version})", lacks)
+        by = f"Landlock {version}" if version >= since else chosen
+        yield _guard(name, bool(by), f"{words} ({by})", lacks)
     calls = f"{len(ALLOWED) + len(JUDGED)} are allowed, all others refused"
     yield _guard("system calls", kernel.can_filter_calls(), calls, f"seccomp is needed, on {' or '.join(MACHINES)}")
     yield Guard("trip-wire", True, "what was tried ends the run and is named; clever code steps over it")

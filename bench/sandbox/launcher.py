@@ -120,16 +120,16 @@ class Launcher:
         if self.version:
             self.rules.append((EXEC_FD, kernel.READ_FILE | kernel.EXECUTE))
 
-    def serve(self, control: _socket.socket) -> None:
-        """Until nobody is there to ask."""
+    def serve(self, control: _socket.socket, parent: int) -> None:
+        """Until nobody is there to ask. `parent` is a file that can be read when the process that is served has ended; -1 where
+        the kernel has none such."""
         poller, woken, served = select.poll(), wake_on_child(), os.getppid()
         poller.register(control.fileno(), select.POLLIN)
         poller.register(woken, select.POLLIN)
-        if hasattr(os, "pidfd_open"):
-            parent, pause = os.pidfd_open(served), None
+        pause = WITHOUT_PIDFD if parent < 0 else None
+        if parent >= 0:
+            os.set_inheritable(parent, False)
             poller.register(parent, select.POLLIN)
-        else:
-            parent, pause = -1, WITHOUT_PIDFD
         while os.getppid() == served:
             for number, _ in poller.poll(self.pause() or pause):
                 if number == woken:
@@ -245,15 +245,16 @@ def limit(limits: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Started with the socket of requests as standard input; arguments: interpreter, its library, the folder to leave clean."""
-    interpreter, library, folder = sys.argv[1:]
+    """Started with the socket of requests as standard input; arguments: interpreter, its library, the folder to leave clean,
+    the number of the file by which the end of the process that is served is seen."""
+    interpreter, library, folder, served = sys.argv[1:]
     while os.dup(2) < SPARE:
         pass
     control = _socket.socket(fileno=os.dup(0))
     launcher = Launcher(interpreter, library)
     control.send(b"ready")
     try:
-        launcher.serve(control)
+        launcher.serve(control, int(served))
     finally:
         for child in launcher.children.values():
             child.end("nobody waits for it")

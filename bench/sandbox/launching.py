@@ -13,11 +13,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
+
+from bench.sandbox.bubblewrap import Backend, around, backend
 
 PREFIX = "bench-sandbox-"
 """Of the folder in which one launcher's jobs have theirs."""
@@ -43,7 +45,8 @@ class SandboxBroken(Exception):
 class Launcher:
     """The launcher of this process, from this side. Any thread may run something."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend = "") -> None:
+        self._backend = backend
         self._interpreter = os.path.realpath(sys.executable)
         _sweep(Path(tempfile.gettempdir()))
         with ExitStack() as leaving:
@@ -61,24 +64,42 @@ class Launcher:
         room, library = Path(__file__).resolve().parent, Path(os.__file__).resolve().parent
         start = START_LAUNCHER.format(package=str(room.parent), room=str(room))
         leaving.callback(self._requests.close)
-        with tempfile.TemporaryFile() as complaints:
+        words = (self._interpreter, str(library), str(self.folder))
+        wall = around(self._interpreter, library, room, self.folder) if self._backend else []
+        with tempfile.TemporaryFile() as complaints, this_process() as served:
             process = subprocess.Popen(
-                [self._interpreter, *ISOLATED, "-c", start, self._interpreter, str(library), str(self.folder)],
-                env={},
+                [
+                    *wall,
+                    self._interpreter,
+                    *ISOLATED,
+                    "-c",
+                    start,
+                    self._interpreter,
+                    str(library),
+                    str(self.folder),
+                    str(served),
+                ],
+                env={"PATH": os.defpath} if wall else {},
                 cwd="/",
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
                 start_new_session=True,
+                pass_fds=[served] if served >= 0 else [],
             )
             leaving.callback(process.wait)
             leaving.callback(self._requests.close)  # which ends it, and comes first
             theirs.close()
             if not self._requests.recv(64):
                 process.wait()
-                words = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
-                raise SandboxBroken(f"the sandbox's launcher did not start: {words[:200]}")
+                said = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
+                raise SandboxBroken(f"the sandbox's launcher did not start: {said[:200]}")
             return process
+
+    @property
+    def process(self) -> int:
+        """Its number."""
+        return self._process.pid
 
     def runs(self) -> bool:
         return self._process.poll() is None
@@ -107,19 +128,33 @@ _ONE_AT_A_TIME = threading.Lock()
 def launcher() -> Launcher:
     """This process's; another if it has been ended."""
     with _ONE_AT_A_TIME:
-        if not (found := _launcher_of(os.getpid())).runs():
+        chosen = backend()
+        if not (found := _launcher_of(os.getpid(), chosen)).runs():
             found.close()
             _launcher_of.cache_clear()
-            found = _launcher_of(os.getpid())
+            found = _launcher_of(os.getpid(), chosen)
         return found
 
 
 @cache
-def _launcher_of(process: int) -> Launcher:
+def _launcher_of(process: int, chosen: Backend) -> Launcher:
     """By process, since one that was forked off has to have its own."""
-    made = Launcher()
+    made = Launcher(chosen)
     atexit.register(lambda: made.close() if os.getpid() == process else None)
     return made
+
+
+@contextmanager
+def this_process() -> Iterator[int]:
+    """A file by which another process sees the end of this one, also from a namespace of its own; -1 where there is none."""
+    if not hasattr(os, "pidfd_open"):
+        yield -1
+        return
+    opened = os.pidfd_open(os.getpid())
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def _sweep(parent: Path) -> None:

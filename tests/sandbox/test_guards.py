@@ -12,7 +12,7 @@ from bench.sandbox.guards import WITHOUT, of_machine
 def on(monkeypatch: pytest.MonkeyPatch, landlock: int, filters: bool) -> Guards:
     monkeypatch.setattr(kernel, "landlock_version", lambda: landlock)
     monkeypatch.setattr(kernel, "can_filter_calls", lambda: filters)
-    return Guards(of_machine.__wrapped__())
+    return Guards(of_machine.__wrapped__(""))
 
 
 @pytest.mark.parametrize(
