@@ -43,7 +43,8 @@ def around(interpreter: str, library: Path, room: Path, folder: Path) -> list[st
     shown = [*SHARED, str(Path(interpreter).parents[1] / "lib"), interpreter, str(library), str(room), str(folder)]
     binds = [word for path in dict.fromkeys(shown) for word in ("--ro-bind-try", path, path)]
     masks = [word for path in _installed(library) for word in ("--tmpfs", str(path))]
-    return [shutil.which(PROGRAM) or PROGRAM, *ALONE, *binds, *masks, "--proc", "/proc", "--remount-ro", "/", "--"]
+    read_only = ("--proc", "/proc", "--remount-ro", "/proc", "--remount-ro", "/")
+    return [shutil.which(PROGRAM) or PROGRAM, *ALONE, *binds, *masks, *read_only, "--"]
 
 
 def _installed(library: Path) -> list[Path]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
     from typing import Any
 
-SET_DEATH_SIGNAL, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, GET_NO_NEW_PRIVILEGES = 1, 22, 38, 39
+SET_DUMPABLE, SET_DEATH_SIGNAL, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, GET_NO_NEW_PRIVILEGES = 4, 1, 22, 38, 39
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on every machine
 SECCOMP = {"x86_64": 317, "aarch64": 277}
 
@@ -66,6 +66,12 @@ def can_filter_calls() -> bool:
 def gain_nothing() -> None:
     """No program that this process starts gains a right. Without it neither guard is for everyone."""
     checked("no_new_privs", libc().prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+
+
+def be_closed() -> None:
+    """No other process without capabilities reads or writes this one's memory, or opens its files, even one of the same user.
+    What it starts anew is as any other."""
+    checked("dumpable", libc().prctl(SET_DUMPABLE, 0, 0, 0, 0))
 
 
 def drop_capabilities() -> None:

@@ -252,6 +252,8 @@ def main() -> None:
         pass
     control = _socket.socket(fileno=os.dup(0))
     launcher = Launcher(interpreter, library)
+    if sys.platform == "linux":
+        kernel.be_closed()
     control.send(b"ready")
     try:
         launcher.serve(control, int(served))

@@ -68,17 +68,7 @@ class Launcher:
         wall = around(self._interpreter, library, room, self.folder) if self._backend else []
         with tempfile.TemporaryFile() as complaints, this_process() as served:
             process = subprocess.Popen(
-                [
-                    *wall,
-                    self._interpreter,
-                    *ISOLATED,
-                    "-c",
-                    start,
-                    self._interpreter,
-                    str(library),
-                    str(self.folder),
-                    str(served),
-                ],
+                [*wall, self._interpreter, *ISOLATED, "-c", start, *words, str(served)],
                 env={"PATH": os.defpath} if wall else {},
                 cwd="/",
                 stdin=theirs.fileno(),
