@@ -23,6 +23,9 @@ from pydantic_core import CoreSchema
 Json = Any
 """A value that came out of `json.loads`: nothing is known of it before it is verified."""
 
+LARGEST_OUTPUT, MOST_LINES = 2**16, 2**13
+"""Characters, and lines, of all texts in one output: with more it is rejected unread."""
+
 
 class Output(BaseModel):
     """The base of every subtask's output type. Unknown fields are ignored, strict types are not asked of a model."""

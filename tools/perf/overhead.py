@@ -37,7 +37,7 @@ from bench.models.simulated import SimulatedModel
 from bench.runtime.call import unbounded
 from bench.runtime.loop import run
 from bench.scenario import Check, Context, Scenario
-from bench.tokens import count_tokens
+from bench.tokens import counts
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
 SMALL, LARGE, CALLS = 20, 120, 5
@@ -106,7 +106,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
     keeper = ResponseKeeper(model, writer)
     for spec in matrix.specs:
         if cold:
-            count_tokens.cache_clear()
+            counts.cache_clear()
         began, others = perf_counter(), model.spent + checks.spent
         result = await run_trial(spec, matrix, unbounded, graders, keeper)
         writer.add(result.record, result.texts)

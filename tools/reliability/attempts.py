@@ -68,8 +68,9 @@ class Target:
 
     def restore(self) -> None:
         """Put everything back that an attack has reached."""
-        shutil.rmtree(self.secret.parent, ignore_errors=True)
-        self.secret.parent.mkdir(mode=0o755)
+        for folder in (self.secret.parent, Path(str(self.given["outside"]))):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o755)
         self.secret.write_text(SECRET)
         with suppress(FileNotFoundError):
             Path(str(self.given["shared"])).unlink()
@@ -109,7 +110,6 @@ def targets(sacrificed: bool = False) -> Iterator[Target]:
     with ExitStack() as leaving:
         folder = Path(leaving.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
-        (folder / "outside").mkdir()
         server = leaving.enter_context(socket.create_server(("127.0.0.1", 0)))
         abstract = leaving.enter_context(socket.socket(socket.AF_UNIX))
         abstract.bind(f"\0{name}")
