@@ -5,8 +5,10 @@ nothing else: it is small, so that to fork it is cheap, and it has ctypes, which
 takes its own rights away and then becomes a fresh interpreter. It ends when the process that it serves does, however that
 ends, and all that it started ends with it.
 
-A request is a marshalled `Request` with four open files: standard input, what is printed, what is returned, and a pipe on
-which is said how it ended: "EXIT-CODE WHY", where WHY is empty if nobody ended it but itself.
+A request is a marshalled table with four open files: standard input, what is printed, what is returned, and a pipe on which is
+said how it ended: "EXIT-CODE WHY", where WHY is empty if nobody ended it but itself. What it starts waits for its job on
+standard input, and takes no time until a second message, {"begin": NUMBER}, says that the job of the request of this number
+comes.
 
 Imports the standard library only, and of it what is quick to import.
 """
@@ -49,8 +51,12 @@ class Child:
     def __init__(self, process: int, status: int, limits: dict[str, Any]) -> None:
         self.process, self.status = process, status
         self.wall, self.idle = limits["wall_seconds"], limits["idle_seconds"]  # idle: None where the guard is left out
-        self.began = time.monotonic()
+        self.waits, self.began, self.before = True, 0.0, 0.0
         self.why = ""
+
+    def begin(self) -> None:
+        """Its time begins."""
+        self.waits, self.began, self.before = False, time.monotonic(), busy_seconds(self.process) or 0.0
 
     def left(self) -> tuple[float, str]:
         """Seconds until it must be looked at again, none if its time is up, and which bound is the nearest."""
@@ -59,14 +65,14 @@ class Child:
         busy = None if self.idle is None else busy_seconds(self.process)
         if busy is None:
             return wall, "wall"
-        idle = self.idle - (passed - busy)
+        idle = self.idle - (passed - (busy - self.before))
         if idle <= 0 and not sleeps(self.process):
             idle = AGAIN  # what a hypervisor takes of a processor's time is neither running nor waiting
         return min((wall, "wall"), (idle, "idle"))
 
     def end(self, why: str) -> None:
         self.why = self.why or why
-        self.began = time.monotonic()  # it is dying, and need not be looked at soon
+        self.waits, self.began = False, time.monotonic()  # it is dying, and need not be looked at soon
         try:
             os.killpg(self.process, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -111,6 +117,7 @@ class Launcher:
         self.filters = kernel.can_filter_calls()
         self.rules = rules_of(library) if self.version else []
         self.children: dict[int, Child] = {}
+        self.numbers: dict[int, Child] = {}
         most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if most < EXEC_FD * 4:
             resource.setrlimit(resource.RLIMIT_NOFILE, (EXEC_FD * 4 if hard < 0 else min(hard, EXEC_FD * 4), hard))
@@ -139,36 +146,38 @@ class Launcher:
                 elif number != control.fileno():
                     self.children[number].end("nobody waits for it")
                     poller.unregister(number)
-                elif child := self.accept(control):
-                    self.children[child.status] = child
-                    poller.register(child.status, 0)  # tells only that the other end has gone
-                else:
+                elif not self.accept(control, poller):
                     return
             for number, child in list(self.children.items()):
                 if child.ended():
                     del self.children[number]
+                    self.numbers = {one: other for one, other in self.numbers.items() if other is not child}
                     with suppress(KeyError):
                         poller.unregister(number)
 
     def pause(self) -> int | None:
         """Milliseconds until a child's time may be up; ends those whose time is."""
-        bounds = [(child, *child.left()) for child in self.children.values()]
+        bounds = [(child, *child.left()) for child in self.children.values() if not child.waits]
         for child, left, why in bounds:
             if left <= 0:
                 child.end(why)
         return max(1, int(1000 * min(max(left, 0.01) for _, left, _ in bounds)) + 1) if bounds else None
 
-    def accept(self, control: _socket.socket) -> Child | None:
-        """Start what the next request asks for; None if there will be no more."""
+    def accept(self, control: _socket.socket, poller: select.poll) -> bool:
+        """Start what the next request asks for, or let one begin; whether there will be more."""
         numbers = array.array("i")
         message, extra, *_ = control.recvmsg(LONGEST_REQUEST, _socket.CMSG_LEN(FILES * numbers.itemsize))
         if not message:
-            return None
+            return False
         for _level, _kind, data in extra:
             numbers.frombytes(data)
         for number in numbers:
             os.set_inheritable(number, False)
         request = marshal.loads(message)
+        if "begin" in request:
+            if child := self.numbers.get(request["begin"]):
+                child.begin()
+            return True
         launcher = os.getpid()
         process = os.fork()
         if process == 0:
@@ -177,7 +186,9 @@ class Launcher:
         for number in files:
             os.close(number)
         limits = request["limits"] if "idle time" not in request["without"] else {**request["limits"], "idle_seconds": None}
-        return Child(process, status, limits)
+        self.children[status] = self.numbers[request["number"]] = Child(process, status, limits)
+        poller.register(status, 0)  # tells only that the other end has gone
+        return True
 
     def become(self, request: dict[str, Any], numbers: list[int], launcher: int) -> None:
         """In the child: give up every right, and become the interpreter. Does not return."""

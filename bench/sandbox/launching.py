@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import itertools
 import marshal
 import os
 import shutil
@@ -13,11 +14,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from bench.sandbox.bubblewrap import Backend, around, backend
 
@@ -42,11 +44,27 @@ class SandboxBroken(Exception):
     """The sandbox could not be set up. It says nothing about the code that was to run in it."""
 
 
+class Ready(Protocol):
+    """Something that is kept ready to be used, once."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Started:
+    """What the launcher has started. `status` is a file on which its end is said; to close it is to end it. With `begin` its
+    time begins."""
+
+    status: int
+    begin: Callable[[], object]
+
+
 class Launcher:
     """The launcher of this process, from this side. Any thread may run something."""
 
     def __init__(self, backend: Backend = "") -> None:
-        self._backend = backend
+        self._backend, self._numbers = backend, itertools.count()
+        self.spares: dict[object, Ready] = {}
         self._interpreter = os.path.realpath(sys.executable)
         _sweep(Path(tempfile.gettempdir()))
         with ExitStack() as leaving:
@@ -96,20 +114,27 @@ class Launcher:
 
     def close(self) -> None:
         """End it, with all that it started, and leave nothing behind. May be called again."""
+        self.rest()
         self._leave.close()
 
-    def run(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> bytes:
-        """Run a script of Python; what is said of its end (see `bench.sandbox.launcher`), when it has come.
+    def rest(self) -> None:
+        """Keep nothing ready."""
+        while self.spares:
+            self.spares.popitem()[1].close()
 
-        An exception here, such as an interrupt, ends it."""
-        request = {**request, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
+    def start(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> Started:
+        """Start a script of Python, which waits for what it is to do on the first of the files."""
+        number = next(self._numbers)
+        request = {**request, "number": number, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
         reading, writing = os.pipe()
-        with os.fdopen(reading, "rb") as status:
-            try:
-                socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
-            finally:
-                os.close(writing)
-            return status.read()
+        try:
+            socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        return Started(reading, lambda: self._requests.send(marshal.dumps({"begin": number})))
 
 
 _ONE_AT_A_TIME = threading.Lock()

@@ -115,7 +115,8 @@ def test_what_runs_at_the_same_time_does_not_meet() -> None:
     for one in threads:
         one.join()
     assert {number: value[0] for number, value in found.items()} == {number: number for number in range(8)}
-    assert list(Path(launching.launcher().folder).iterdir()) == []
+    launching.launcher().rest()
+    assert list(launching.launcher().folder.iterdir()) == []
 
 
 def status_of(process: int) -> Mapping[str, str]:
