@@ -11,7 +11,6 @@ import pytest
 from experiment_runs import config, run
 from trials import ROOTS
 
-import bench.sandbox.parent
 from bench.errors import ResultsError, Unguarded
 from bench.experiment.config import Config
 from bench.experiment.files import GRADES, MANIFEST
@@ -27,7 +26,7 @@ from bench.experiment.untrusted import permission
 from bench.packs import load_pack
 from bench.runtime import loop
 from bench.runtime.call import unbounded
-from bench.sandbox import SandboxBroken, guards
+from bench.sandbox import SandboxBroken, cell, guards
 from bench.sandbox.guards import WITHOUT
 from bench.scenario import Grade
 from bench.serve.session import external_matrix
@@ -68,7 +67,7 @@ def lacking(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
 def runs_nothing(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once there is a recording, whatever is run in the sandbox is our failure."""
     assert recorded.exists()
-    monkeypatch.setattr(bench.sandbox.parent, "START_CHILD", "raise SystemExit('code was run')")
+    monkeypatch.setattr(cell, "START_CHILD", "raise SystemExit('code was run')")
 
 
 @pytest.mark.parametrize(("pack", "checks", "grader"), [(GRADED, False, True), (CHECKED, True, True), (NEITHER, False, False)])
