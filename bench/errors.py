@@ -5,7 +5,8 @@
     |-- PackError             a scenario pack that cannot be used
     |   `-- Unavailable       one that lacks its data, or a package that it needs
     |-- EndpointError         a model endpoint that cannot be used at all
-    `-- ResultsError          a results folder that cannot be read or written
+    |-- ResultsError          a results folder that cannot be read or written
+    `-- Unguarded             code of a model would be run where a guard of the sandbox is missing
 
     CallFailed                one call to a model brought no usable reply
     |-- RateLimited           429: refused unpaid, may say when to come back
@@ -45,6 +46,10 @@ class ConfigError(BenchError):
 
 class PackError(BenchError):
     pass
+
+
+class Unguarded(BenchError):
+    """Code that a model wrote would be run where a guard of the sandbox is missing."""
 
 
 class Unavailable(PackError):

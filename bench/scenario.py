@@ -23,6 +23,9 @@ from pydantic_core import CoreSchema
 Json = Any
 """A value that came out of `json.loads`: nothing is known of it before it is verified."""
 
+LARGEST_OUTPUT, MOST_LINES = 2**16, 2**13
+"""Characters, and lines, of all texts in one output: with more it is rejected unread."""
+
 
 class Output(BaseModel):
     """The base of every subtask's output type. Unknown fields are ignored, strict types are not asked of a model."""
@@ -221,6 +224,7 @@ class Scenario:
     made_by     the function that made documents, reference, wrong answers and truth, where code did: what it makes is in the
                 digests, so that an edit of it that makes the same voids no run. It returns values, and no functions
     graded      whether there is an answer to grade; else calls are only counted
+    checks_run_code, grader_runs_code   whether these run, in the sandbox, code that an answer holds
     """
 
     name: str
@@ -237,6 +241,8 @@ class Scenario:
     graded_by: str = ""
     made_by: Callable[..., Any] | None = None
     graded: bool = True
+    checks_run_code: bool = False
+    grader_runs_code: bool = False
 
     @property
     def key(self) -> str:

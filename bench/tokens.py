@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+import hashlib
+from functools import cache
 
 import tiktoken
 
@@ -14,8 +15,33 @@ def _encoding() -> tiktoken.Encoding:
     return tiktoken.get_encoding(f"{TOKENIZER}_offline")
 
 
-# Repetitions send many of the same prompts; a few thousand of them fit in some megabytes.
-@lru_cache(maxsize=4096)
+KEPT = 4096
+"""Counts. Repetitions send many of the same prompts."""
+
+
+class Counts:
+    """Counts by the text's digest: one of a reply of megabytes takes as much memory as one of a word."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+
+    def of(self, text: str) -> int:
+        """That of a text."""
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if (known := self._known.get(digest)) is not None:
+            return known
+        if len(self._known) >= KEPT:
+            self._known = {}
+        count = self._known[digest] = len(_encoding().encode_ordinary(text))
+        return count
+
+
+@cache
+def counts() -> Counts:
+    """Those that are kept."""
+    return Counts()
+
+
 def count_tokens(text: str) -> int:
     """Tokens of `text`. Special-token texts such as <|endoftext|> are counted as the plain text that they are."""
-    return len(_encoding().encode_ordinary(text))
+    return counts().of(text)

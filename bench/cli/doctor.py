@@ -7,6 +7,12 @@ from rich.table import Table
 from bench.experiment.provenance import code_version, machine, package_versions
 from bench.sandbox import Guards
 
+WITHOUT_THEM = (
+    "No code of a model is run here: a replay shows its recording's grades, and all else is refused, but for --unguarded. "
+    "docs/limits.md lists what then gets through."
+)
+"""What a missing guard means."""
+
 
 def guards_table(guards: Guards) -> Table:
     """Each guard of the sandbox, whether it is in force, and what it does or why it is missing."""

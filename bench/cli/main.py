@@ -10,13 +10,13 @@ import typer
 
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
-from bench.cli.doctor import guards_table, versions_table
+from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.running import run_to_its_end, show_preview
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
 from bench.cli.serve import command as serve
-from bench.cli.setup import cache_from, chosen_models, declared, open_run, run_name, whose_replies
+from bench.cli.setup import Unguarded, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
 from bench.errors import BenchError, PackError
@@ -26,6 +26,7 @@ from bench.experiment.matrix import build_matrix
 from bench.experiment.provenance import code_digest
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
+from bench.experiment.untrusted import permission
 from bench.experiment.verify import require_sound
 from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of, name_of, named
@@ -88,7 +89,7 @@ def doctor() -> None:
     out.print(guards_table(found), versions_table())
     if found.missing:
         lacking = ", ".join(guard.name for guard in found.missing)
-        out.print(f"Not all guards are in force: {lacking}. Grade here only code that is careless, not code that is hostile.")
+        out.print(f"Not all guards are in force: {lacking}. {WITHOUT_THEM}")
     raise typer.Exit(1 if found.missing else 0)
 
 
@@ -119,6 +120,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
+    unguarded: Unguarded = False,
     scenarios: Packs = PACKS,
 ) -> None:
     """Run what is missing of an experiment, and say where the results are."""
@@ -135,8 +137,9 @@ def run(
     for line in whose_replies(matrix):
         out.print(line)
     spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
-    folder = named(RESULTS, name or run_name(settings))
-    run_to_its_end(matrix, open_run(out, folder, matrix, aside), Session(spending, out.print), out, err)
+    folder, permitted = named(RESULTS, name or run_name(settings)), permission(matrix, unguarded)
+    session = Session(spending, out.print, permitted)
+    run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err)
     if then_report:
         _report([folder], REPORTS / folder.name)
 
@@ -178,11 +181,13 @@ def _report(folders: list[Path], target: Path) -> None:
 
 @app.command()
 def regrade(
-    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")], scenarios: Packs = PACKS
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
+    scenarios: Packs = PACKS,
+    unguarded: Unguarded = False,
 ) -> None:
     """Grade the stored answers of runs anew, by the packs' present graders. No model is asked; the report says so."""
     for run in runs:
-        for done in regrade_run(folder_of(run), scenarios):
+        for done in regrade_run(folder_of(run), scenarios, unguarded):
             graded = f"{done.answers} answers graded anew by the grader {done.graded_by}, {done.changed} grades changed"
             out.print(f"{run}: {done.scenario}: {graded}")
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.progress import SoFar, calls_of
-from bench.cli.setup import chosen_models, open_run, run_name, whose_replies
+from bench.cli.setup import Unguarded, chosen_models, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.experiment.matrix import Matrix
 from bench.experiment.provenance import code_digest
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
+from bench.experiment.untrusted import permission
 from bench.paths import PACKS, RESULTS, named
 from bench.runtime.loop import run
 from bench.signals import exit_code
@@ -47,6 +48,7 @@ def command(
         bool,
         typer.Option("--token/--no-token", help="Ask each client for a token as its API key; without, any program may ask."),
     ] = True,
+    unguarded: Unguarded = False,
     scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,
 ) -> None:
     """Serve a model to a system of your own, in any language, and count what its failures cost it.
@@ -67,7 +69,8 @@ def command(
     folder = named(RESULTS, name or made)
     matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, code_digest())
     token = _token() if asks_token else ""
-    writer, so_far = open_run(console, folder, matrix, aside), SoFar(matrix)
+    permitted = permission(matrix, unguarded)
+    writer, so_far = open_run(console, folder, matrix, aside, permitted), SoFar(matrix)
     try:
         todo = len(missing(matrix.specs, writer.recorded))
         watch = _watch(console, so_far)
@@ -75,7 +78,7 @@ def command(
         def introduce(root: str) -> None:
             _introduce(console, _introduction(root, token, matrix, todo, folder))
 
-        served = run(serve(matrix, writer, port, introduce, watch, patience, token, console.print))
+        served = run(serve(matrix, writer, port, introduce, watch, patience, token, console.print, permitted))
     finally:
         writer.close()
     _conclude(console, served, so_far, folder)

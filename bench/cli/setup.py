@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
@@ -13,11 +15,18 @@ from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix
 from bench.experiment.recording import RECORDED, recorded_entries
 from bench.experiment.store import RunWriter, set_aside
+from bench.experiment.untrusted import Permission
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers
 from bench.paths import folder_of
 from bench.studies.registry import prepared
 
+Unguarded = Annotated[
+    bool,
+    typer.Option(
+        "--unguarded", help="Run models' code though a guard of the sandbox is missing (bench doctor); it is recorded."
+    ),
+]
 Entries = dict[str, dict[str, Any]]
 """A config's tables of models, by name."""
 
@@ -64,10 +73,13 @@ def run_name(config: Config, *between: str) -> str:
     return "-".join((config.name, *between, *config.models, *(["replay"] if replayed else [])))
 
 
-def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool) -> RunWriter:
-    """Begin the run in this folder, or go on with it, and say what was done to what lay there. `aside`: rename a folder of
-    another experiment or code; without it, that raises ResultsError. Raises ConfigError where the config's study is unknown."""
-    manifest = manifest_of(matrix, folder.name, prepared(matrix))
+def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permitted: Permission) -> RunWriter:
+    """Begin the run in this folder, or go on with it, and say what was done to what lay there, and how it is graded. `aside`:
+    rename a folder of another experiment or code; without it, that raises ResultsError. Raises ConfigError where the config's
+    study is unknown."""
+    manifest = manifest_of(matrix, folder.name, {**prepared(matrix), **permitted.recorded})
+    if permitted.said:
+        console.print(permitted.said)
     try:
         writer = RunWriter(folder, manifest)
     except ResultsError:

@@ -9,9 +9,10 @@ from typing import Any
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.hooks import HookFailed, Hooks
 from bench.experiment.config import Config, SimulatedEntry
+from bench.experiment.grading import Graders
 from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
-from bench.experiment.trial import Graders, run_trial
+from bench.experiment.trial import run_trial
 from bench.packs.code import code_of, home_of
 from bench.packs.loading import entry_of
 from bench.runtime.effects import EFFECTS, Target, dump

@@ -33,6 +33,7 @@ def _what_must_agree(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterat
     )
     yield "config", one, two
     yield "version of the code of bench", there.get("code", {}).get("digest"), now.get("code", {}).get("digest")
+    yield "word on missing guards (--unguarded)", there.get("unguarded"), now.get("unguarded")
     for what, key, part in (
         ("version of the architecture", "architectures", lambda value: value),
         ("version of what is asked by the scenario", "scenarios", lambda pack: pack.get("asked")),

@@ -8,9 +8,10 @@ from itertools import groupby
 
 from bench.experiment.config import RoutedEntry
 from bench.experiment.cost import Tariff
+from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix
 from bench.experiment.record import TrialRecord
-from bench.experiment.trial import Graders, run_trial
+from bench.experiment.trial import run_trial
 from bench.models.base import Model
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel, SimulatedSettings

@@ -120,13 +120,17 @@ RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)
 
 @dataclass(frozen=True)
 class Regrade:
-    """The answers of one scenario were graded anew: when (UTC, ISO 8601), by the grader of which digest, and what changed."""
+    """The answers of one scenario were graded anew: when (UTC, ISO 8601), by the grader of which digest, and what changed.
+
+    unguarded   the guards of the sandbox that were missing while a model's code was run, as the user had said
+    """
 
     at: str
     scenario: str
     graded_by: str
     answers: Count
     changed: Count
+    unguarded: tuple[str, ...] = ()
     kind: Literal["regrade"] = "regrade"
 
 

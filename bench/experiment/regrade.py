@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from bench.errors import ResultsError
+from bench.errors import ResultsError, Unguarded
+from bench.experiment.answers import answer_of
 from bench.experiment.manifest import joint_digest
 from bench.experiment.places import place_of
 from bench.experiment.provenance import now
@@ -17,9 +15,9 @@ from bench.experiment.reading import latest, read_manifest, read_texts, read_tri
 from bench.experiment.record import NewGrade, Regrade, TrialRecord
 from bench.experiment.store import append_grades, writing
 from bench.experiment.trial import UNFIT, outcome_of
+from bench.experiment.untrusted import missing_guards, refusal
 from bench.packs import load_pack
-from bench.runtime.events import Answered, Committed
-from bench.scenario import Grade, Output, Scenario, scenario_key
+from bench.scenario import Grade, Scenario, scenario_key
 
 
 @dataclass(frozen=True)
@@ -34,13 +32,15 @@ class _Grading:
         return self.grade != self.trial.grade
 
 
-def regrade(folder: Path, packs: Sequence[Path]) -> list[Regrade]:
+def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> list[Regrade]:
     """Grade the answers of a run anew and keep the grades that changed; what was done, by scenario.
 
+    unguarded   run code that a model wrote also where a guard of the sandbox is missing; what is kept says so
+
     Raises ResultsError where the folder holds no run, is being written to, or lacks a text; PackError where a pack cannot be
-    loaded.
+    loaded; Unguarded where code would be run that is not to be.
     """
-    manifest = read_manifest(folder)
+    manifest, lacking = read_manifest(folder), missing_guards()
     with writing(folder):
         texts = read_texts(folder)
         trials = [trial for trial in latest(read_trials(folder)) if trial.grade is not None]
@@ -49,10 +49,13 @@ def regrade(folder: Path, packs: Sequence[Path]) -> list[Regrade]:
             scenarios = [load_pack(name, packs, instance) for instance in pack.get("instances", [""])]
             known = {scenario.key: scenario for scenario in scenarios}
             own = [trial for trial in trials if trial.scenario == name]
+            without = lacking if own and scenarios[0].grader_runs_code else ()
+            if without and not unguarded:
+                raise Unguarded(refusal(name, without))
             graded = [_graded(trial, known[scenario_key(name, trial.instance)], texts, folder) for trial in own]
             changed = [answer for answer in graded if answer.is_new]
             digest = joint_digest([scenario.graded_by for scenario in scenarios])
-            done.append(Regrade(now(), name, digest, len(graded), len(changed)))
+            done.append(Regrade(now(), name, digest, len(graded), len(changed), without))
             append_grades(folder, [done[-1], *_new_grades(changed)])
     return done
 
@@ -63,7 +66,7 @@ def _new_grades(changed: Sequence[_Grading]) -> Iterator[NewGrade]:
 
 
 def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> _Grading:
-    answer = _answer(trial, scenario, texts, folder)
+    answer = answer_of(trial, scenario, texts, folder)
     if answer is None:
         return _Grading(trial, UNFIT)
     try:
@@ -71,18 +74,3 @@ def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fo
     except Exception as error:  # a grader is a pack's code: whatever it raises is its author's to mend
         said = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
         raise ResultsError(" ".join(said.split())) from error
-
-
-def _answer(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> dict[str, Output] | None:
-    """The outputs that the trial's answer is made of; None where one does not fit its schema."""
-    digests = {(event.subtask, event.version): event.digest for event in trial.events if isinstance(event, Committed)}
-    versions = next((event.versions for event in trial.events if isinstance(event, Answered)), ())
-    outputs = {}
-    for name, version in versions:
-        try:
-            outputs[name] = scenario.task.subtask(name).output.model_validate(json.loads(texts[digests[name, version]]))
-        except KeyError as missing:
-            raise ResultsError(f"{folder}: lacks the text {missing} of trial {trial.id}; restore it from a copy") from missing
-        except (ValueError, ValidationError, RecursionError):
-            return None
-    return outputs

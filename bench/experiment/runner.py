@@ -8,14 +8,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bench.errors import BadAnswer, EndpointError, Unreachable, UsedUp
+from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.responses import ResponseKeeper, answers_of
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
-from bench.experiment.trial import Graders, TrialResult, run_trial
+from bench.experiment.trial import TrialResult, run_trial
 from bench.experiment.trouble import gates_of, tend, trouble_of
+from bench.experiment.untrusted import permission
 from bench.models.base import Model, Request
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers, answering
@@ -38,9 +40,10 @@ async def run_matrix(
 
     As many live trials run at a time as their endpoint takes calls; where no time is real, one is as quick. Models that share
     an endpoint take turns. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
-    written; whatever was recorded stays.
+    written, Unguarded where code would be run that is not to be; whatever was recorded stays.
     """
     todo, session = missing(matrix.specs, writer.recorded), session or Session()
+    graders = (session.permitted or permission(matrix)).graders
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
     gates = gates_of(used.values(), matrix.back_off)
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
@@ -49,7 +52,7 @@ async def run_matrix(
         for model in used.values():
             await model.prepare()
         _remember(used.values(), writer)
-        left = await _run_all(todo, used, gates, matrix, writer, watch, session)
+        left = await _run_all(todo, used, gates, matrix, writer, watch, session, graders)
         how = f"stopped: {session.ending}" if left else "complete"
         session.raise_error()
     finally:
@@ -73,11 +76,11 @@ async def _run_all(
     writer: RunWriter,
     watch: Callable[[TrialRecord], None],
     session: Session,
+    graders: Mapping[str, Graders],
 ) -> int:
     """How many of these trials have not come to their end."""
     health = {name: _Health(model, session) for name, model in models.items()}
     keepers = {name: ResponseKeeper(model, writer, session.saw) for name, model in models.items()}
-    graders = Graders()
     left = len(todo)
 
     def gate_for(model: Model) -> Callable[[Request], Gate]:
@@ -88,7 +91,7 @@ async def _run_all(
         while queue and not session.why:
             spec = queue.popleft()
             slots = Slots(gate_for(models[spec.model]))
-            result = await session.until_held(run_trial(spec, matrix, slots, graders, keepers[spec.model]), slots)
+            result = await session.until_held(run_trial(spec, matrix, slots, graders[spec.model], keepers[spec.model]), slots)
             if result:
                 writer.add(result.record, result.texts)
                 left -= 1

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from bench.errors import BenchError
 from bench.experiment.budget import Spending
+from bench.experiment.untrusted import Permission
 from bench.models.base import Response
 from bench.runtime.gate import Gate
 from bench.runtime.slots import Slots
@@ -19,13 +20,20 @@ class Session:
     """Until `end`, calls begin. From then on none does: those in flight are awaited and kept, a trial goes on to its own end or
     to its next call, where it is given up; it is run again later, and what it was answered is not asked again.
 
+    permitted   how it is graded, if not as `permission` says of itself
     say         is told in one line what a person has to know at once
     why         why no call is begun any more; "" while they are
     has_begun   whether trials run
     """
 
-    def __init__(self, spending: Spending | None = None, say: Callable[[str], object] = lambda _: None):
+    def __init__(
+        self,
+        spending: Spending | None = None,
+        say: Callable[[str], object] = lambda _: None,
+        permitted: Permission | None = None,
+    ):
         self.say = say
+        self.permitted = permitted
         self.why = ""
         self.has_begun = False
         self._error: BenchError | None = None

@@ -70,6 +70,9 @@ class _Manifest(_Part):
     packages: dict[str, str | None] = Field(default_factory=dict)
     machine: Table = Field(default_factory=dict)
     recordings: Table = Field(default_factory=dict)
+    sandbox: dict[str, str] = Field(default_factory=dict)
+    unguarded: list[str] | None = None
+    stored_grades: dict[str, dict[str, str]] = Field(default_factory=dict)
 
 
 def manifest_in(text: bytes) -> Any:

@@ -6,18 +6,19 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from bench.architectures.registry import Architecture
-from bench.errors import CallFailed, GaveUp, ResultsError, Ungraded, whole_text
+from bench.errors import CallFailed, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
+from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.models.base import Response
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
-from bench.runtime.events import Called, digest_of
+from bench.runtime.events import Called
 from bench.runtime.faults import FaultSchedule
 from bench.runtime.injection import Injection
 from bench.runtime.key import TrialKey
@@ -25,7 +26,7 @@ from bench.runtime.log import TrialLog
 from bench.runtime.slots import Slots
 from bench.runtime.state import State
 from bench.runtime.workbench import Workbench
-from bench.scenario import Answer, Grade, Scenario
+from bench.scenario import Grade, Scenario
 
 
 @dataclass(frozen=True)
@@ -39,20 +40,6 @@ class TrialResult:
 
 UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
 """The grade of an answer that something spoiled after it had been verified."""
-
-
-@dataclass
-class Graders:
-    """Grades answers in a thread of their own, equal answers once: a grade is a function of the answer alone."""
-
-    _known: dict[tuple[str, str, str], Grade] = field(default_factory=dict)
-
-    async def grade(self, scenario: Scenario, answer: Answer) -> Grade:
-        text = "\0".join(f"{name}\0{output.model_dump_json()}" for name, output in answer.items())
-        key = (scenario.key, scenario.graded_by, digest_of(text))
-        if key not in self._known:
-            self._known[key] = await asyncio.to_thread(scenario.grade_answer, answer)
-        return self._known[key]
 
 
 @dataclass(frozen=True)
@@ -151,6 +138,8 @@ def _ended_by(error: Exception, log: TrialLog) -> Ending:
             return Ending("ungraded", str(error))
         case CallFailed():
             return Ending("error", f"{error.kind}: {error.detail}", failure=error)
+        case Unguarded():
+            return Ending("error", str(error))
         case ResultsError():
             raise error
         case _:

@@ -20,6 +20,7 @@ from bench.packs.folder import PackFolder
 from bench.packs.names import refuse_names
 from bench.packs.place import one_line, place_of
 from bench.packs.refusals import refuse, takes
+from bench.packs.untrusted import run_code
 from bench.scenario import Scenario
 
 ENTRY, MORE = "scenario.py", "variants.py"
@@ -75,7 +76,13 @@ class Pack:
         loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
         self._call("an output type", refuse, loaded)
         code = code_of(self.path, loaded, entry.name)
-        return dataclasses.replace(loaded, asked=asked(loaded, self.path, code), graded_by=graded_by(loaded, self.path, code))
+        return dataclasses.replace(
+            loaded,
+            asked=asked(loaded, self.path, code),
+            graded_by=graded_by(loaded, self.path, code),
+            checks_run_code=run_code(code.asked),
+            grader_runs_code=run_code((*code.asked, *code.grading)),
+        )
 
     def _folder(self, variant: str, instance: str = "", instances: tuple[str, ...] = ()) -> PackFolder:
         return PackFolder(self.path, variant, instance, frozenset({*self.variants, *instances} - {variant, instance, ""}))

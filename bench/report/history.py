@@ -85,4 +85,10 @@ def sandbox_said(run: Run) -> str:
     """Which guards code in the sandbox ran under. Older runs did not record them."""
     said: Mapping[str, str] = run.manifest.get("sandbox", {})
     missing = [f"{name} {words}" for name, words in said.items() if words != "in force"]
-    return "; ".join(missing) or ("all guards in force" if said else "not recorded")
+    if run.manifest.get("unguarded"):
+        missing.append("models' code was run all the same, as the user said (--unguarded)")
+    for stored, graders in run.manifest.get("stored_grades", {}).items():
+        by = ", ".join(f"{scenario} by the grader {digest[:12]}" for scenario, digest in graders.items())
+        missing.append(f"no answer's code was run: the grades are those stored in {stored} ({by})")
+    around = ", in bubblewrap" if "bubblewrap" in said else ""
+    return ("; ".join(missing) or ("all guards in force" if said else "not recorded")) + around

@@ -155,10 +155,14 @@ def _graded_anew(run: Run) -> list[tuple[str, str]]:
     """Grades that are not those of the run itself."""
     said = (
         f"{regrade.changed} of {regrade.answers} grades of {regrade.scenario} changed on {regrade.at[:10]}, "
-        f"by the grader {regrade.graded_by[:12]}"
+        f"by the grader {regrade.graded_by[:12]}{_without(regrade.unguarded)}"
         for regrade in run.regrades
     )
     return [("Graded anew", "; ".join(said))] if run.regrades else []
+
+
+def _without(guards: Sequence[str]) -> str:
+    return f", whose sandbox lacked {', '.join(guards)} (--unguarded)" if guards else ""
 
 
 def _reused(run: Run) -> list[tuple[str, str]]:

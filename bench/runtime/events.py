@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Tag
@@ -33,7 +32,6 @@ View = Literal["told", "undamaged", "shadow"]
 proposer judges by itself and is told nothing."""
 
 
-@lru_cache(maxsize=1024)
 def digest_of(text: str) -> str:
     """Twenty hex digits that name a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

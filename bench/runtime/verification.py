@@ -19,6 +19,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from bench.runtime.decoding import Extracted, Malformed, Objects
+from bench.runtime.largeness import too_large
 from bench.scenario import Context, Json, Output, Subtask
 
 Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
@@ -170,6 +171,8 @@ def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
     """Hold a value against the subtask's schema."""
     if isinstance(value, Unreadable):
         return Rejected(subtask.name, value.reason, value.detail)
+    if why := too_large(value):
+        return Rejected(subtask.name, "schema", why)
     try:
         return subtask.output.model_validate(value)
     except ValidationError as error:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from bench.sandbox.parent import Limits, run_python
-from bench.scenario import Json
+from bench.scenario import LARGEST_OUTPUT, Json
 
 Kind = Literal["right", "wrong value", "exception", "time limit", "no function", "syntax"]
 
@@ -101,7 +101,9 @@ def _ran(code: str, function: str, calls: str) -> Outcome | str:
 
 
 def unparsable(code: str) -> str:
-    """Why a text is no Python; empty where it is. Nothing of it is run."""
+    """Why a text is no Python; empty where it is. Nothing of it is run, and what no output can hold is not looked at."""
+    if len(code) > LARGEST_OUTPUT:
+        return f"it has {len(code):,} characters, and may have {LARGEST_OUTPUT:,}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a doubtful escape in a model's code is not our warning
         try:

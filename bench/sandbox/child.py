@@ -30,7 +30,8 @@ def run(job: dict[str, Any]) -> None:
     os.write(STARTED, b"started\n")
     os.close(STARTED)
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-    sys.addaudithook(tripwire(report, judge_of_paths(writing, job["folder"], job["readable"], job["installed"])))
+    if job["tripwire"]:
+        sys.addaudithook(tripwire(report, judge_of_paths(writing, job["folder"], job["readable"], job["installed"])))
     try:
         space: dict[str, Any] = {"__name__": "program"}
         exec(compile(job["program"], "program", "exec"), space)

@@ -1,23 +1,32 @@
 """Which of the sandbox's guards this machine has. A guard that it has is in force for all code in the sandbox: where one cannot
-be put up, no code is run at all."""
+be put up, no code is run at all.
+
+The environment variable BENCH_SANDBOX_WITHOUT names guards that are left out all the same, with commas between them: so it can
+be seen what the others hold. A guard that is left out is missing, here as in what is recorded, and grading is refused as it is
+where the machine lacks it.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bench.errors import ConfigError, nearest
 from bench.sandbox import kernel
+from bench.sandbox.bubblewrap import Backend, backend
 from bench.sandbox.syscalls import ALLOWED, JUDGED, MACHINES
 
 NEEDS_LINUX = "needs Linux"
+WITHOUT = "BENCH_SANDBOX_WITHOUT"
 LANDLOCK = {
-    "other files": (1, "5.13", "nothing is written, nothing foreign is read"),
-    "truncation": (3, "6.2", "no file is emptied"),
-    "TCP": (4, "6.7", "no connection, no port"),
-    "signals": (6, "6.12", "none beyond itself, and no abstract socket"),
+    kernel.FILES: (1, "5.13", "nothing is written, nothing foreign is read"),
+    kernel.TRUNCATION: (kernel.TRUNCATE_FROM, "6.2", "no file is emptied"),
+    kernel.TCP: (kernel.NETWORK_FROM, "6.7", "no connection, no port"),
+    kernel.SIGNALS: (kernel.SCOPES_FROM, "6.12", "none beyond itself, and no abstract socket"),
 }
 """Guard -> Landlock's version from which it is there, the version of Linux that has it, and what it does."""
 
@@ -46,13 +55,33 @@ class Guards:
         return {guard.name: "in force" if guard.in_force else f"missing: {guard.words}" for guard in self.each}
 
 
-@cache
 def guards() -> Guards:
-    """Those of this machine. Asks the kernel, and changes nothing."""
-    return Guards(tuple(_guards(sys.platform == "linux")))
+    """Those of this machine. Asks the kernel, and changes nothing. Raises ConfigError where one is to be left out that there is
+    not."""
+    without, found = left_out(), of_machine(backend())
+    gone = f"left out, as {WITHOUT} says"
+    return Guards(tuple(Guard(one.name, False, gone) if one.name in without else one for one in found))
 
 
-def _guards(linux: bool) -> Iterator[Guard]:
+def left_out() -> tuple[str, ...]:
+    """The guards that the environment says are to be left out. Raises ConfigError for a name that none of them has."""
+    names = tuple(name for word in os.environ.get(WITHOUT, "").split(",") if (name := word.strip()))
+    known = [guard.name for guard in of_machine("")]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{WITHOUT}: there is no guard '{name}'; {nearest(name, known)}")
+    return names
+
+
+@cache
+def of_machine(chosen: Backend) -> tuple[Guard, ...]:
+    """All of them, none left out, by the backend."""
+    return tuple(_guards(sys.platform == "linux", chosen))
+
+
+def _guards(linux: bool, chosen: Backend) -> Iterator[Guard]:
+    if chosen:
+        yield Guard(chosen, True, "files, processes, a network and users of its own")
     yield Guard(
         "limits", linux, "CPU time, memory, file size, open files" if linux else "the kernel does not hold that on memory"
     )
@@ -62,9 +91,11 @@ def _guards(linux: bool) -> Iterator[Guard]:
     version = kernel.landlock_version()
     for name, (since, release, words) in LANDLOCK.items():
         lacks = f"Landlock {since} (Linux {release}) is needed, here is {version or 'none'}"
-        yield _guard(name, version >= since, f"{words} (Landlock {version})", lacks)
+        by = f"Landlock {version}" if version >= since else chosen
+        yield _guard(name, bool(by), f"{words} ({by})", lacks)
     calls = f"{len(ALLOWED) + len(JUDGED)} are allowed, all others refused"
     yield _guard("system calls", kernel.can_filter_calls(), calls, f"seccomp is needed, on {' or '.join(MACHINES)}")
+    yield Guard("trip-wire", True, "what was tried ends the run and is named; clever code steps over it")
 
 
 def _guard(name: str, in_force: bool, does: str, lacks: str) -> Guard:

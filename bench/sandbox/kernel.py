@@ -14,10 +14,10 @@ from bench.sandbox.syscalls import JUDGED, KILL, MACHINES, allow_list, packed
 
 TYPE_CHECKING = False  # typing and its like would double the launcher's start
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
     from typing import Any
 
-SET_DEATH_SIGNAL, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, GET_NO_NEW_PRIVILEGES = 1, 22, 38, 39
+SET_DUMPABLE, SET_DEATH_SIGNAL, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, GET_NO_NEW_PRIVILEGES = 4, 1, 22, 38, 39
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on every machine
 SECCOMP = {"x86_64": 317, "aarch64": 277}
 
@@ -25,8 +25,11 @@ KILL_SIGNAL = 9
 EXECUTE, READ_FILE, READ_FOLDER = 1, 1 << 2, 1 << 3
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
 """Landlock's version -> how many rights over files it knows: moving between folders, truncation, devices came later."""
-NETWORK_FROM, SCOPES_FROM = 4, 6
-"""Landlock's versions from which it knows TCP; and signals and abstract sockets beyond the process."""
+TRUNCATE, TRUNCATE_FROM, NETWORK_FROM, SCOPES_FROM = 1 << 14, 3, 4, 6
+"""Landlock's right to empty a file, and its versions from which it knows that, TCP, and signals and abstract sockets beyond
+the process."""
+FILES, TRUNCATION, TCP, SIGNALS = "other files", "truncation", "TCP", "signals"
+"""The guards that Landlock is; any of them can be left out, so that what the others hold can be seen."""
 
 
 def libc() -> Any:
@@ -65,6 +68,12 @@ def gain_nothing() -> None:
     checked("no_new_privs", libc().prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
 
 
+def be_closed() -> None:
+    """No other process without capabilities reads or writes this one's memory, or opens its files, even one of the same user.
+    What it starts anew is as any other."""
+    checked("dumpable", libc().prctl(SET_DUMPABLE, 0, 0, 0, 0))
+
+
 def drop_capabilities() -> None:
     """All of them, so that root has no way round."""
     checked("capset", libc().capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
@@ -77,16 +86,30 @@ def end_with(parent: int) -> None:
         raise ProcessLookupError("the launcher has ended")
 
 
-def restrict_files(version: int, rules: Iterable[tuple[int, int]]) -> None:
+def handled(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
+    """Landlock's rights over files and TCP ports, and its scopes, that it takes away: all of this version's, less the guards
+    that are left out."""
+    files = (1 << max((many for since, many in FILE_RIGHTS.items() if since <= version), default=0)) - 1
+    truncate = files & TRUNCATE
+    rights = (0 if FILES in without else files & ~TRUNCATE) | (0 if TRUNCATION in without else truncate)
+    network = 0b11 if version >= NETWORK_FROM and TCP not in without else 0
+    scopes = 0b11 if version >= SCOPES_FROM and SIGNALS not in without else 0
+    return rights, network, scopes
+
+
+def restrict(version: int, rules: Iterable[tuple[int, int]], without: Container[str] = ()) -> None:
     """Take away every right that this version of Landlock handles, but `rules`: pairs of an open path and rights below it."""
-    rights = (1 << max(many for since, many in FILE_RIGHTS.items() if since <= version)) - 1
-    network, scopes = 0b11 if version >= NETWORK_FROM else 0, 0b11 if version >= SCOPES_FROM else 0
-    handled = struct.pack("=QQQ", rights, network, scopes)[: 24 if scopes else 16 if network else 8]
+    rights, network, scopes = handled(version, without)
+    if not (rights or network or scopes):
+        return
+    asked = struct.pack("=QQQ", rights, network, scopes)[: 24 if scopes else 16 if network else 8]
     system = libc()
-    ruleset = checked("landlock_create_ruleset", system.syscall(CREATE_RULESET, handled, len(handled), 0))
+    ruleset = checked("landlock_create_ruleset", system.syscall(CREATE_RULESET, asked, len(asked), 0))
     for opened, allowed in rules:
+        if not (kept := allowed & rights):
+            continue
         beneath_path = 1
-        checked("landlock_add_rule", system.syscall(ADD_RULE, ruleset, beneath_path, struct.pack("=Qi", allowed, opened), 0))
+        checked("landlock_add_rule", system.syscall(ADD_RULE, ruleset, beneath_path, struct.pack("=Qi", kept, opened), 0))
     checked("landlock_restrict_self", system.syscall(RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 

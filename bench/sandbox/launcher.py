@@ -5,8 +5,10 @@ nothing else: it is small, so that to fork it is cheap, and it has ctypes, which
 takes its own rights away and then becomes a fresh interpreter. It ends when the process that it serves does, however that
 ends, and all that it started ends with it.
 
-A request is a marshalled `Request` with four open files: standard input, what is printed, what is returned, and a pipe on
-which is said how it ended: "EXIT-CODE WHY", where WHY is empty if nobody ended it but itself.
+A request is a marshalled table with four open files: standard input, what is printed, what is returned, and a pipe on which is
+said how it ended: "EXIT-CODE WHY", where WHY is empty if nobody ended it but itself. What it starts waits for its job on
+standard input, and takes no time until a second message, {"begin": NUMBER}, says that the job of the request of this number
+comes.
 
 Imports the standard library only, and of it what is quick to import.
 """
@@ -48,25 +50,29 @@ class Child:
 
     def __init__(self, process: int, status: int, limits: dict[str, Any]) -> None:
         self.process, self.status = process, status
-        self.wall, self.idle = limits["wall_seconds"], limits["idle_seconds"]
-        self.began = time.monotonic()
+        self.wall, self.idle = limits["wall_seconds"], limits["idle_seconds"]  # idle: None where the guard is left out
+        self.waits, self.began, self.before = True, 0.0, 0.0
         self.why = ""
+
+    def begin(self) -> None:
+        """Its time begins."""
+        self.waits, self.began, self.before = False, time.monotonic(), busy_seconds(self.process) or 0.0
 
     def left(self) -> tuple[float, str]:
         """Seconds until it must be looked at again, none if its time is up, and which bound is the nearest."""
         passed = time.monotonic() - self.began
         wall = self.wall - passed
-        busy = busy_seconds(self.process)
+        busy = None if self.idle is None else busy_seconds(self.process)
         if busy is None:
             return wall, "wall"
-        idle = self.idle - (passed - busy)
+        idle = self.idle - (passed - (busy - self.before))
         if idle <= 0 and not sleeps(self.process):
             idle = AGAIN  # what a hypervisor takes of a processor's time is neither running nor waiting
         return min((wall, "wall"), (idle, "idle"))
 
     def end(self, why: str) -> None:
         self.why = self.why or why
-        self.began = time.monotonic()  # it is dying, and need not be looked at soon
+        self.waits, self.began = False, time.monotonic()  # it is dying, and need not be looked at soon
         try:
             os.killpg(self.process, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -111,6 +117,7 @@ class Launcher:
         self.filters = kernel.can_filter_calls()
         self.rules = rules_of(library) if self.version else []
         self.children: dict[int, Child] = {}
+        self.numbers: dict[int, Child] = {}
         most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if most < EXEC_FD * 4:
             resource.setrlimit(resource.RLIMIT_NOFILE, (EXEC_FD * 4 if hard < 0 else min(hard, EXEC_FD * 4), hard))
@@ -120,16 +127,16 @@ class Launcher:
         if self.version:
             self.rules.append((EXEC_FD, kernel.READ_FILE | kernel.EXECUTE))
 
-    def serve(self, control: _socket.socket) -> None:
-        """Until nobody is there to ask."""
+    def serve(self, control: _socket.socket, parent: int) -> None:
+        """Until nobody is there to ask. `parent` is a file that can be read when the process that is served has ended; -1 where
+        the kernel has none such."""
         poller, woken, served = select.poll(), wake_on_child(), os.getppid()
         poller.register(control.fileno(), select.POLLIN)
         poller.register(woken, select.POLLIN)
-        if hasattr(os, "pidfd_open"):
-            parent, pause = os.pidfd_open(served), None
+        pause = WITHOUT_PIDFD if parent < 0 else None
+        if parent >= 0:
+            os.set_inheritable(parent, False)
             poller.register(parent, select.POLLIN)
-        else:
-            parent, pause = -1, WITHOUT_PIDFD
         while os.getppid() == served:
             for number, _ in poller.poll(self.pause() or pause):
                 if number == woken:
@@ -139,36 +146,38 @@ class Launcher:
                 elif number != control.fileno():
                     self.children[number].end("nobody waits for it")
                     poller.unregister(number)
-                elif child := self.accept(control):
-                    self.children[child.status] = child
-                    poller.register(child.status, 0)  # tells only that the other end has gone
-                else:
+                elif not self.accept(control, poller):
                     return
             for number, child in list(self.children.items()):
                 if child.ended():
                     del self.children[number]
+                    self.numbers = {one: other for one, other in self.numbers.items() if other is not child}
                     with suppress(KeyError):
                         poller.unregister(number)
 
     def pause(self) -> int | None:
         """Milliseconds until a child's time may be up; ends those whose time is."""
-        bounds = [(child, *child.left()) for child in self.children.values()]
+        bounds = [(child, *child.left()) for child in self.children.values() if not child.waits]
         for child, left, why in bounds:
             if left <= 0:
                 child.end(why)
         return max(1, int(1000 * min(max(left, 0.01) for _, left, _ in bounds)) + 1) if bounds else None
 
-    def accept(self, control: _socket.socket) -> Child | None:
-        """Start what the next request asks for; None if there will be no more."""
+    def accept(self, control: _socket.socket, poller: select.poll) -> bool:
+        """Start what the next request asks for, or let one begin; whether there will be more."""
         numbers = array.array("i")
         message, extra, *_ = control.recvmsg(LONGEST_REQUEST, _socket.CMSG_LEN(FILES * numbers.itemsize))
         if not message:
-            return None
+            return False
         for _level, _kind, data in extra:
             numbers.frombytes(data)
         for number in numbers:
             os.set_inheritable(number, False)
         request = marshal.loads(message)
+        if "begin" in request:
+            if child := self.numbers.get(request["begin"]):
+                child.begin()
+            return True
         launcher = os.getpid()
         process = os.fork()
         if process == 0:
@@ -176,7 +185,10 @@ class Launcher:
         *files, status = numbers
         for number in files:
             os.close(number)
-        return Child(process, status, request["limits"])
+        limits = request["limits"] if "idle time" not in request["without"] else {**request["limits"], "idle_seconds": None}
+        self.children[status] = self.numbers[request["number"]] = Child(process, status, limits)
+        poller.register(status, 0)  # tells only that the other end has gone
+        return True
 
     def become(self, request: dict[str, Any], numbers: list[int], launcher: int) -> None:
         """In the child: give up every right, and become the interpreter. Does not return."""
@@ -191,22 +203,26 @@ class Launcher:
             if sys.platform != "linux":
                 limit(request["limits"])
                 os.execve(self.interpreter, request["arguments"], dict([one.split("=", 1) for one in request["environment"]]))
-            self.confine(request["folder"], request["limits"], launcher)
+            self.confine(request["folder"], request["limits"], launcher, request["without"])
             kernel.execute(EXEC_FD, request["arguments"], request["environment"])
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(70)
 
-    def confine(self, folder: str, limits: dict[str, Any], launcher: int) -> None:
+    def confine(self, folder: str, limits: dict[str, Any], launcher: int, without: tuple[str, ...]) -> None:
+        """All guards that this machine has, but those that are to be left out."""
         kernel.gain_nothing()
         if self.version:
             opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-            kernel.restrict_files(self.version, [*self.rules, (opened, kernel.READ_FILE | kernel.READ_FOLDER)])
-        kernel.drop_capabilities()
-        kernel.end_with(launcher)
-        limit(limits)  # not before: a ruleset is an open file
-        if self.filters:
+            kernel.restrict(self.version, [*self.rules, (opened, kernel.READ_FILE | kernel.READ_FOLDER)], without)
+        if "capabilities" not in without:
+            kernel.drop_capabilities()
+        if "parent's end" not in without:
+            kernel.end_with(launcher)
+        if "limits" not in without:
+            limit(limits)  # not before: a ruleset is an open file
+        if self.filters and "system calls" not in without:
             kernel.restrict_calls()
 
 
@@ -240,15 +256,18 @@ def limit(limits: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Started with the socket of requests as standard input; arguments: interpreter, its library, the folder to leave clean."""
-    interpreter, library, folder = sys.argv[1:]
+    """Started with the socket of requests as standard input; arguments: interpreter, its library, the folder to leave clean,
+    the number of the file by which the end of the process that is served is seen."""
+    interpreter, library, folder, served = sys.argv[1:]
     while os.dup(2) < SPARE:
         pass
     control = _socket.socket(fileno=os.dup(0))
     launcher = Launcher(interpreter, library)
+    if sys.platform == "linux":
+        kernel.be_closed()
     control.send(b"ready")
     try:
-        launcher.serve(control)
+        launcher.serve(control, int(served))
     finally:
         for child in launcher.children.values():
             child.end("nobody waits for it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import itertools
 import marshal
 import os
 import shutil
@@ -13,11 +14,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
+
+from bench.sandbox.bubblewrap import Backend, around, backend
 
 PREFIX = "bench-sandbox-"
 """Of the folder in which one launcher's jobs have theirs."""
@@ -40,10 +44,27 @@ class SandboxBroken(Exception):
     """The sandbox could not be set up. It says nothing about the code that was to run in it."""
 
 
+class Ready(Protocol):
+    """Something that is kept ready to be used, once."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Started:
+    """What the launcher has started. `status` is a file on which its end is said; to close it is to end it. With `begin` its
+    time begins."""
+
+    status: int
+    begin: Callable[[], object]
+
+
 class Launcher:
     """The launcher of this process, from this side. Any thread may run something."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend = "") -> None:
+        self._backend, self._numbers = backend, itertools.count()
+        self.spares: dict[object, Ready] = {}
         self._interpreter = os.path.realpath(sys.executable)
         _sweep(Path(tempfile.gettempdir()))
         with ExitStack() as leaving:
@@ -61,44 +82,59 @@ class Launcher:
         room, library = Path(__file__).resolve().parent, Path(os.__file__).resolve().parent
         start = START_LAUNCHER.format(package=str(room.parent), room=str(room))
         leaving.callback(self._requests.close)
-        with tempfile.TemporaryFile() as complaints:
+        words = (self._interpreter, str(library), str(self.folder))
+        wall = around(self._interpreter, library, room, self.folder) if self._backend else []
+        with tempfile.TemporaryFile() as complaints, this_process() as served:
             process = subprocess.Popen(
-                [self._interpreter, *ISOLATED, "-c", start, self._interpreter, str(library), str(self.folder)],
-                env={},
+                [*wall, self._interpreter, *ISOLATED, "-c", start, *words, str(served)],
+                env={"PATH": os.defpath} if wall else {},
                 cwd="/",
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
                 start_new_session=True,
+                pass_fds=[served] if served >= 0 else [],
             )
             leaving.callback(process.wait)
             leaving.callback(self._requests.close)  # which ends it, and comes first
             theirs.close()
             if not self._requests.recv(64):
                 process.wait()
-                words = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
-                raise SandboxBroken(f"the sandbox's launcher did not start: {words[:200]}")
+                said = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
+                raise SandboxBroken(f"the sandbox's launcher did not start: {said[:200]}")
             return process
+
+    @property
+    def process(self) -> int:
+        """Its number."""
+        return self._process.pid
 
     def runs(self) -> bool:
         return self._process.poll() is None
 
     def close(self) -> None:
         """End it, with all that it started, and leave nothing behind. May be called again."""
+        self.rest()
         self._leave.close()
 
-    def run(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> bytes:
-        """Run a script of Python; what is said of its end (see `bench.sandbox.launcher`), when it has come.
+    def rest(self) -> None:
+        """Keep nothing ready."""
+        while self.spares:
+            self.spares.popitem()[1].close()
 
-        An exception here, such as an interrupt, ends it."""
-        request = {**request, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
+    def start(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> Started:
+        """Start a script of Python, which waits for what it is to do on the first of the files."""
+        number = next(self._numbers)
+        request = {**request, "number": number, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
         reading, writing = os.pipe()
-        with os.fdopen(reading, "rb") as status:
-            try:
-                socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
-            finally:
-                os.close(writing)
-            return status.read()
+        try:
+            socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        return Started(reading, lambda: self._requests.send(marshal.dumps({"begin": number})))
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -107,19 +143,33 @@ _ONE_AT_A_TIME = threading.Lock()
 def launcher() -> Launcher:
     """This process's; another if it has been ended."""
     with _ONE_AT_A_TIME:
-        if not (found := _launcher_of(os.getpid())).runs():
+        chosen = backend()
+        if not (found := _launcher_of(os.getpid(), chosen)).runs():
             found.close()
             _launcher_of.cache_clear()
-            found = _launcher_of(os.getpid())
+            found = _launcher_of(os.getpid(), chosen)
         return found
 
 
 @cache
-def _launcher_of(process: int) -> Launcher:
+def _launcher_of(process: int, chosen: Backend) -> Launcher:
     """By process, since one that was forked off has to have its own."""
-    made = Launcher()
+    made = Launcher(chosen)
     atexit.register(lambda: made.close() if os.getpid() == process else None)
     return made
+
+
+@contextmanager
+def this_process() -> Iterator[int]:
+    """A file by which another process sees the end of this one, also from a namespace of its own; -1 where there is none."""
+    if not hasattr(os, "pidfd_open"):
+        yield -1
+        return
+    opened = os.pidfd_open(os.getpid())
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def _sweep(parent: Path) -> None:

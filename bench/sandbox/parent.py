@@ -11,6 +11,7 @@ outermost first (`bench.sandbox.guards` says which of it this machine has):
    prints and what it returns land in unlinked files that the kernel keeps below `output_bytes`; no pipe can block, no memory
    of ours fills. When this process or the launcher ends, however it does, so does the code.
 2. Kernel limits on CPU time, address space, file size and open files; no core dumps.
+   What runs it is one interpreter for each answer; the next one's is kept ready (`bench.sandbox.cell`).
 3. On Linux, without need of root, before the first line of Python: all capabilities are dropped. Landlock, with every right
    and scope that the kernel knows, leaves the interpreter's library and the throw-away folder readable, and nothing
    writable, executable, reachable by network or signal. A seccomp filter allows the calls that such a process needs and
@@ -21,8 +22,8 @@ outermost first (`bench.sandbox.guards` says which of it this machine has):
    and 3 are the wall.
 
 What is missing elsewhere: without Landlock (Linux before 5.13) and without seccomp (other machines than x86-64 and arm64)
-that part of 3 is left out; on macOS all of 3 is, and its kernel does not hold the limit on memory. There, run only code
-that is careless, not code that is hostile.
+that part of 3 is left out; on macOS all of 3 is, and its kernel does not hold the limit on memory. There, this runs what it
+is given all the same: whether a model's code may be is for who asks to say (`bench.experiment.untrusted`).
 
 Not defended against: faults of the kernel, and what can be learned from timing.
 """
@@ -30,33 +31,24 @@ Not defended against: faults of the kernel, and what can be learned from timing.
 from __future__ import annotations
 
 import json
-import marshal
 import os
 import signal
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from types import CodeType
 
+from bench.sandbox.cell import Cell, keep_ready, ready
+from bench.sandbox.guards import left_out
 from bench.sandbox.launching import SandboxBroken, launcher, read_whole
 from bench.sandbox.readable import INSTALLED
 from bench.scenario import Json
 
+Work = tuple[Mapping[str, str], str, Json]
+"""Files, program, and the value for its `main`."""
 CHILD = Path(__file__).with_name("child.py")
-ENVIRONMENT = {"PYTHONHASHSEED": "0"}
-"""Sets of texts have one order, so that the same code does the same each time."""
-START_CHILD = """
-def start():
-    import builtins, marshal, sys
-    code, job = marshal.load(sys.stdin.buffer)
-    space = {"__name__": "sandbox", "__builtins__": dict(vars(builtins))}  # its own, which the code cannot change by name
-    exec(code, space)
-    del vars(sys.modules["__main__"])["start"]
-    space["run"](job)
-start()
-"""
 
 
 @dataclass(frozen=True)
@@ -89,33 +81,39 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
     `value` and the result are JSON values. Whatever the code does becomes a problem, never an exception.
     Raises SandboxBroken or OSError where this machine could not run any code at all.
     """
-    serving = launcher()
+    serving, without, bounds = launcher(), left_out(), asdict(limits or Limits())
+    cell, was_ready = ready(serving, bounds, without)
+    try:
+        return run_in(cell, (files, program, value), without, lambda: keep_ready(serving, bounds, without))
+    except SandboxBroken:
+        if not was_ready:
+            raise
+    finally:
+        cell.close()
+    with closing(Cell(launcher(), bounds, without)) as another:  # what was kept ready had ended; nothing was run
+        return run_in(another, (files, program, value), without)
+
+
+def run_in(cell: Cell, what: Work, without: tuple[str, ...], meanwhile: Callable[[], None] = lambda: None) -> SandboxResult:
+    """Run it in this cell, and do something else until it ends. Raises SandboxBroken where it was not begun."""
+    files, program, value = what
     library = str(Path(os.__file__).resolve().parent)
-    with (
-        tempfile.TemporaryDirectory(dir=serving.folder, ignore_cleanup_errors=True) as folder,
-        tempfile.TemporaryFile() as given,
-        tempfile.TemporaryFile() as printed,
-        tempfile.TemporaryFile() as returned,
-    ):
-        for name, text in files.items():
-            Path(folder, name).write_text(text, encoding="utf-8", errors="replace", newline="")
-        job = {
-            "program": program,
-            "value": json.loads(json.dumps(value)),
-            "folder": f"{folder}/",
-            "readable": (f"{folder}/", f"{library}/"),
-            "installed": tuple(f"{library}/{name}/" for name in INSTALLED),
-        }
-        given.write(marshal.dumps((_compiled(CHILD), job)))
-        given.seek(0)
-        environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-        request = {"folder": folder, "limits": asdict(limits or Limits()), "environment": environment}
-        said = serving.run(START_CHILD, request, (given, printed, returned))
-        started, code, why = _end(said)
-        if not started:
-            words = read_whole(printed).decode(errors="replace").strip().rpartition("\n")[2]
-            raise SandboxBroken(f"the sandbox did not start (exit code {code}): {words[:200]}")
-        return _result(code, why, read_whole(returned))
+    for name, text in files.items():
+        Path(cell.folder, name).write_text(text, encoding="utf-8", errors="replace", newline="")
+    job = {
+        "program": program,
+        "value": json.loads(json.dumps(value)),
+        "folder": f"{cell.folder}/",
+        "readable": (f"{cell.folder}/", f"{library}/"),
+        "installed": tuple(f"{library}/{name}/" for name in INSTALLED),
+        "tripwire": "trip-wire" not in without,
+    }
+    cell.give((_compiled(CHILD), job))
+    meanwhile()
+    started, code, why = _end(cell.end())
+    if not started:
+        raise SandboxBroken(f"the sandbox did not start (exit code {code}): {cell.words()[:200]}")
+    return _result(code, why, read_whole(cell.returned))
 
 
 @cache

@@ -22,6 +22,7 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
+from bench.experiment.untrusted import Permission
 from bench.serve import free
 from bench.serve.trial_server import TrialServer
 from bench.signals import Stop
@@ -105,13 +106,15 @@ async def serve(
     patience: float = 0.0,
     token: str = "",
     say: Callable[[str], object] = lambda _: None,
+    permitted: Permission | None = None,
 ) -> Served:
     """Serve what is missing of a matrix until it is done or interrupted.
 
     `opened` is told the root address, `saw` is shown each record once it is stored. On an interrupt the trial that is going on
     is recorded as it stands. A trial that nobody asks for anything for `patience` seconds is given up; 0 waits for ever. What
-    a client gives as its API key is `token`; "" asks for none. `say` is told of trouble at the model's endpoint. Raises
-    EndpointError where the port is taken.
+    a client gives as its API key is `token`; "" asks for none. `say` is told of trouble at the model's endpoint. `permitted` is
+    how it is graded, if not as `permission` says of itself. Raises what `run_matrix` raises, and EndpointError for a port that
+    is taken.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))
@@ -126,7 +129,7 @@ async def serve(
             running.cancel()
 
     async with serving(app, door, port, LAST_WORDS) as trial_server.root:
-        running = asyncio.create_task(_run(matrix, writer, watch, trial_server, Session(say=say)))
+        running = asyncio.create_task(_run(matrix, writer, watch, trial_server, Session(say=say, permitted=permitted)))
         watching = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
         if watching:
             watching.add_done_callback(lambda _: trial_server.deserted and running.cancel())

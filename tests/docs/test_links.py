@@ -43,3 +43,8 @@ def test_a_document_uses_one_word_for_one_thing(document: Path) -> None:
     """The changelog alone says what things were called before."""
     text = "" if document.name == "CHANGELOG.md" else document.read_text(encoding="utf-8")
     assert GIVEN_UP.findall(text) == []
+
+
+def test_each_test_that_security_names_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert named and all((ROOT / name).exists() for name in named)

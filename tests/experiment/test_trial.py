@@ -18,9 +18,10 @@ from scripted_server import ScriptedServer, Step, completion, cut_after, hang, s
 from trials import GRADERS, TINY, events, matrix_of, run_all, scripted, with_model
 
 from bench.analysis.ledger import book, imbalance, totals
+from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix
 from bench.experiment.record import RECORD, TrialRecord
-from bench.experiment.trial import Graders, TrialResult, run_trial
+from bench.experiment.trial import TrialResult, run_trial
 from bench.models.openai import OpenAIModel
 from bench.models.openai_settings import OpenAISettings
 from bench.runtime.events import Called, Faulted, Waited

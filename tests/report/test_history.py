@@ -146,6 +146,22 @@ def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[st
     assert sandbox_said(replace(run, manifest={**run.manifest, "sandbox": guards})) == said
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ({"unguarded": ["TCP"]}, "TCP missing: why; models' code was run all the same, as the user said (--unguarded)"),
+        ({"unguarded": []}, "TCP missing: why"),
+        (
+            {"stored_grades": {"live": {"pack": "0123456789abcdef"}}},
+            "TCP missing: why; no answer's code was run: the grades are those stored in live (pack by the grader 0123456789ab)",
+        ),
+    ],
+)
+def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[str, Any], said: str) -> None:
+    run = replay(tmp_path)
+    assert sandbox_said(replace(run, manifest={**run.manifest, "sandbox": {"TCP": "missing: why"}, **kept})) == said
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_a_new_run_says_its_guards_and_an_older_one_has_no_such_line(tmp_path: Path) -> None:
     run = replay(tmp_path)

@@ -39,6 +39,11 @@ def test_what_went_wrong_is_told_apart_in_one_line(code: str, kind: str, words: 
     assert last.kind == kind and words in last.words and "\n" not in last.words
 
 
+def test_code_of_megabytes_is_not_parsed() -> None:
+    [outcome] = run_cases("x = 1\n" * 2**20, "x", DOUBLE[:1])
+    assert outcome.kind == "syntax" and "6,291,456 characters, and may have 65,536" in outcome.words
+
+
 def test_a_function_that_never_comes_back_is_stopped() -> None:
     outcomes = run_cases("def double(x):\n    while True: pass", "double", DOUBLE)
     assert outcomes == [Outcome("time limit", "the code runs longer than 1 s")] * 2

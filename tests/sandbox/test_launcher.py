@@ -16,7 +16,9 @@ import pytest
 
 import bench
 from bench.sandbox import Limits, SandboxBroken, SandboxResult, launching, run_python
+from bench.sandbox.cell import Cell
 
+WHO = "import os\ndef main(value): return os.getpid()"
 SLEEPER = "import time\ndef main(value): time.sleep(600)"
 LONG = Limits(wall_seconds=600, idle_seconds=600)
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -54,9 +56,9 @@ def test_nothing_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
     with serving(tmp_path) as process:
         wait_for(lambda: bool(children_of(process.pid) and children_of(children_of(process.pid)[0])))
         [launcher] = children_of(process.pid)
-        [child] = children_of(launcher)
+        started = children_of(launcher)
         process.kill()
-        wait_for(lambda: is_gone(launcher) and is_gone(child))
+        wait_for(lambda: is_gone(launcher) and all(map(is_gone, started)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,10 +80,10 @@ def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_anothe
     launcher = launching.launcher()._process.pid
     thread = in_a_thread(said)
     wait_for(lambda: bool(children_of(launcher)))
-    [child] = children_of(launcher)
+    started = children_of(launcher)
     os.kill(launcher, signal.SIGKILL)
     thread.join()
-    wait_for(lambda: is_gone(child))
+    wait_for(lambda: all(map(is_gone, started)))
     assert str(said[0]) == "the sandbox's launcher has ended"
     assert run_python({}, "def main(value): return value", 1) == SandboxResult(True, 1)
     assert launching.launcher()._process.pid != launcher
@@ -91,29 +93,21 @@ def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_anothe
 def test_an_interrupt_ends_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     launcher = launching.launcher()
 
-    class Interrupted:
-        def __enter__(self) -> Interrupted:
-            return self
+    def interrupted(_: Cell) -> bytes:
+        wait_for(lambda: bool(children_of(launcher.process)))
+        raise KeyboardInterrupt
 
-        def __exit__(self, *_: object) -> None:
-            os.close(self.number)
-
-        def __init__(self, number: int, _: str) -> None:
-            self.number = number
-
-        def read(self) -> bytes:
-            wait_for(lambda: bool(children_of(launcher._process.pid)))
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fdopen", Interrupted)
+    monkeypatch.setattr(Cell, "end", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_python({}, SLEEPER, None, LONG)
-    wait_for(lambda: not children_of(launcher._process.pid))
+    launcher.rest()
+    wait_for(lambda: not children_of(launcher.process))
     assert list(launcher.folder.iterdir()) == []
 
 
 def test_nothing_is_left_behind() -> None:
     run_python({"one.py": "x = 1"}, "import one\ndef main(value): print(one.x)", None)
+    launching.launcher().rest()
     assert list(launching.launcher().folder.iterdir()) == []
 
 
@@ -170,3 +164,42 @@ def test_a_launcher_that_does_not_start_is_our_failure_and_leaves_nothing(
     with pytest.raises(FileNotFoundError):
         launching.Launcher()
     assert list(tmp_path.iterdir()) == []
+
+
+@LINUX
+def test_one_interpreter_waits_for_the_next_job_and_each_serves_one() -> None:
+    launching.launcher().rest()
+    leaves = "import json, os\ndef main(value):\n    before = getattr(json, 'left', 0)\n    json.left = 1\n"
+    leaves += "    return [os.getpid(), before]"
+    seen = []
+    for _ in range(3):
+        value = run_python({}, leaves, None).value
+        [waiting] = [one for one in children_of(launching.launcher().process) if not is_gone(one)]
+        seen.append((value, waiting))
+    assert [value[1] for value, _ in seen] == [0, 0, 0]
+    assert [value[0] for value, _ in seen[1:]] == [waiting for _, waiting in seen[:-1]]
+    assert len({value[0] for value, _ in seen}) == 3
+
+
+@LINUX
+def test_an_interpreter_waits_longer_than_its_job_may_take() -> None:
+    limits = Limits(idle_seconds=0.3)
+    run_python({}, WHO, None, limits)
+    [waiting] = [one for one in children_of(launching.launcher().process) if not is_gone(one)]
+    time.sleep(0.6)
+    assert run_python({}, WHO, None, limits).value == waiting
+
+
+@LINUX
+def test_a_job_is_run_all_the_same_where_what_waited_for_it_has_ended() -> None:
+    run_python({}, WHO, None)
+    [waiting] = [one for one in children_of(launching.launcher().process) if not is_gone(one)]
+    os.kill(waiting, signal.SIGKILL)
+    value = run_python({}, WHO, None).value
+    assert isinstance(value, int) and value != waiting
+
+
+@LINUX
+def test_what_waits_has_other_limits_than_a_job_that_asks_for_others() -> None:
+    counts = "import resource\ndef main(value): return resource.getrlimit(resource.RLIMIT_NOFILE)[0]"
+    assert [run_python({}, counts, None, Limits(open_files=many)).value for many in (20, 20, 30, 20)] == [20, 20, 30, 20]

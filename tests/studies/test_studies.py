@@ -19,6 +19,7 @@ from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config, load_config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.record import TrialRecord
+from bench.experiment.untrusted import permission
 from bench.packs import load_pack
 from bench.render.drawing import style
 from bench.render.table import markdown
@@ -69,7 +70,7 @@ def test_a_run_of_an_unknown_study_does_not_begin(tmp_path: Path) -> None:
     config = load_config(CONFIGS / "break_even.toml", {"repetitions": 1, "study": "brake_even"})
     matrix = build_matrix(config, ROOTS[:1], "code")
     with pytest.raises(ConfigError, match="unknown study 'brake_even'"):
-        open_run(Terminal(), tmp_path / "run", matrix, aside=False)
+        open_run(Terminal(), tmp_path / "run", matrix, aside=False, permitted=permission(matrix))
     assert not (tmp_path / "run").exists()
 
 

@@ -12,8 +12,9 @@ from scripted_model import Line, ScriptedModel
 
 from bench.architectures.registry import ARCHITECTURES, Architecture
 from bench.experiment.config import Config
+from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
-from bench.experiment.trial import Graders, TrialResult, run_trial
+from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import find_packs, instances_of, lacks, load_pack
 from bench.runtime.endpoint_session import Server, no_server

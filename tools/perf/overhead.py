@@ -26,17 +26,18 @@ from inspect_ai.scorer import includes
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from bench.experiment.config import Config, PlanEntry, SimulatedEntry
+from bench.experiment.grading import Graders
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.responses import ResponseKeeper
 from bench.experiment.store import RunWriter
-from bench.experiment.trial import Graders, run_trial
+from bench.experiment.trial import run_trial
 from bench.models.base import Message, Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
 from bench.scenario import Check, Context, Scenario
-from bench.tokens import count_tokens
+from bench.tokens import counts
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
 SMALL, LARGE, CALLS = 20, 120, 5
@@ -105,7 +106,7 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
     keeper = ResponseKeeper(model, writer)
     for spec in matrix.specs:
         if cold:
-            count_tokens.cache_clear()
+            counts.cache_clear()
         began, others = perf_counter(), model.spent + checks.spent
         result = await run_trial(spec, matrix, Slots(), graders, keeper)
         writer.add(result.record, result.texts)

@@ -17,7 +17,8 @@ from bench.experiment.reading import read_manifest, read_texts
 from bench.experiment.record import RECORD, SessionRecord, TrialRecord
 from bench.experiment.recording import recorded_entries
 from bench.experiment.store import RunWriter
-from bench.experiment.trial import Graders, run_trial
+from bench.experiment.trial import run_trial
+from bench.experiment.untrusted import permission
 from bench.experiment.upgrade import format_2
 from bench.experiment.upgrade.replay import Differs, completed
 from bench.runtime.loop import run
@@ -96,20 +97,22 @@ def _write(
 
 
 def _matrix(folder: Path, manifest: Mapping[str, Any], packs: Sequence[Path], repetitions: int) -> tuple[Matrix | None, str]:
-    """The run's own experiment, its models replayed; or why there can be none: a pack or a framework is not here."""
+    """The run's own experiment, its models replayed; or why there can be none: a pack, a framework or a guard is not here."""
     config = {**manifest["config"], "model": recorded_entries(folder), "repetitions": repetitions}
     try:
-        return build_matrix(Config.model_validate(config), packs, code_digest=""), ""
+        matrix = build_matrix(Config.model_validate(config), packs, code_digest="")
+        permission(matrix)
+        return matrix, ""
     except (BenchError, ValueError) as error:
         return None, str(error)
 
 
 async def _replays(matrix: Matrix, records: Iterable[TrialRecord]) -> dict[Arm, TrialRecord]:
     wanted = set(map(_arm, records))
-    graders, replays = Graders(), dict[Arm, TrialRecord]()
+    graders, replays = permission(matrix).graders, dict[Arm, TrialRecord]()
     for spec in matrix.specs:
         if _arm(spec) in wanted:
-            replays[_arm(spec)] = (await run_trial(spec, matrix, Slots(), graders)).record
+            replays[_arm(spec)] = (await run_trial(spec, matrix, Slots(), graders[spec.model])).record
     return replays
 
 

@@ -1,7 +1,9 @@
 """What hostile answers try, as bodies of a function. Each ends in an exception where it is refused, or returns False.
 
-They are given `secret` (a file of the user), `installed` (a file of a package), `library`, `folder` (the sandbox's own),
-`victim`, `parent` and `launcher` (processes), `port` (one that listens) and `name` (an abstract socket that does).
+They are given `secret` (a file of the user), `installed` (a file of a package), `library`, `module` (a file of the library),
+`folder` (the sandbox's own), `outside` and `shared` (where files do not belong), `victim`, `parent` and `launcher` (processes),
+`port` (one that listens), `name` (an abstract socket that does) and `ctypes_module`. Where a guard is missing they are given
+things of which nobody is the poorer; `UNTRIED` names what would harm the machine even so.
 """
 
 from __future__ import annotations
@@ -18,19 +20,19 @@ os.open(secret, os.O_RDONLY)
 os.open(secret, os.O_RDONLY | os.O_TRUNC)
 os.open(secret, os.O_RDWR | os.O_CREAT)
 os.truncate(secret, 0)
-os.open(os.__file__, os.O_RDONLY | os.O_TRUNC)
-os.truncate(os.__file__, 0)
-open(os.__file__, 'r+')
-open(os.__file__, 'a')
+os.open(module, os.O_RDONLY | os.O_TRUNC)
+os.truncate(module, 0)
+open(module, 'r+')
+open(module, 'a')
 open(installed).read()
 open(library + '/ctypes/__init__.py').read()
 open('new', 'w')
 open('mine.py', 'w')
 os.open('new', os.O_CREAT | os.O_WRONLY)
 os.open('.', os.O_TMPFILE | os.O_RDWR)
-os.open('/tmp', os.O_TMPFILE | os.O_RDWR)
-open('/tmp/new', 'w')
-open('/dev/shm/new', 'w')
+os.open(outside, os.O_TMPFILE | os.O_RDWR)
+open(outside + '/new', 'w')
+open(shared, 'w')
 os.mkdir('new')
 os.mkfifo('new')
 os.mknod('new')
@@ -55,7 +57,7 @@ os.listdir('/')
 os.listdir('..')
 os.listdir(os.path.dirname(secret))
 os.listdir(os.open('/', os.O_PATH))
-os.listdir('/tmp')
+os.listdir(outside)
 os.listdir('/proc')
 os.listdir('/proc/self/fd')
 os.listdir('/dev')
@@ -104,7 +106,7 @@ os.splice(0, 3, 10)
 os.fsync(3)
 fcntl.flock(3, fcntl.LOCK_EX)
 fcntl.lockf(3, fcntl.LOCK_EX)
-mmap.mmap(os.open(os.__file__, os.O_RDONLY), 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+mmap.mmap(os.open(module, os.O_RDONLY), 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
 import ssl; ssl.SSLContext().load_verify_locations(secret)
 import readline; readline.read_history_file(secret)
 import readline; readline.write_history_file('new')
@@ -115,7 +117,7 @@ import sqlite3; sqlite3.connect(secret).execute('select 1 from sqlite_master')
 import runpy; runpy.run_path(secret)
 import io; io.open_code(secret)
 import zipimport; zipimport.zipimporter(secret)
-import tempfile; tempfile.tempdir = '/tmp'; tempfile.TemporaryFile()
+import tempfile; tempfile.tempdir = outside; tempfile.TemporaryFile()
 import importlib.machinery as m; m.SourceFileLoader('x', secret).get_data(secret)
 import shutil; shutil.copy(secret, 'new')
 import shutil; shutil.rmtree(os.path.dirname(secret))
@@ -164,8 +166,8 @@ os.set_blocking(os.pipe()[0], False)
 """
 
 PROCESSES = """
-os.fork()
-os.forkpty()
+os.fork() or os._exit(0)
+os.forkpty()[0] or os._exit(0)
 os.execv(sys.executable, [sys.executable, '-c', ''])
 os.execv('/bin/true', ['true'])
 os.execve(0, ['x'], {})
@@ -178,7 +180,7 @@ os.posix_spawnp('true', ['true'], {})
 return os.system('true') == 0
 import subprocess; subprocess.run(['true'])
 import subprocess; subprocess.Popen('true', shell=True)
-import pty; pty.fork()
+import pty; pty.fork()[0] or os._exit(0)
 import pty; pty.openpty()
 os.openpty()
 import _thread; _thread.start_new_thread(print, ())
@@ -247,9 +249,9 @@ import asyncio; asyncio.run(asyncio.sleep(0))
 os.memfd_create('x')
 os.eventfd(0)
 select.epoll()
-import _posixshmem; _posixshmem.shm_open('/x', os.O_CREAT | os.O_RDWR, mode=0o600)
-import multiprocessing.shared_memory as s; s.SharedMemory(create=True, size=10)
-import _multiprocessing; _multiprocessing.SemLock(0, 1, 1, '/x', False)
+import _posixshmem; _posixshmem.shm_open('/' + os.path.basename(shared), os.O_CREAT | os.O_RDWR, mode=0o600)
+import multiprocessing.shared_memory as s; s.SharedMemory(os.path.basename(shared), create=True, size=10)
+import _multiprocessing; _multiprocessing.SemLock(0, 1, 1, '/' + os.path.basename(shared), True)
 import multiprocessing; multiprocessing.Lock()
 """
 
@@ -278,42 +280,16 @@ GROUPS = {
 }
 
 
+UNTRIED = frozenset(
+    {
+        "os.setpriority(os.PRIO_USER, 0, 19)",
+        "time.clock_settime(time.CLOCK_REALTIME, 0)",
+        "socket.sethostname('x')",
+    }
+)
+"""What is tried only where every guard of the kernel is in force: it is about the whole machine, or about all of the user's
+processes."""
+
+
 def attacks(group: str) -> list[str]:
     return GROUPS[group].strip().splitlines()
-
-
-OPENS = "    return open(given['secret']).read()"
-POLICY = {
-    "the tables in main": "import __main__ as m\nm.FORBIDDEN = ()\nm.tripwire = m.run = None",
-    "the tables in any module": "import sys\nfor m in list(sys.modules.values()):\n    if 'FORBIDDEN' in vars(m): m.FORBIDDEN = ()",
-    "no modules": "import sys\nsys.modules.clear()",
-    "the globals of all frames": "import sys\nf = sys._getframe()\nwhile f := f.f_back: f.f_globals.clear()",
-    "the built-ins of all frames": "import sys\nf = sys._getframe()\nwhile f := f.f_back: f.f_builtins.update(type=lambda x: int, str=int)",
-    "the locals of all frames": "import sys\nf = sys._getframe()\nwhile f := f.f_back: f.f_locals.clear()",
-    "the code of functions on the stack": "import sys\nf = sys._getframe(1)\nf.f_globals['tripwire'].__code__ = (lambda *a: None).__code__",
-    "closures of functions on the stack": "import sys\nsys._getframe(1).f_locals['report'].__closure__[0].cell_contents = print",
-    "the built-in functions": "import builtins\nbuiltins.type = lambda x: int\nbuiltins.str = int",
-    "the path functions": "import os, posixpath\nos.fsdecode = posixpath.realpath = os.path.join = lambda *p: '/usr/lib/x'",
-    "another hook that raises": "import sys\ntry: sys.addaudithook(print)\nexcept RuntimeError: pass",
-    "a hook of the collector": "import gc, sys\ngc.callbacks.append(lambda *a: sys._getframe(1).f_globals.clear())\ngc.set_threshold(1)",
-    "objects of the collector": "import gc\nfor one in gc.get_objects():\n    if getattr(one, '__name__', '') == 'hook': one.__code__ = (lambda *a: None).__code__",
-    "referrers": "import gc\ngc.get_referrers(print)",
-    "a tracer": "import sys\nsys.settrace(lambda *a: None)",
-    "a profiler": "import sys\nsys.setprofile(lambda *a: None)",
-    "code made by hand": "def f(): pass\nf.__code__ = f.__code__.replace(co_code=bytes(2**10))\nf()",
-    "a reloaded importer": "import importlib._bootstrap_external as b\nb._path_stat = None",
-    "a text with its own methods": "class S(str):\n    startswith = lambda *a: True\n    __add__ = lambda *a: 'mine.py'\ngiven['secret'] = S(given['secret'])",
-    "bytes": "given['secret'] = given['secret'].encode()",
-    "a path that says another each time": (
-        "class P:\n    many = 0\n    def __fspath__(self):\n        P.many += 1\n"
-        "        return 'mine.py' if P.many == 1 else given['secret']\ngiven = dict(given, secret=P())"
-    ),
-    "a signal's handler": "import signal\nsignal.signal(signal.SIGIO, lambda n, f: f.f_globals.clear())",
-    "a finalizer": "class D:\n    def __del__(self): open(given['secret'])\nD()",
-    "a subinterpreter": "import _xxsubinterpreters as s\ns.run_string(s.create(), 'open(\"/etc/passwd\")')",
-    "what runs at the end": "import atexit\natexit.register(open, given['secret'])\nraise SystemExit",
-    "a handler of what cannot be raised": "import sys\nsys.unraisablehook = sys.excepthook = lambda *a: None",
-    "a relative way out": "given['secret'] = './' + '../' * 20 + given['secret']",
-    "a path with two slashes": "given['secret'] = '/' + given['secret']",
-}
-"""What is tried against the trip-wire before the secret is opened."""

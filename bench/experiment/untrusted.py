@@ -1,0 +1,117 @@
+"""May code that a model wrote be run here? Where a guard of the sandbox is missing it is not, unless the user says so.
+
+A replay then shows the grades that stand in its recording, by the digest of the answer; what is kept names the grader that
+gave them, which may be an earlier one than the pack's. What would have to be run is refused in one line. What a simulated model
+answers with is the pack's own, and so is code that the user chose to run: it is not refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.architectures.registry import ARCHITECTURES, SYSTEMS
+from bench.errors import Unguarded
+from bench.experiment.answers import answer_of
+from bench.experiment.config import RecordedEntry
+from bench.experiment.grading import Graders, Key, key_of
+from bench.experiment.matrix import Matrix, TrialSpec
+from bench.experiment.reading import latest, read_grades, read_manifest, read_texts, read_trials
+from bench.models.routed import answerers
+from bench.sandbox import guards
+from bench.scenario import Grade, scenario_key
+
+
+@dataclass(frozen=True)
+class Permission:
+    """How a run grades.
+
+    graders   by model
+    recorded  what its manifest keeps of it: `unguarded`, the guards that are missing though the user had code run all the same;
+              or `stored_grades`: run -> scenario -> digest of the grader that gave the grades shown
+    said      the same in a line for the user; "" where all guards are in force
+    """
+
+    graders: Mapping[str, Graders]
+    recorded: Mapping[str, Any]
+    said: str = ""
+
+
+def missing_guards() -> tuple[str, ...]:
+    return tuple(guard.name for guard in guards().missing)
+
+
+def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
+    """How the trials of a matrix are graded here; `unguarded` is the user's word that code is to be run all the same.
+
+    Raises Unguarded where code of a model would be run for which no stored grade can stand in.
+    """
+    lacking, own = missing_guards(), Graders()
+    everyone = dict.fromkeys(matrix.models, own)
+    if unguarded:
+        said = f"UNGUARDED: code of models is run without {', '.join(lacking)}, as you say" if lacking else ""
+        return Permission(everyone, {"unguarded": list(lacking)}, said)
+    foreign = [spec for spec in matrix.specs if _runs_foreign_code(spec, matrix)]
+    if not lacking or not foreign:
+        return Permission(everyone, {})
+    for spec in foreign:
+        if matrix.models[spec.model].timing != "recorded":
+            raise Unguarded(refusal(spec.scenario, lacking))
+        if matrix.scenarios[spec.scenario_key].checks_run_code:
+            [run, *_] = _recordings(spec.model, matrix)
+            raise Unguarded(f"{refusal(spec.scenario, lacking)}; or see what was stored: bench report {run.name}")
+    replayed = {spec.model: _recordings(spec.model, matrix) for spec in foreign}
+    graders = {name: Graders(_stored(folders, matrix), refusal("", lacking)) for name, folders in replayed.items()}
+    scenarios = sorted({spec.scenario for spec in foreign})
+    runs = {folder.name: _graded_by(folder, scenarios) for folders in replayed.values() for folder in folders}
+    said = f"Guards of the sandbox are missing ({', '.join(lacking)}): no answer's code is run, the grades are those stored in"
+    return Permission({**everyone, **graders}, {"stored_grades": runs}, f"{said} {', '.join(runs)}.")
+
+
+def refusal(scenario: str, lacking: Sequence[str]) -> str:
+    """Why nothing is run, and what to do."""
+    what = (
+        f"'{scenario}' runs code that a model wrote"
+        if scenario
+        else "no stored grade is this answer's, and its code is not run"
+    )
+    said = f"{what}; here the sandbox lacks {', '.join(lacking)} (see: bench doctor)"
+    return f"{said}: grade on a machine that has them, or say --unguarded, which is recorded"
+
+
+def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
+    """Whether judging or grading a trial runs code that is not the pack's own: a model's, or an outside system's."""
+    scenario, base = matrix.scenarios[spec.scenario_key], matrix.config.base(spec.architecture)
+    if not (scenario.checks_run_code or scenario.grader_runs_code):
+        return False
+    is_outside = base not in (*ARCHITECTURES, *SYSTEMS) and ":" not in base
+    return is_outside or matrix.models[spec.model].timing != "simulated"
+
+
+def _recordings(model: str, matrix: Matrix) -> list[Path]:
+    entries = (matrix.config.model.get(one.name) for one in answerers(matrix.models[model]))
+    return [Path(entry.run) for entry in entries if isinstance(entry, RecordedEntry)]
+
+
+def _stored(folders: Iterable[Path], matrix: Matrix) -> dict[Key, Grade]:
+    """The grades that these runs keep, of answers to what is asked here."""
+    return {key: grade for folder in folders for key, grade in _stored_in(folder, matrix)}
+
+
+def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[Key, Grade]]:
+    texts = read_texts(folder)
+    for trial in latest(read_trials(folder)):
+        scenario = matrix.scenarios.get(scenario_key(trial.scenario, trial.instance))
+        if scenario is None or trial.grade is None:
+            continue
+        if (answer := answer_of(trial, scenario, texts, folder)) is not None:
+            yield key_of(scenario, answer), trial.grade
+
+
+def _graded_by(folder: Path, scenarios: Iterable[str]) -> dict[str, str]:
+    """The digest of the grader that gave a run's grades, by scenario."""
+    packs = read_manifest(folder)["scenarios"]
+    graded_by = {name: packs[name].get("graded_by", "") for name in scenarios if name in packs}
+    return graded_by | {one.scenario: one.graded_by for one in read_grades(folder).history if one.scenario in graded_by}

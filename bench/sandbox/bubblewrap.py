@@ -1,0 +1,68 @@
+"""Another wall around the launcher, for those who have it: bubblewrap (`bwrap`), chosen by BENCH_SANDBOX=bubblewrap.
+
+The launcher and all that it starts then have files, processes, a network and users of their own: of this machine's files they
+see the interpreter, its library, the system's shared libraries and the folder of their jobs, none of which can be written. The
+other guards stay as they are, inside. So where Landlock is missing, bubblewrap does what Landlock would.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from bench.errors import ConfigError
+from bench.sandbox.readable import INSTALLED
+
+BACKEND = "BENCH_SANDBOX"
+NAME, PROGRAM = "bubblewrap", "bwrap"
+Backend = Literal["", "bubblewrap"]
+
+SHARED = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+"""Where shared libraries are found, and how."""
+ALONE = ("--unshare-all", "--cap-drop", "ALL", "--clearenv", "--chdir", "/")
+
+
+def backend() -> Backend:
+    """The one that the environment names; "" for the launcher alone. Raises ConfigError where it is not here."""
+    named = os.environ.get(BACKEND, "")
+    if not named:
+        return ""
+    if named != NAME:
+        raise ConfigError(f"{BACKEND}: there is no '{named}'; give {NAME}, or nothing")
+    if obstacle := _obstacle():
+        raise ConfigError(f"{BACKEND}: {NAME} does not run here: {obstacle}; mend that, or leave {BACKEND} out")
+    return "bubblewrap"
+
+
+def around(interpreter: str, library: Path, room: Path, folder: Path) -> list[str]:
+    """What stands before the launcher's command. `room` is where its own code lies, `folder` that of its jobs."""
+    shown = [*SHARED, str(Path(interpreter).parents[1] / "lib"), interpreter, str(library), str(room), str(folder)]
+    binds = [word for path in dict.fromkeys(shown) for word in ("--ro-bind-try", path, path)]
+    masks = [word for path in _installed(library) for word in ("--tmpfs", str(path))]
+    read_only = ("--proc", "/proc", "--remount-ro", "/proc", "--remount-ro", "/")
+    return [shutil.which(PROGRAM) or PROGRAM, *ALONE, *binds, *masks, *read_only, "--"]
+
+
+def _installed(library: Path) -> list[Path]:
+    """Folders of packages beside and in the library, and the system's own: data that grades can be among them."""
+    homes = (library, library.parent / "python3", Path("/usr/lib/python3"))
+    return [home / name for home in dict.fromkeys(homes) for name in INSTALLED if (home / name).is_dir()]
+
+
+@cache
+def _obstacle() -> str:
+    """Why it cannot be used; "" where it can."""
+    if not shutil.which(PROGRAM):
+        return f"there is no program {PROGRAM} (Debian: bubblewrap)"
+    tried = subprocess.run(
+        [PROGRAM, *ALONE, "--ro-bind", "/", "/", "--proc", "/proc", "--", "/bin/sh", "-c", ":"],
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    return " ".join(tried.stderr.split())[:200] or f"it ends with {tried.returncode}" if tried.returncode else ""

@@ -1,0 +1,63 @@
+"""Whatever a reply holds, judging it takes little time and memory: an output has a largest size."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trials import ROOTS
+
+from bench.packs import load_pack
+from bench.runtime.largeness import too_large
+from bench.runtime.verification import Rejected, judge, validate
+from bench.scenario import LARGEST_OUTPUT, MOST_LINES, Json, Scenario
+
+values = st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@settings(max_examples=20)
+@given(values, st.sampled_from([lambda big, rest: [rest, big], lambda big, rest: {"a": {"b": rest, "c": big}}]))
+def test_a_text_too_long_is_found_wherever_it_stands(rest: Json, put: object) -> None:
+    assert callable(put)
+    assert "characters" in too_large(put("x" * (LARGEST_OUTPUT + 1), rest))
+    assert "lines" in too_large(put("\n" * (MOST_LINES + 1), rest))
+    assert too_large(rest) == ""
+
+
+def test_keys_and_items_count_as_texts_do() -> None:
+    assert too_large({"x" * (LARGEST_OUTPUT + 1): 1}) and too_large([0] * (LARGEST_OUTPUT + 1))
+    assert too_large("x" * LARGEST_OUTPUT) == too_large("\n" * MOST_LINES) == ""
+
+
+@pytest.fixture(scope="module")
+def pack() -> Scenario:
+    return load_pack("multi_file_debugging", ROOTS)
+
+
+HOSTILE = {
+    "megabytes": "x = 1\n" * 2**20,
+    "blank lines": "\n" * 2**20,
+    "parentheses": "(" * (LARGEST_OUTPUT - 500),
+    "attributes": "x" + ".a" * (LARGEST_OUTPUT // 2 - 500),
+    "signs": "-" * (LARGEST_OUTPUT - 500) + "1",
+    "numbers": "9" * (LARGEST_OUTPUT - 500),
+    "conditions": "1 if 1 else " * (LARGEST_OUTPUT // 12 - 50) + "1",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_fix_of_any_text_is_rejected_in_one_line(what: str, pack: Scenario) -> None:
+    value = {**pack.reference, "fix_generation": _fix(pack, HOSTILE[what])}
+    verdict = judge(pack.task.subtasks, value, pack.task.documents, {})["fix_generation"]
+    assert isinstance(verdict, Rejected) and len(verdict.detail) < 400 and "\n" not in verdict.detail
+    assert (verdict.reason == "schema") == (len(HOSTILE[what]) > LARGEST_OUTPUT)
+
+
+def _fix(pack: Scenario, text: str) -> Json:
+    [first, *rest] = pack.reference["fix_generation"]["edits"]
+    return {"edits": [{**first, "replace": text}, *rest]}
+
+
+def test_what_is_too_large_is_not_held_against_the_schema(pack: Scenario) -> None:
+    verdict = validate(pack.task.subtasks[0], {"no": "x" * 2**20})
+    assert isinstance(verdict, Rejected) and "may have 65,536" in verdict.detail
