@@ -166,6 +166,16 @@ def test_a_launcher_that_does_not_start_is_our_failure_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def waiting_children(within: float = 20.0) -> list[int]:
+    """What the launcher keeps ready, once there is any: it starts the next one after it has given a job away."""
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        if found := [one for one in children_of(launching.launcher().process) if not is_gone(one)]:
+            return found
+        time.sleep(0.01)
+    return []
+
+
 @LINUX
 def test_one_interpreter_waits_for_the_next_job_and_each_serves_one() -> None:
     launching.launcher().rest()
@@ -174,7 +184,7 @@ def test_one_interpreter_waits_for_the_next_job_and_each_serves_one() -> None:
     seen = []
     for _ in range(3):
         value = run_python({}, leaves, None).value
-        [waiting] = [one for one in children_of(launching.launcher().process) if not is_gone(one)]
+        [waiting] = waiting_children()
         seen.append((value, waiting))
     assert [value[1] for value, _ in seen] == [0, 0, 0]
     assert [value[0] for value, _ in seen[1:]] == [waiting for _, waiting in seen[:-1]]
