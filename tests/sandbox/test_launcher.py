@@ -195,7 +195,7 @@ def test_one_interpreter_waits_for_the_next_job_and_each_serves_one() -> None:
 def test_an_interpreter_waits_longer_than_its_job_may_take() -> None:
     limits = Limits(idle_seconds=0.3)
     run_python({}, WHO, None, limits)
-    [waiting] = [one for one in children_of(launching.launcher().process) if not is_gone(one)]
+    [waiting] = waiting_children()
     time.sleep(0.6)
     assert run_python({}, WHO, None, limits).value == waiting
 
@@ -203,7 +203,7 @@ def test_an_interpreter_waits_longer_than_its_job_may_take() -> None:
 @LINUX
 def test_a_job_is_run_all_the_same_where_what_waited_for_it_has_ended() -> None:
     run_python({}, WHO, None)
-    [waiting] = [one for one in children_of(launching.launcher().process) if not is_gone(one)]
+    [waiting] = waiting_children()
     os.kill(waiting, signal.SIGKILL)
     value = run_python({}, WHO, None).value
     assert isinstance(value, int) and value != waiting
