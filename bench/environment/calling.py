@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,6 +17,31 @@ from bench.environment.parts import Tool
 from bench.errors import ToolRefused
 from bench.wording import first_violation
 
+Code = Literal[
+    "",
+    "unknown_tool",
+    "arguments",
+    "key",
+    "throttled",
+    "stale",
+    "declined",
+    "wrote",
+    "broke",
+    "wrong_type",
+    "hung",
+    "unanswered",
+]
+"""Why a call was refused or has failed, for code to branch on.
+
+unknown_tool, arguments   there is no such tool; the arguments do not fit
+key          the idempotency key is another call's
+throttled    too many calls in this minute
+stale        a version is not the one that was expected
+declined     the business declined (`bench.errors.ToolRefused`)
+wrote        a tool that is declared read wrote
+broke, wrong_type, hung   the tool raised, returned something else, did not end
+unanswered   no answer came: it may have happened"""
+
 
 @dataclass(frozen=True)
 class Acted:
@@ -26,7 +51,7 @@ class Acted:
     outcome    `done`, `replayed` (done before, by the same idempotency key), `refused` (nothing happened), `failed` (no answer
                came, or the tool broke: it may have happened)
     result     where it was done or replayed
-    reason     why not
+    reason     why not, in words; `code` the same for code
     versions   thing -> its version now, as far as the call tells
     entry      the journal's number of it; 0 where it reached no journal
     """
@@ -38,6 +63,7 @@ class Acted:
     reason: str = ""
     versions: Mapping[str, int] | None = None
     entry: int = 0
+    code: Code = ""
 
     @property
     def ok(self) -> bool:
@@ -51,6 +77,7 @@ class Run:
     outcome: Outcome
     result: BaseModel | None = None
     reason: str = ""
+    code: Code = ""
 
 
 class Caller:
@@ -67,16 +94,18 @@ class Caller:
         try:
             result = self.within(lambda: tool.run(self.writing if tool.writes else self.reading, arguments, now))
         except ToolRefused as refused:
-            return Run("refused", reason=" ".join(str(refused).split()) or "refused without a reason")
+            return Run("refused", None, " ".join(str(refused).split()) or "refused without a reason", "declined")
         except NoEnd:
-            return Run("failed", reason=f"tool '{tool.name}' did not end within {self._limit.seconds:g} s")
+            return Run("failed", None, f"tool '{tool.name}' did not end within {self._limit.seconds:g} s", "hung")
         except Exception as error:
-            return Run("failed", reason=f"tool '{tool.name}' raised {type(error).__name__}: {' '.join(str(error).split())}")
+            said = f"tool '{tool.name}' raised {type(error).__name__}: {' '.join(str(error).split())}"
+            return Run("failed", None, said, "broke")
         if not tool.writes and self._connection.total_changes != before:
-            return Run("refused", reason=f"tool '{tool.name}' is declared read and wrote; declare it compensable or final")
+            said = f"tool '{tool.name}' is declared read and wrote; declare it compensable or final"
+            return Run("refused", None, said, "wrote")
         if not isinstance(result, tool.result):
             said = f"tool '{tool.name}' returned {type(result).__name__}; it must return {tool.result.__name__}"
-            return Run("failed", reason=said)
+            return Run("failed", None, said, "wrong_type")
         return Run("done", result)
 
     def _ours(self, later: Later) -> Later:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.environment import journal, snapshot
-from bench.environment.calling import Acted, Caller, Run, read_arguments
+from bench.environment.calling import Acted, Caller, Code, Run, read_arguments
 from bench.environment.damage import Damage, in_journal, in_tables
 from bench.environment.database import TABLES, Connection, connect, digest_of_tables, dump, tables_of
 from bench.environment.declaration import Environment
@@ -90,13 +90,13 @@ class World:
         """
         with self._lock:
             known = self.environment.by_name.get(tool)
+            given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else dict(arguments)
             if known is None:
-                given = dump(arguments if not isinstance(arguments, BaseModel) else arguments.model_dump(mode="json"))
                 said = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
-                return self._refuse(tool, "", given, "", idempotency_key, who, said)
+                return self._refuse(tool, "", given, "", idempotency_key, who, said, "unknown_tool")
             read = read_arguments(known, arguments)
             if isinstance(read, str):
-                return self._refuse(tool, known.kind, dict(arguments), "", idempotency_key, who, read)
+                return self._refuse(tool, known.kind, given, "", idempotency_key, who, read, "arguments")
             return self._call(known, read, idempotency_key, expect or {}, who)
 
     def verdict(self, tool: str, arguments: BaseModel | Mapping[str, Any]) -> Verdict:
@@ -263,8 +263,10 @@ class World:
         given = arguments.model_dump(mode="json")
         if key and (first := self._entry_of(key)):
             return self._again(first, tool, given, key, who)
-        if said := self._untimely() or self._moved(expect):
-            return self._refuse(tool.name, tool.kind, given, effect, key, who, said)
+        if said := self._untimely():
+            return self._refuse(tool.name, tool.kind, given, effect, key, who, said, "throttled")
+        if said := self._moved(expect):
+            return self._refuse(tool.name, tool.kind, given, effect, key, who, said, "stale")
         verdict = self._verdict(tool, arguments) if tool.writes else ALLOWED
         before = self._connection.serialize() if self._past is not None and tool.writes else b""
         self._connection.execute("BEGIN")
@@ -288,7 +290,7 @@ class World:
         """A call under a key that is known."""
         if (first.name, first.arguments) != (tool.name, given):
             said = f"the idempotency key '{key}' is that of another call, {first.name} ({first.effect}); give each call its own"
-            return self._refuse(tool.name, tool.kind, given, first.effect, None, who, said)
+            return self._refuse(tool.name, tool.kind, given, first.effect, None, who, said, "key")
         entry = self._write("call", tool.name, tool.kind, given, first.effect, key, "replayed", result=first.result, who=who)
         return Acted(tool.name, first.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
 
@@ -314,11 +316,11 @@ class World:
             late=done and self._is_late(tool, given),
             who=who,
         )
-        return Acted(tool.name, effect, run.outcome, run.result, run.reason, versions, entry.seq)
+        return Acted(tool.name, effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
 
-    def _refuse(self, tool: str, kind: str, given: Any, effect: str, key: str | None, who: str, said: str) -> Acted:
+    def _refuse(self, tool: str, kind: str, given: Any, effect: str, key: str | None, who: str, said: str, code: Code) -> Acted:
         entry = self._write("call", tool, kind, given, effect, key, "refused", reason=said, who=who)
-        return Acted(tool, effect, "refused", reason=said, entry=entry.seq)
+        return Acted(tool, effect, "refused", reason=said, entry=entry.seq, code=code)
 
     def _write(
         self,

@@ -18,8 +18,8 @@ from pydantic import (
 )
 
 from bench.answers.formats import DEFAULT, AnswerFormat
-from bench.environment import Environment
 from bench.errors import ConfigError, nearest
+from bench.experiment.world_plans import in_world
 from bench.models.openai_settings import OpenAISettings
 from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
@@ -121,8 +121,8 @@ class FaultEntry(_Strict):
     """For `slow`: how much later the reply comes. For `timeout`: how long nothing comes. For `rate_limit`: what Retry-After
     says. No other effect reads it."""
     minutes: int = Field(0, ge=0, exclude_if=lambda minutes: not minutes)
-    """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `late`: how much later the
-    agent hears of the event, a day if not given. No other effect reads it."""
+    """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `late`: how much later
+    the agent hears of the event, a day if not given. No other effect reads it."""
 
     @model_validator(mode="after")
     def _known(self) -> FaultEntry:
@@ -340,7 +340,7 @@ def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
 def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:
     pack = scenario.name.partition(":")[0]
     if entry.point in WORLD_POINTS:
-        return _resolve_in_world(entry, plan, pack, scenario.environment)
+        return in_world(entry, entry.target_key, pack, f"plan '{plan}'", scenario.environment)
     names = [one.name for one in scenario.task.subtasks]
     subtask = entry.subtask.get(pack) if isinstance(entry.subtask, dict) else entry.subtask
     if entry.position:
@@ -352,29 +352,6 @@ def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:
     if entry.point == "input" and EFFECTS[entry.effect].needs_json and not _reads_outputs(scenario, subtask):
         raise ConfigError(f"plan '{plan}': '{subtask}' reads only documents, so {entry.effect} can never strike its input")
     return Fault(entry.point, entry.effect, subtask, entry.attempts, entry.probability, entry.seconds)
-
-
-def _resolve_in_world(entry: FaultEntry, plan: str, pack: str, environment: Environment | None) -> Fault:
-    """Raises ConfigError where the scenario has no world, or nothing in it that the effect could ever strike."""
-    if environment is None:
-        raise ConfigError(
-            f"plan '{plan}': scenario '{pack}' has no world, so {entry.effect} can never strike at '{entry.point}'"
-        )
-    given = entry.event if entry.point == "event" else entry.tool
-    target = given.get(pack) if isinstance(given, dict) else given or EVERY
-    what = entry.target_key
-    if target is None:
-        raise ConfigError(f"plan '{plan}': {entry.effect} names no {what} for scenario '{pack}'; add {pack} = \"...\" to it")
-    on = WORLD_EFFECTS[entry.effect].on
-    kinds = [kind.name for kind in environment.kinds]
-    fitting = [tool.name for tool in environment.tools if on in ("any", "write" if tool.writes else "read")]
-    known = kinds if entry.point == "event" else fitting
-    if target != EVERY and target not in known:
-        said = f"scenario '{pack}' has no {what} '{target}' that {entry.effect} can strike"
-        raise ConfigError(f"plan '{plan}': {said}; {nearest(target, known)}")
-    if not known:
-        raise ConfigError(f"plan '{plan}': scenario '{pack}' has no {what} that {entry.effect} can strike")
-    return Fault(entry.point, entry.effect, target, entry.attempts, entry.probability, entry.seconds, entry.minutes)
 
 
 def at_position(names: Sequence[str], position: Position) -> str:

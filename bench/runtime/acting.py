@@ -203,7 +203,7 @@ class _Call:
         return self._world.past(self.tool, self.arguments)
 
     def unanswered(self, reason: str) -> Acted:
-        return Acted(self.tool, self._world.effect_of(self.tool, self.arguments), "failed", reason=reason)
+        return Acted(self.tool, self._world.effect_of(self.tool, self.arguments), "failed", reason=reason, code="unanswered")
 
     def pass_time(self, minutes: int) -> None:
         self._world.wait(minutes=minutes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -53,14 +55,14 @@ async def careful(task: Task, workbench: Workbench) -> None:
         workbench.store.append("settled", number)
 
 
-async def once(workbench: Workbench, tool: str, arguments: dict[str, object]) -> None:
+async def once(workbench: Workbench, tool: str, arguments: dict[str, Any]) -> None:
     key = f"{tool} {arguments['order']}"
     if key not in workbench.store.log("done"):
         await again(workbench, tool, arguments, key)
         workbench.store.append("done", key)
 
 
-async def again(workbench: Workbench, tool: str, arguments: dict[str, object], key: str | None) -> object:
+async def again(workbench: Workbench, tool: str, arguments: dict[str, Any], key: str | None) -> Any:
     """Until an answer comes."""
     while True:
         acted = await workbench.act(tool, arguments, key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from sqlite3 import Row
 from typing import Any
 
 from pydantic import BaseModel
@@ -175,9 +176,13 @@ def right(_: str, documents: Mapping[str, str]) -> Json:
 
 
 def grade(world: FinalWorld, _: Any) -> Grade:
-    rows = world.db.all("SELECT o.id, o.price, o.state, r.amount FROM orders o LEFT JOIN refunds r ON r.order_id = o.id")
-    settled = [row["amount"] == (row["price"] if row["state"] in OWED else None) for row in rows]
-    return Grade(all(settled), sum(settled) / len(settled), {}, f"{sum(settled)} of {len(settled)} refunds are as they ought to be")
+    settled = [_is_settled(world.db, order) for order in world.db.all("SELECT * FROM orders")]
+    return Grade(all(settled), sum(settled) / len(settled), {}, f"{sum(settled)} of {len(settled)} orders are settled right")
+
+
+def _is_settled(db: Db, order: Row) -> bool:
+    paid = db.value("SELECT coalesce(sum(amount), 0) FROM refunds WHERE order_id = ?", order["id"])
+    return bool(paid == (order["price"] if order["state"] in OWED else 0))
 
 
 def baseline(_: Mapping[str, str]) -> Mapping[str, Json]:
