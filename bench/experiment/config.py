@@ -340,7 +340,9 @@ def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
 def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:
     pack = scenario.name.partition(":")[0]
     if entry.point in WORLD_POINTS:
-        return in_world(entry, entry.target_key, pack, f"plan '{plan}'", scenario.environment)
+        fault = Fault(entry.point, entry.effect, EVERY, entry.attempts, entry.probability, entry.seconds, entry.minutes)
+        given = entry.event if entry.point == "event" else entry.tool
+        return in_world(fault, entry.target_key, given, pack, f"plan '{plan}'", scenario.environment)
     names = [one.name for one in scenario.task.subtasks]
     subtask = entry.subtask.get(pack) if isinstance(entry.subtask, dict) else entry.subtask
     if entry.position:

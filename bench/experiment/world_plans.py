@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from dataclasses import replace
 
 from bench.environment import Environment
 from bench.errors import ConfigError, nearest
-from bench.runtime.effects import Point
 from bench.runtime.faults import EVERY, Fault
 from bench.runtime.world_effects import WORLD_EFFECTS
 
 
-class Entry(Protocol):
-    """A fault of a plan, as `bench.experiment.config.FaultEntry` has it."""
-
-    point: Point
-    effect: str
-    tool: str | dict[str, str] | None
-    event: str | dict[str, str] | None
-    attempts: tuple[int, ...] | Literal["every"]
-    probability: float
-    seconds: float
-    minutes: int
-
-
-def in_world(entry: Entry, what: str, pack: str, where: str, environment: Environment | None) -> Fault:
-    """The fault as it strikes in this pack's world; `what` is `tool` or `event`. Raises ConfigError where the pack has no
-    world, or nothing in it that the effect could ever strike."""
+def in_world(
+    fault: Fault, what: str, given: str | Mapping[str, str] | None, pack: str, where: str, environment: Environment | None
+) -> Fault:
+    """The fault as it strikes in this pack's world; `given` is the plan's word on `what` it strikes, a tool or an event. Raises
+    ConfigError where the pack has no world, or nothing in it that the effect could ever strike."""
+    effect = fault.effect
     if environment is None:
-        said = f"scenario '{pack}' has no world, so {entry.effect} can never strike at '{entry.point}'"
+        said = f"scenario '{pack}' has no world, so {effect} can never strike at '{fault.point}'"
         raise ConfigError(f"{where}: {said}; leave the fault or the scenario out")
-    given = entry.event if what == "event" else entry.tool
-    target = given.get(pack) if isinstance(given, dict) else given or EVERY
-    if target is None:
-        raise ConfigError(f"{where}: {entry.effect} names no {what} for scenario '{pack}'; add {pack} = \"...\" to it")
-    known = targets(entry.effect, environment)
+    target = (given.get(pack) if isinstance(given, Mapping) else given or EVERY) or ""
+    if not target:
+        raise ConfigError(f"{where}: {effect} names no {what} for scenario '{pack}'; add {pack} = \"...\" to it")
+    known = targets(effect, environment)
     if not known:
-        raise ConfigError(f"{where}: scenario '{pack}' has no {what} that {entry.effect} can strike; leave the fault out")
+        raise ConfigError(f"{where}: scenario '{pack}' has no {what} that {effect} can strike; leave the fault out")
     if target not in (EVERY, *known):
-        said = f"scenario '{pack}' has no {what} '{target}' that {entry.effect} can strike"
+        said = f"scenario '{pack}' has no {what} '{target}' that {effect} can strike"
         raise ConfigError(f"{where}: {said}; {nearest(target, known)}")
-    return Fault(entry.point, entry.effect, target, entry.attempts, entry.probability, entry.seconds, entry.minutes)
+    return replace(fault, subtask=target)
 
 
 def targets(effect: str, environment: Environment) -> list[str]:
