@@ -105,5 +105,4 @@ def _tells(entry: Entry, effect: Entry) -> bool:
         return entry.key == effect.key
     if entry.kind != "read" or entry.outcome != "done":
         return False
-    shown = entry.versions or {}
-    return any(shown.get(thing, 0) >= version for thing, version in (effect.versions or {}).items())
+    return any(entry.versions.get(thing, 0) >= version for thing, version in effect.versions.items())

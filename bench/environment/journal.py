@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from bench.environment.database import dump
@@ -19,11 +19,14 @@ refused    it did not run, or the business declined; nothing changed, and the re
 failed     it broke, or no answer came: the agent cannot tell whether it happened"""
 
 
+NEVER = Moment(0)
+
+
 @dataclass(frozen=True)
 class Entry:
     """One entry.
 
-    life         which process of the agent did it: 1, and 1 more after each crash
+    seq, at, life   its number, its moment, and which process of the agent it was, from 1; the book says them
     what         a tool's call, an event, a question to a person, that person's answer, the agent's death
     name, kind   the tool and its kind; the event's name and kind; the person's
     arguments    JSON; of an event its payload
@@ -35,25 +38,25 @@ class Entry:
     late         the effect came after its last moment
     """
 
-    seq: int
-    at: Moment
-    life: int
-    who: str
     what: What
     name: str
-    kind: str
-    arguments: Any
-    effect: str
-    key: str | None
-    outcome: Outcome
+    kind: str = ""
+    arguments: Any = None
+    effect: str = ""
+    key: str | None = None
+    outcome: Outcome = "done"
     result: Any = None
     reason: str = ""
     decision: str = ""
     rule: str = ""
     policy: str = ""
-    seen: Mapping[str, tuple[int, int]] | None = None
-    versions: Mapping[str, int] | None = None
+    seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
     late: bool = False
+    who: str = "agent"
+    seq: int = 0
+    at: Moment = NEVER
+    life: int = 0
 
     @property
     def is_effect(self) -> bool:
@@ -63,14 +66,14 @@ class Entry:
     @property
     def is_stale(self) -> bool:
         """Whether it was based on what had changed since."""
-        return any(seen < current for seen, current in (self.seen or {}).values())
+        return any(seen < current for seen, current in self.seen.values())
 
     @property
     def is_unauthorised(self) -> bool:
         return self.is_effect and self.decision in ("deny", "person")
 
 
-COLUMNS = tuple(field.name for field in fields(Entry))
+COLUMNS = tuple(one.name for one in fields(Entry))
 JSON = frozenset({"arguments", "result", "seen", "versions"})
 INSERT = f"INSERT INTO world_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 
@@ -96,7 +99,7 @@ def _read(name: str, value: Any) -> Any:
     if name == "at":
         return Moment.of(value)
     if name == "seen":
-        return {thing: (seen, current) for thing, (seen, current) in (json.loads(value) or {}).items()}
+        return {thing: (seen, current) for thing, (seen, current) in json.loads(value).items()}
     if name == "late":
         return bool(value)
     return json.loads(value) if name in JSON else value

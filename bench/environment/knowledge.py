@@ -37,7 +37,7 @@ class Knowledge:
 
     def note(self, entry: Entry) -> None:
         """What an entry tells of versions: a read shows them, a change makes new ones."""
-        for thing, version in (entry.versions or {}).items():
+        for thing, version in entry.versions.items():
             if entry.what == "call":
                 self._seen[thing] = version
             if entry.kind != "read":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.environment.database import Connection
@@ -34,3 +35,22 @@ def load(connection: Connection, content: bytes) -> None:
         raise CannotRestore(f"the snapshot is no world's database: {error}; take it from a copy") from error
     finally:
         source.close()
+
+
+class Past:
+    """What the world was like before each thing's last change; nothing is kept where nothing will ask for it."""
+
+    def __init__(self, connection: sqlite3.Connection, keeps: bool):
+        self._connection, self.keeps = connection, keeps
+        self._before: dict[str, bytes] = {}
+
+    def now(self) -> bytes:
+        return self._connection.serialize() if self.keeps else b""
+
+    def changed(self, things: Iterable[str], before: bytes) -> None:
+        if self.keeps:
+            self._before.update(dict.fromkeys(things, before))
+
+    def before(self, things: Iterable[str]) -> tuple[str, bytes] | None:
+        """The first of these things that has changed, and the world before it did."""
+        return next(((thing, self._before[thing]) for thing in things if thing in self._before), None)

@@ -6,34 +6,37 @@ Every call is one transaction: what it changed, and its entry in the journal, ar
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from bench.environment import journal, snapshot
+from bench.environment import snapshot
+from bench.environment.book import Book
 from bench.environment.calling import Acted, Caller, Code, Run, read_arguments
 from bench.environment.damage import Damage, in_journal, in_tables
 from bench.environment.database import TABLES, Connection, connect, digest_of_tables, dump, tables_of
 from bench.environment.declaration import Environment
-from bench.environment.journal import Entry, Outcome, What
-from bench.environment.knowledge import Knowledge
+from bench.environment.journal import Entry
 from bench.environment.moment import Moment
-from bench.environment.parts import WRITES, Arrival, Payload, Standing, Tool, Verdict
+from bench.environment.parts import Arrival, Payload, Standing, Tool, Verdict
 from bench.environment.people import People
+from bench.environment.rules import Rules, moved
 from bench.environment.schedule import Notices, Pending, Schedule, Versions
-from bench.environment.snapshot import Snapshot
+from bench.environment.snapshot import Past, Snapshot
 from bench.errors import nearest
 
-ALLOWED = Verdict()
 DRAWN_FROM: tuple[object, ...] = ("world",)
+Arguments = BaseModel | Mapping[str, Any]
 
 
 class World:
     """A new world as its environment declares it, or the one that a file, or the bytes of a snapshot, hold already.
 
-    path         the file; in memory where none is given
+    path         the file; in memory where none is given. One process at a time holds it.
     content      of a snapshot, from which this world goes on
     drawn_from   what the draws of its people begin with: a trial's key, never the architecture
     keeps_past   whether what things were like before their last change is kept, for stale reads
@@ -55,29 +58,20 @@ class World:
         elif not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             _create(environment, self._connection)
         self._lock = threading.RLock()
-        self._past: dict[str, bytes] | None = {} if keeps_past else None
+        self._past = Past(self._connection, keeps_past)
         self._schedule = Schedule(self._connection, environment.ends)
         self._caller = Caller(self._connection, environment.patience, self._later)
         self._people = People(environment.people, drawn_from, self._schedule, self._caller)
-        self._reopen()
-
-    def _reopen(self) -> None:
-        """Read what the database holds: it was made anew, or another process left it."""
-        self._schedule.reread()
-        entries = journal.read(self._connection)
-        self._knowledge = Knowledge(entries)
-        self._next, self._busy = len(entries) + 1, (self.now, 0)
+        self._rules = Rules(environment, self._caller)
+        self._book = Book(self._connection, self._schedule)
         self._tables = tables_of(self._connection)
-        self._life: int = self._connection.execute("SELECT life FROM world_clock").fetchone()[0]
-        for arrival in self._schedule.arrivals():
-            self._knowledge.told(arrival.versions)
 
     # What an agent can do.
 
     def call(
         self,
         tool: str,
-        arguments: BaseModel | Mapping[str, Any],
+        arguments: Arguments,
         idempotency_key: str | None = None,
         *,
         expect: Mapping[str, int] | None = None,
@@ -91,23 +85,32 @@ class World:
         with self._lock:
             known = self.environment.by_name.get(tool)
             given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else dict(arguments)
+            call = Entry("call", tool, known.kind if known else "", given, key=idempotency_key, who=who)
             if known is None:
                 said = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
-                return self._refuse(tool, "", given, "", idempotency_key, who, said, "unknown_tool")
+                return self._refuse(call, said, "unknown_tool")
             read = read_arguments(known, arguments)
             if isinstance(read, str):
-                return self._refuse(tool, known.kind, given, "", idempotency_key, who, read, "arguments")
-            return self._call(known, read, idempotency_key, expect or {}, who)
+                return self._refuse(call, read, "arguments")
+            call = replace(call, arguments=read.model_dump(mode="json"), effect=_effect(known, read))
+            if idempotency_key and (first := self._book.done_under(idempotency_key)):
+                return self._again(call, first, known)
+            if said := moved(expect or {}, self._book.knowledge):
+                return self._refuse(call, said, "stale")
+            if said := self._rules.throttled(self.now):
+                return self._refuse(call, said, "throttled")
+            return self._run(call, known, read)
 
-    def verdict(self, tool: str, arguments: BaseModel | Mapping[str, Any]) -> Verdict:
-        """What the policy, and the kill switch, say of a call that is not yet made. A tool that reads is always allowed."""
+    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+        """What the policy, and the kill switch, say of a call that is not yet made. A tool that reads is always allowed.
+        Raises KeyError where there is no such tool."""
         with self._lock:
             known = self.environment.by_name[tool]
             read = read_arguments(known, arguments)
-            return Verdict("deny", "arguments", read) if isinstance(read, str) else self._verdict(known, read)
+            return Verdict("deny", "arguments", read) if isinstance(read, str) else self._rules.verdict(known, read, self.now)
 
-    def effect_of(self, tool: str, arguments: BaseModel | Mapping[str, Any]) -> str:
-        """The business key of what a call means to do; "" where there is no such tool, or its arguments do not fit."""
+    def effect_of(self, tool: str, arguments: Arguments) -> str:
+        """The business key of a call; "" where there is no such tool, or its arguments do not fit."""
         known = self.environment.by_name.get(tool)
         read = read_arguments(known, arguments) if known else ""
         return "" if known is None or isinstance(read, str) else _effect(known, read)
@@ -116,14 +119,13 @@ class World:
         """Ask a person; the question's ticket, under which the answer arrives as an event of kind `answer`. A question under a
         key that is known is not asked again. Raises KeyError where there is no such person."""
         with self._lock:
-            if idempotency_key and (asked := self._entry_of(idempotency_key)):
+            if idempotency_key and (asked := self._book.done_under(idempotency_key)):
                 return str(asked.result)
-            times = len(journal.read(self._connection, "what = 'ask' AND name = ? AND effect = ?", kind, about))
-            ticket = f"{kind}: {about}" + (f" ({times + 1})" if times else "")
-            self._connection.execute("BEGIN")
-            self._people.ask(kind, about, question, ticket, times + 1)
-            self._write("ask", kind, "", dict(question), about, idempotency_key, "done", result=ticket)
-            self._connection.execute("COMMIT")
+            times = len(self._book.entries("what = 'ask' AND name = ? AND effect = ?", kind, about)) + 1
+            ticket = f"{kind}: {about}" + (f" ({times})" if times > 1 else "")
+            with self._transaction():
+                self._people.ask(kind, about, question, ticket, times)
+                self._book.write(Entry("ask", kind, "", dict(question), about, idempotency_key, result=ticket))
             return ticket
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
@@ -144,7 +146,8 @@ class World:
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
         """The notices that have come: a log, which no reading empties."""
-        return self._told(self._schedule.arrivals(after))
+        with self._lock:
+            return self._told(self._schedule.arrivals(after))
 
     # What a trial can do.
 
@@ -155,72 +158,69 @@ class World:
     @property
     def life(self) -> int:
         """Which process of the agent is at work, from 1."""
-        return self._life
+        return self._book.life
 
     def told_by(self, notices: Notices) -> None:
         """When the agent hears of an event is for this function to say: the faults of events."""
         self._schedule.notices = notices
 
     def version(self, thing: str) -> int:
-        return self._knowledge.version(thing)
+        return self._book.knowledge.version(thing)
 
     def digest(self) -> str:
         """Names what the pack's tables hold."""
-        return digest_of_tables(self._connection, self._tables)
+        with self._lock:
+            return digest_of_tables(self._connection, self._tables)
 
     def journal(self) -> list[Entry]:
         with self._lock:
-            return journal.read(self._connection)
+            return self._book.entries()
 
-    def last_entry(self, seq: int) -> Entry | None:
-        """The entry of this number."""
-        return next(iter(journal.read(self._connection, "seq = ?", seq)), None) if seq else None
+    def entry(self, seq: int) -> Entry | None:
+        """The journal's entry of this number."""
+        with self._lock:
+            return self._book.entry(seq)
 
     def dump(self) -> str:
         """The whole database as SQL, for a grader to have it again."""
-        return "\n".join(self._connection.iterdump())
-
-    def known(self) -> dict[int, str]:
-        """Entry -> how well the agent knows of it: it was `acknowledged`, or that is `recorded`."""
-        rows = self._connection.execute("SELECT seq, how FROM world_known ORDER BY rowid")
-        return dict(map(tuple, rows))
+        with self._lock:
+            return "\n".join(self._connection.iterdump())
 
     def acknowledge(self, entry: int) -> None:
-        """The agent has been told what came of this call."""
+        """The agent has been told what came of this call; 0 is no entry."""
         if entry:
-            self._connection.execute("INSERT INTO world_known VALUES (?, 'acknowledged')", (entry,))
+            with self._lock:
+                self._book.acknowledge(entry)
 
     def record(self) -> None:
         """The agent has recorded what it was told in this life, or has ended with it."""
-        self._connection.execute(
-            "INSERT INTO world_known SELECT seq, 'recorded' FROM world_known WHERE how = 'acknowledged' AND seq > "
-            "coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0)"
-        )
+        with self._lock:
+            self._book.record()
 
     def died(self, point: str) -> None:
         """The agent has died. The world stays as it is."""
         with self._lock:
-            self._write("crash", point, "", {}, "", None, "done")
-            self._life += 1
-            self._connection.execute("UPDATE world_clock SET life = ?", (self._life,))
+            self._book.died(point)
 
-    def past(self, tool: str, arguments: BaseModel | Mapping[str, Any]) -> Acted | None:
+    def past(self, tool: str, arguments: Arguments) -> Acted | None:
         """What a read would have shown before the last change of what it is about; None where nothing has changed."""
         known = self.environment.by_name[tool]
         read = read_arguments(known, arguments)
-        if isinstance(read, str) or known.writes or not self._past:
-            return None
-        things = [thing for thing in known.about(read) if thing in self._past]
-        if not things:
+        if isinstance(read, str) or known.writes:
             return None
         with self._lock:
-            other = World(self.environment, content=self._past[things[0]])
+            things = known.about(read)
+            if (before := self._past.before(things)) is None:
+                return None
+            changed, content = before
+            other = World(self.environment, content=content)
             shown = other.call(tool, read)
             other.close()
             if not shown.ok:
                 return None
-            versions = {thing: self.version(thing) - (thing in things) for thing in known.about(read)}
-            return self._note(known, read, None, Run("done", shown.result), ALLOWED, versions, "agent")
+            versions = {thing: self.version(thing) - (thing == changed) for thing in things}
+            call = Entry("call", tool, known.kind, read.model_dump(mode="json"), _effect(known, read))
+            return self._told_of(call, Run("done", shown.result), known, read, versions)
 
     def end(self) -> None:
         """Let all happen that is still to happen up to the world's last moment."""
@@ -235,8 +235,9 @@ class World:
 
     def damage(self) -> tuple[Damage, Damage]:
         """What went wrong, counted from the journal, and from the pack's tables alone."""
-        entries, standings = self.journal(), self.standings()
-        return in_journal(self.environment, entries, self.known(), standings), in_tables(standings)
+        with self._lock:
+            entries, standings = self._book.entries(), self.standings()
+            return in_journal(self.environment, entries, self._book.known(), standings), in_tables(standings)
 
     def snapshot(self) -> Snapshot:
         with self._lock:
@@ -246,181 +247,97 @@ class World:
         """Be as it was when this was taken. Raises CannotRestore, and nothing has changed."""
         with self._lock:
             snapshot.load(self._connection, taken.content)
-            self._reopen()
+            self._schedule.reread()
+            self._book.reopen()
 
     def fork(self, taken: Snapshot | None = None) -> World:
         """A world of its own that goes on from here, or from a snapshot."""
-        content = taken.content if taken else self._connection.serialize()
-        return World(self.environment, content=content, drawn_from=self._people.drawn_from, keeps_past=self._past is not None)
+        content = (taken or self.snapshot()).content
+        return World(self.environment, content=content, drawn_from=self._people.drawn_from, keeps_past=self._past.keeps)
 
     def close(self) -> None:
         self._connection.close()
 
     # How it is done.
 
-    def _call(self, tool: Tool, arguments: BaseModel, key: str | None, expect: Mapping[str, int], who: str) -> Acted:
-        effect = _effect(tool, arguments)
-        given = arguments.model_dump(mode="json")
-        if key and (first := self._entry_of(key)):
-            return self._again(first, tool, given, key, who)
-        if said := self._untimely():
-            return self._refuse(tool.name, tool.kind, given, effect, key, who, said, "throttled")
-        if said := self._moved(expect):
-            return self._refuse(tool.name, tool.kind, given, effect, key, who, said, "stale")
-        verdict = self._verdict(tool, arguments) if tool.writes else ALLOWED
-        before = self._connection.serialize() if self._past is not None and tool.writes else b""
-        self._connection.execute("BEGIN")
-        run = self._caller.run(tool, arguments, self.now)
-        things = tool.about(arguments)
-        if run.outcome != "done":
-            self._connection.execute("ROLLBACK")
-            versions: Versions = {}
-        else:
-            versions = self._knowledge.after(things) if tool.writes else {thing: self.version(thing) for thing in things}
-        acted = self._note(tool, arguments, key, run, verdict, versions, who)
-        if run.outcome == "done":
-            self._connection.execute("COMMIT")
-            if self._past is not None and tool.writes:
-                self._past.update(dict.fromkeys(things, before))
+    def _run(self, call: Entry, tool: Tool, arguments: BaseModel) -> Acted:
+        """Run a tool in a transaction of its own, with its entry in the journal."""
+        verdict = self._rules.verdict(tool, arguments, self.now)
+        decision, rule, policy = self._rules.decision(verdict, tool)
+        call = replace(call, decision=decision, rule=rule, policy=policy)
+        things, before = tool.about(arguments), self._past.now() if tool.writes else b""
+        with self._transaction():
+            self._connection.execute("SAVEPOINT tool")
+            run = self._caller.run(tool, arguments, self.now)
+            done = run.outcome == "done"
+            if not done:
+                self._connection.execute("ROLLBACK TO tool")
+            known = self._book.knowledge
+            after = known.after(things) if tool.writes else {thing: known.version(thing) for thing in things}
+            acted = self._told_of(call, run, tool, arguments, after if done else {})
+        if done and tool.writes:
+            self._past.changed(things, before)
         if tool.minutes:
             self._schedule.pass_to(self.now.after(minutes=tool.minutes), self._happen)
         return acted
 
-    def _again(self, first: Entry, tool: Tool, given: Any, key: str, who: str) -> Acted:
-        """A call under a key that is known."""
-        if (first.name, first.arguments) != (tool.name, given):
-            said = f"the idempotency key '{key}' is that of another call, {first.name} ({first.effect}); give each call its own"
-            return self._refuse(tool.name, tool.kind, given, first.effect, None, who, said, "key")
-        entry = self._write("call", tool.name, tool.kind, given, first.effect, key, "replayed", result=first.result, who=who)
-        return Acted(tool.name, first.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
-
-    def _note(
-        self, tool: Tool, given: BaseModel, key: str | None, run: Run, verdict: Verdict, versions: Versions, who: str
-    ) -> Acted:
+    def _told_of(self, call: Entry, run: Run, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:
         """The entry of a call that ran, and what the agent is told of it."""
-        self._count()
-        effect, done = _effect(tool, given), run.outcome == "done"
-        entry = self._write(
-            "call",
-            tool.name,
-            tool.kind,
-            given.model_dump(mode="json"),
-            effect,
-            key,
-            run.outcome,
-            result=run.result.model_dump(mode="json") if run.result is not None else None,
-            reason=run.reason,
-            verdict=verdict,
-            things=tool.about(given) if tool.writes else (),
-            versions=versions,
-            late=done and self._is_late(tool, given),
-            who=who,
-        )
-        return Acted(tool.name, effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
+        result = run.result.model_dump(mode="json") if run.result is not None else None
+        late = run.outcome == "done" and self._rules.is_late(tool, arguments, self.now)
+        ran = replace(call, outcome=run.outcome, result=result, reason=run.reason, versions=versions, late=late)
+        entry = self._book.write(ran, tool.about(arguments) if tool.writes else ())
+        return Acted(tool.name, call.effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
 
-    def _refuse(self, tool: str, kind: str, given: Any, effect: str, key: str | None, who: str, said: str, code: Code) -> Acted:
-        entry = self._write("call", tool, kind, given, effect, key, "refused", reason=said, who=who)
-        return Acted(tool, effect, "refused", reason=said, entry=entry.seq, code=code)
+    def _again(self, call: Entry, first: Entry, tool: Tool) -> Acted:
+        """A call under a key that is known."""
+        if (first.name, first.arguments) != (call.name, call.arguments):
+            said = f"the idempotency key '{call.key}' is that of another call, {first.name} ({first.effect}); give each its own"
+            return self._refuse(replace(call, key=None), said, "key")
+        entry = self._book.write(replace(call, outcome="replayed", result=first.result))
+        return Acted(tool.name, call.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
 
-    def _write(
-        self,
-        what: What,
-        name: str,
-        kind: str,
-        arguments: Any,
-        effect: str,
-        key: str | None,
-        outcome: Outcome,
-        *,
-        result: Any = None,
-        reason: str = "",
-        verdict: Verdict = ALLOWED,
-        things: Iterable[str] = (),
-        versions: Versions | None = None,
-        late: bool = False,
-        who: str = "agent",
-    ) -> Entry:
-        decision = verdict.decision if kind in WRITES and what == "call" else ""
-        policy = self.environment.policy.version if self.environment.policy and decision else ""
-        entry = Entry(
-            self._next, self.now, self._life, who, what, name, kind, arguments, effect, key, outcome, result, reason,
-            decision, verdict.rule, policy, self._knowledge.based_on(things), versions or {}, late,
-        )  # fmt: skip
-        journal.append(self._connection, entry)
-        self._next += 1
-        self._knowledge.note(entry)
-        return entry
-
-    def _entry_of(self, key: str) -> Entry | None:
-        """What was done under this key."""
-        return next(iter(journal.read(self._connection, "key = ? AND outcome = 'done'", key)), None)
-
-    def _verdict(self, tool: Tool, arguments: BaseModel) -> Verdict:
-        """An undo takes an effect back and is never halted."""
-        if not tool.writes:
-            return ALLOWED
-        environment, reading = self.environment, self._caller.reading
-        if environment.halted and tool.name not in environment.undoes:
-            halted = environment.halted
-            if why := self._caller.within(lambda: halted(reading, self.now)):
-                return Verdict("deny", "kill switch", why)
-        policy = environment.policy
-        if policy is None:
-            return ALLOWED
-        said: Verdict = self._caller.within(lambda: policy.decide(reading, tool.name, arguments, self.now))
-        return said
-
-    def _is_late(self, tool: Tool, arguments: BaseModel) -> bool:
-        if tool.due is None:
-            return False
-        due = tool.due
-        last = self._caller.within(lambda: due(self._caller.reading, arguments))
-        return last is not None and self.now > last
-
-    def _untimely(self) -> str:
-        """Why no call is taken now, or ""."""
-        most, (minute, calls) = self.environment.throttle, self._busy
-        if most and minute == self.now and calls >= most:
-            return f"throttled: {most} calls a minute are taken; wait for a minute"
-        return ""
-
-    def _count(self) -> None:
-        minute, calls = self._busy
-        self._busy = (self.now, calls + 1 if minute == self.now else 1)
-
-    def _moved(self, expect: Mapping[str, int]) -> str:
-        """What is no longer as the call expects it, or ""."""
-        moved = [thing for thing, version in expect.items() if version != self.version(thing)]
-        if not moved:
-            return ""
-        return f"stale: {moved[0]} is at version {self.version(moved[0])}, not {expect[moved[0]]}; read it again"
+    def _refuse(self, call: Entry, said: str, code: Code) -> Acted:
+        entry = self._book.write(replace(call, outcome="refused", reason=said))
+        return Acted(call.name, call.effect, "refused", reason=said, entry=entry.seq, code=code)
 
     def _later(self, kind: str, at: Moment, payload: Payload, name: str) -> None:
         if kind not in self.environment.by_kind:
             raise KeyError(f"there is no kind of event '{kind}'; {nearest(kind, self.environment.by_kind)}")
-        self._schedule.add("event", kind, at, payload, name or f"{kind} of entry {self._next}")
+        self._schedule.add("event", kind, at, payload, name or f"{kind} of entry {self._book.next}")
 
     def _happen(self, pending: Pending) -> tuple[Payload, Versions]:
         """An event, or a person's answer, in the transaction in which it leaves what is still to happen."""
         if pending.what == "answer":
             payload = self._people.answer(pending, self.now)
-            self._write("answer", pending.name, pending.kind, dict(payload), payload["about"], None, "done", who="person")
+            self._book.write(Entry("answer", pending.name, arguments=dict(payload), effect=payload["about"], who="person"))
             return payload, {}
-        kind = self.environment.by_kind[pending.kind]
-        versions = self._knowledge.after(kind.about(pending.payload))
-        if kind.apply:
-            apply = kind.apply
+        kind, before = self.environment.by_kind[pending.kind], self._past.now()
+        things = kind.about(pending.payload)
+        if apply := kind.apply:
             self._caller.within(lambda: apply(self._caller.writing, pending.payload, self.now))
-        self._write(
-            "event", pending.name, pending.kind, dict(pending.payload), "", None, "done", versions=versions, who="world"
-        )
+        versions = self._book.knowledge.after(things)
+        self._past.changed(things, before)
+        event = Entry("event", pending.name, pending.kind, dict(pending.payload), versions=versions, who="world")
+        self._book.write(event)
         return pending.payload, versions
 
     def _told(self, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
         told = tuple(arrivals)
         for arrival in told:
-            self._knowledge.told(arrival.versions)
+            self._book.knowledge.told(arrival.versions)
         return told
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            self._book.reopen()
+            raise
 
 
 def _effect(tool: Tool, arguments: BaseModel) -> str:

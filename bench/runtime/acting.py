@@ -123,7 +123,7 @@ class Acting:
 
     def _emit_call(self, call: _Call, acted: Acted) -> None:
         known = self.world.environment.by_name.get(call.tool)
-        entry = self.world.last_entry(acted.entry)
+        entry = self.world.entry(acted.entry)
         before, self._digest = self._digest, self.world.digest() if call.writes else self._digest
         given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
         result = acted.result.model_dump(mode="json") if acted.result is not None else None
