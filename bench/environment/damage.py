@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 from bench.environment.declaration import Environment
 from bench.environment.journal import Entry
@@ -43,6 +43,10 @@ class Damage:
         """Whether the two counts say the same of all that both can tell."""
         pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
         return all(one == two for one, two in pairs if one is not None and two is not None)
+
+
+DAMAGES = tuple(field.name for field in fields(Damage))
+"""Every kind of damage, by its name."""
 
 
 def in_journal(

@@ -28,3 +28,13 @@ def final_world(content: bytes) -> FinalWorld:
     connection.execute("PRAGMA query_only=ON")
     now = Moment.of(connection.execute("SELECT now FROM world_clock").fetchone()[0])
     return FinalWorld(Db(connection), tuple(journal.read(connection)), now)
+
+
+def content_of(dump: str) -> bytes:
+    """The bytes of the database that this SQL makes (`World.dump`)."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(dump)
+        return connection.serialize()
+    finally:
+        connection.close()
