@@ -30,8 +30,8 @@ from bench.scenario import Grade, Json, Output, Scenario, Subtask
 SCHEMA = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, price INTEGER NOT NULL, state TEXT NOT NULL);
 CREATE TABLE refunds (id INTEGER PRIMARY KEY, order_id INTEGER NOT NULL REFERENCES orders, amount INTEGER NOT NULL, at INTEGER);
-CREATE TABLE reservations (order_id INTEGER NOT NULL, open INTEGER NOT NULL);
-CREATE TABLE messages (order_id INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE TABLE reservations (order_id INTEGER NOT NULL REFERENCES orders, open INTEGER NOT NULL);
+CREATE TABLE messages (order_id INTEGER NOT NULL REFERENCES orders, text TEXT NOT NULL);
 CREATE TABLE approvals (order_id INTEGER NOT NULL, approved INTEGER NOT NULL);
 """
 OWED = ("damaged", "lost")
