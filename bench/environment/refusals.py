@@ -20,7 +20,7 @@ def refuse_environment(environment: Environment, where: str) -> None:
     for tool in environment.tools:
         if not isinstance(tool, Tool):
             raise PackError(f"{where}: {tool!r} stands among the tools; it must be a bench.environment.Tool")
-    _refuse_twice((tool.name for tool in environment.tools), "tool", where)
+    _refuse_twice((tool.name for tool in environment.tools), "tools", where)
     for tool in environment.tools:
         _refuse_tool(tool, environment, f"{where}: tool '{tool.name}'")
     _refuse_events(environment, where)
@@ -66,8 +66,8 @@ def _refuse_events(environment: Environment, where: str) -> None:
         raise PackError(f"{where}: kinds must hold bench.environment.EventKind alone")
     if not all(isinstance(event, Scheduled) for event in environment.events):
         raise PackError(f"{where}: events must hold bench.environment.Scheduled alone")
-    _refuse_twice((kind.name for kind in environment.kinds), "kind of event", where)
-    _refuse_twice((event.name for event in environment.events), "event", where)
+    _refuse_twice((kind.name for kind in environment.kinds), "kinds of event", where)
+    _refuse_twice((event.name for event in environment.events), "events", where)
     for event in environment.events:
         at = f"{where}: event '{event.name}'"
         if event.kind not in environment.by_kind:
@@ -80,7 +80,7 @@ def _refuse_twice(names: Iterable[str], what: str, where: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise PackError(f"{where}: two of its {what}s are named '{name}'; rename one")
+            raise PackError(f"{where}: two of its {what} are named '{name}'; rename one")
         seen.add(name)
 
 

@@ -18,8 +18,9 @@ from bench.experiment.trial import TrialResult, run_trial
 from bench.packs import load_pack
 from bench.runtime.call import unbounded
 from bench.runtime.loop import run
+from bench.runtime.workbench import Workbench
 from bench.runtime.world_events import WorldEnded
-from bench.scenario import Scenario
+from bench.scenario import Scenario, Task
 
 ROOT = Path(__file__).parent / "worlds"
 REFUNDS: Scenario = load_pack("refunds", [ROOT])
@@ -48,7 +49,15 @@ def lived(
     repetition: int = 1,
     **settings: Any,
 ) -> TrialResult:
-    """One trial of this architecture in the world."""
+    """One trial of this architecture in the world. Assertions that fail in it fail the test."""
+
+    async def asserted(task: Task, workbench: Workbench) -> None:
+        try:
+            await architecture(task, workbench)
+        except AssertionError as error:  # an exception in a trial is an outcome, a test's is not
+            wrong.append(error)
+
+    wrong: list[AssertionError] = []
     values = {
         "name": "test",
         "scenarios": ["refunds"],
@@ -63,8 +72,11 @@ def lived(
     }
     scenario = replace(REFUNDS, environment=environment)
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"refunds": scenario})
-    matrix = replace(matrix, architectures={"clerks:bare": architecture})
-    return run(run_trial(matrix.specs[repetition - 1], matrix, unbounded, GRADERS))
+    matrix = replace(matrix, architectures={"clerks:bare": asserted})
+    result = run(run_trial(matrix.specs[repetition - 1], matrix, unbounded, GRADERS))
+    for error in wrong:
+        raise error
+    return result
 
 
 def ended(result: TrialResult) -> WorldEnded:
