@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from bench.cli.hooks import HookFailed, Hooks
 from bench.environment import Environment, World, final_world
+from bench.environment.damage import net_effects
 from bench.environment.declaration import Course
 from bench.scenario import Grade
 
@@ -22,15 +23,23 @@ def problems_of_reference(hooks: Hooks) -> Iterator[str]:
                 yield f"{entry.name} in the reference is {entry.outcome}: {entry.reason}"
             elif entry.is_unauthorised:
                 yield f"the policy says {entry.decision} ({entry.rule}) to what the reference does: {entry.effect}"
-        journal, tables = world.damage()
+        journal, _ = world.damage()
         for kind, count in asdict(replace(journal, orphaned=0)).items():
             if count:
                 yield f"the reference does damage: {count} {kind}"
-        if not journal.agrees(tables):
-            yield f"the audit counts otherwise than the journal: {asdict(tables)}, {asdict(journal)}"
+        yield from _uncounted(world)
         grade = _grade(hooks, world)
         if not grade.correct:
             yield grade.note or "it is not graded correct"
+
+
+def _uncounted(world: World) -> Iterator[str]:
+    """Where the audit of the tables says otherwise than the journal, or nothing."""
+    stands = {standing.effect: standing.times for standing in world.standings()}
+    for effect, times in net_effects(world.environment, world.journal()).items():
+        if stands.get(effect, 0) != times:
+            said = f"{stands[effect]} times" if effect in stands else "nothing of it"
+            yield f"the audit says {said}, and the reference did it {times} times: {effect}"
 
 
 def problems_of_wrong(hooks: Hooks) -> Iterator[str]:

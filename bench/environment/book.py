@@ -10,6 +10,7 @@ from bench.environment import journal
 from bench.environment.journal import Entry
 from bench.environment.knowledge import Knowledge
 from bench.environment.schedule import Schedule
+from bench.errors import whole_text
 
 
 class Book:
@@ -42,7 +43,7 @@ class Book:
 
     def done_under(self, key: str) -> Entry | None:
         """What was done under this idempotency key."""
-        return next(iter(self.entries("key = ? AND outcome = 'done'", key)), None)
+        return next(iter(self.entries("key = ? AND outcome = 'done'", whole_text(key))), None)
 
     def died(self, point: str) -> None:
         self.write(Entry("crash", point, arguments={}))

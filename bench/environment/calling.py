@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from bench.environment.database import Connection, Db, Later
 from bench.environment.journal import Outcome
-from bench.environment.limits import NoEnd, TimeLimit
+from bench.environment.limits import DidNotEnd, NoEnd, TimeLimit
 from bench.environment.moment import Moment
 from bench.environment.parts import Tool
 from bench.errors import ToolRefused
@@ -95,9 +95,9 @@ class Caller:
             result = self.within(lambda: tool.run(self.writing if tool.writes else self.reading, arguments, now))
         except ToolRefused as refused:
             return Run("refused", None, " ".join(str(refused).split()) or "refused without a reason", "declined")
-        except NoEnd:
+        except DidNotEnd:
             return Run("failed", None, f"tool '{tool.name}' did not end within {self._limit.seconds:g} s", "hung")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             said = f"tool '{tool.name}' raised {type(error).__name__}: {' '.join(str(error).split())}"
             return Run("failed", None, said, "broke")
         if not tool.writes and self._connection.total_changes != before:
@@ -121,14 +121,16 @@ class Caller:
         return schedule
 
     def within(self, function: Callable[[], Any]) -> Any:
-        """Call a pack's function, which may use its own tables alone. Raises NoEnd where it does not end."""
+        """Call a pack's function, which may use its own tables alone. Raises DidNotEnd where it does not end."""
         self._connection.inside = True
         try:
             with self._limit.holding():
                 return function()
+        except NoEnd as error:
+            raise DidNotEnd(f"no end within {self._limit.seconds:g} s") from error
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
-                raise NoEnd from error
+                raise DidNotEnd(f"no end within {self._limit.seconds:g} s") from error
             raise
         finally:
             self._connection.inside = False

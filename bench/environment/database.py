@@ -119,5 +119,5 @@ def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> s
 
 
 def dump(value: Any) -> str:
-    """JSON as the journal keeps it: the same text for the same value."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    """JSON as the journal keeps it: the same text for the same value, whatever came from outside."""
+    return json.dumps(value, sort_keys=True, default=str)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from bench.environment.database import dump
 from bench.environment.moment import Moment
+from bench.errors import whole_text
 
 What = Literal["call", "event", "ask", "answer", "crash"]
 Outcome = Literal["done", "replayed", "refused", "failed"]
@@ -92,7 +93,9 @@ def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list
 def _written(name: str, value: Any) -> Any:
     if isinstance(value, Moment):
         return value.total
-    return dump(value) if name in JSON else value
+    if name in JSON:
+        return dump(value)
+    return whole_text(value) if isinstance(value, str) else value
 
 
 def _read(name: str, value: Any) -> Any:

@@ -14,6 +14,10 @@ class NoEnd(BaseException):
     """The time is up. No `except Exception` of a pack holds it."""
 
 
+class DidNotEnd(Exception):
+    """A pack's code was ended."""
+
+
 class TimeLimit:
     def __init__(self, seconds: float):
         self.seconds = seconds

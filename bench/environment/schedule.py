@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bench.environment.database import dump
 from bench.environment.moment import Moment
 from bench.environment.parts import Arrival, Payload, Scheduled
+from bench.environment.snapshot import CannotRestore
 
 Versions = Mapping[str, int]
 Happen = Callable[["Pending"], tuple[Payload, Versions]]
@@ -78,6 +79,17 @@ class Schedule:
         while (pending := self.next()) and pending.at <= goal:
             self._take(pending, happen)
         self._set(max(goal, self.now))
+
+    def pass_one(self, name: str, happen: Happen) -> None:
+        """Let the next thing happen that is due. Raises CannotRestore where that is something else."""
+        pending = self.next()
+        if pending is None or pending.name != name:
+            raise CannotRestore(f"'{name}' is not what happens next here; is this the same pack?")
+        self._take(pending, happen)
+
+    def jump(self, moment: Moment) -> None:
+        """Be at a moment, and let nothing happen that is due before it."""
+        self._set(moment)
 
     def pass_to_arrival(self, after: int, limit: Moment | None, happen: Happen) -> Arrival | None:
         """The first notice behind this number, waiting for it up to the limit; None where none comes."""

@@ -26,7 +26,7 @@ from bench.environment.parts import Arrival, Payload, Standing, Tool, Verdict
 from bench.environment.people import People
 from bench.environment.rules import Rules, moved
 from bench.environment.schedule import Notices, Pending, Schedule, Versions
-from bench.environment.snapshot import Past, Snapshot
+from bench.environment.snapshot import CannotRestore, Past, Snapshot
 from bench.errors import nearest
 
 DRAWN_FROM: tuple[object, ...] = ("world",)
@@ -84,7 +84,7 @@ class World:
         """
         with self._lock:
             known = self.environment.by_name.get(tool)
-            given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else dict(arguments)
+            given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
             call = Entry("call", tool, known.kind if known else "", given, key=idempotency_key, who=who)
             if known is None:
                 said = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
@@ -254,6 +254,25 @@ class World:
         """A world of its own that goes on from here, or from a snapshot."""
         content = (taken or self.snapshot()).content
         return World(self.environment, content=content, drawn_from=self._people.drawn_from, keeps_past=self._past.keeps)
+
+    def replay(self, entries: Iterable[Entry]) -> None:
+        """Do in this new world what these entries of another's journal say was done, to be as that one was after them: a trial
+        is forked at any of its steps. Its digest then is that of the step.
+
+        Raises CannotRestore where the same calls do something else here.
+        """
+        with self._lock:
+            for entry in entries:
+                if entry.what in ("event", "answer"):
+                    self._schedule.pass_one(entry.name, self._happen)
+                    continue
+                self._schedule.jump(entry.at)
+                if entry.what == "ask":
+                    self.ask(entry.name, entry.effect, entry.arguments, entry.key)
+                elif entry.what == "crash":
+                    self.died(entry.name)
+                elif entry.is_effect and self.call(entry.name, entry.arguments, entry.key, who=entry.who).result is None:
+                    raise CannotRestore(f"entry {entry.seq}, {entry.effect}, does not happen here; is this the same pack?")
 
     def close(self) -> None:
         self._connection.close()

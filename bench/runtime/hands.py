@@ -52,6 +52,7 @@ class Hands:
 
     @property
     def store(self) -> Store:
+        """What survives a crash: `put`, `get`, `append`, `log`, `names`."""
         return self._acting.store
 
     @property

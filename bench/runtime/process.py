@@ -51,7 +51,7 @@ class Process:
     def die(self, *receipts: Receipt) -> None:
         """Raises Crashed."""
         for receipt in receipts:
-            receipt.enter("delivered", f"the agent dies: {receipt.due.fault.effect}")
+            receipt.enter("delivered", receipt.due.key)
         self.is_dead, self._armed, self._dead_of = True, [], receipts
         self._died(receipts[0].due.fault.effect if receipts else "killed")
         raise Crashed

@@ -8,9 +8,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from little_worlds import Nothing, with_tool
+from little_worlds import Nothing, with_tool, world
 
-from bench.environment import Acted, Db, Moment, Tool, World
+from bench.environment import Acted, Db, Moment, Policy, Tool, Verdict, World
+from bench.environment.limits import DidNotEnd
 
 
 def called(run: Callable[[Db, Any, Moment], Any], kind: Any = "final", **changes: Any) -> tuple[Acted, World]:
@@ -41,6 +42,10 @@ def spins(db: Db, *_: Any) -> Nothing:
         pass
 
 
+def leaves(*_: Any) -> Nothing:
+    raise SystemExit
+
+
 def sleeps(*_: Any) -> Nothing:
     with suppress(Exception):  # not even this holds it
         time.sleep(60)
@@ -54,7 +59,7 @@ def asks_on(db: Db, *_: Any) -> Nothing:
 
 @pytest.mark.parametrize(
     ("run", "code"),
-    [(raises, "broke"), (wrong_type, "wrong_type"), (spins, "hung"), (sleeps, "hung"), (asks_on, "hung")],
+    [(raises, "broke"), (leaves, "broke"), (wrong_type, "wrong_type"), (spins, "hung"), (sleeps, "hung"), (asks_on, "hung")],
 )
 def test_a_tool_that_breaks_fails_in_a_line_and_nothing_of_it_stays(run: Callable[..., Any], code: str) -> None:
     acted, one = called(run, patience=0.05)
@@ -111,6 +116,16 @@ def test_an_event_of_an_unknown_kind_is_the_tools_fault() -> None:
         return Nothing()
 
     assert "did you mean 'reply'" in called(run)[0].reason
+
+
+def test_a_policy_that_does_not_end_raises_what_a_trial_can_hold() -> None:
+    def spins_on(*_: Any) -> Verdict:
+        while True:
+            pass
+
+    one = world(policy=Policy("1", spins_on), patience=0.05)
+    with pytest.raises(DidNotEnd, match="no end within"):
+        one.call("refund", {"order": 1, "amount": 1})
 
 
 def test_a_call_takes_its_minutes_of_world_time() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -186,6 +190,63 @@ def test_an_idempotent_call_is_one_effect_however_often_it_is_made(tool: str, or
     answers = [one.call(tool, arguments(tool, order), "key") for _ in range(times)]
     assert sum(net_effects(one.environment, one.journal()).values()) == 1
     assert {answer.ok for answer in answers} == {True}
+
+
+def test_a_trial_can_be_forked_at_any_step_and_is_there_as_it_was() -> None:
+    one = world()
+    steps = []
+    one.wait(days=1)
+    ENVIRONMENT.reference(one)
+    one.died("recorded")
+    one.call("refund", {"order": 3, "amount": 1})
+    one.wait(days=9)
+    for step in range(len(one.journal()) + 1):
+        fork = world()
+        fork.replay(one.journal()[:step])
+        steps.append(fork.digest())
+    assert steps[-1] == one.digest()
+    assert (steps[0], fork.now, fork.life) == (world().digest(), one.journal()[-1].at, 2)
+    assert len(set(steps)) == 1 + 8 + 1 + 1, "eight effects, an approval and one refund more"
+
+
+def test_a_journal_of_another_world_cannot_be_replayed() -> None:
+    one = world(tools=ENVIRONMENT.tools)
+    one.call("reserve", {"order": 1})
+    other = world(tools=tuple(tool for tool in ENVIRONMENT.tools if tool.name not in ("reserve", "release")))
+    with pytest.raises(CannotRestore, match="is this the same pack"):
+        other.replay(one.journal())
+    one.wait(days=1)
+    with pytest.raises(CannotRestore, match="is not what happens next"):
+        world(events=()).replay(one.journal()[1:])
+
+
+def test_a_process_that_is_killed_in_mid_call_leaves_effect_and_entry_or_neither(tmp_path: Path) -> None:
+    path = tmp_path / "world.db"
+    World(ENVIRONMENT, path).close()
+    heard, tells = os.pipe()
+    if (child := os.fork()) == 0:
+        one = World(replace(ENVIRONMENT, throttle=0), path)
+        while True:
+            one.call("refund", {"order": 1, "amount": 1})
+            os.write(tells, b".")
+    for _ in range(20):
+        os.read(heard, 1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    left = World(ENVIRONMENT, path)
+    done = net_effects(ENVIRONMENT, left.journal())["refund of order 1"]
+    assert done == next(one.times for one in left.standings() if one.effect == "refund of order 1") >= 20
+    assert left.call("notify", {"order": 1, "text": "x"}).ok
+
+
+@pytest.mark.parametrize(
+    "given", [["order", 1], "order", None, {"order": object()}, {"order": "\ud800"}, {"order": 1, "amount": 10**30}]
+)
+def test_whatever_comes_from_outside_is_no_exception(given: Any) -> None:
+    one = world()
+    assert one.call("refund", given, "\ud800 key").outcome in ("refused", "failed")
+    assert one.call("notify", {"order": 1, "text": "half \ud800 a pair"}).outcome == "failed"
+    assert [entry.outcome for entry in one.journal()][-1] == "failed"
 
 
 def test_bytes_that_are_no_world_are_refused_and_change_nothing() -> None:
