@@ -64,7 +64,7 @@ class World:
         self._people = People(environment.people, drawn_from, self._schedule, self._caller)
         self._rules = Rules(environment, self._caller)
         self._book = Book(self._connection, self._schedule)
-        self._tables = tables_of(self._connection)
+        self._tables, self._digest = tables_of(self._connection), ""
 
     # What an agent can do.
 
@@ -170,7 +170,8 @@ class World:
     def digest(self) -> str:
         """Names what the pack's tables hold."""
         with self._lock:
-            return digest_of_tables(self._connection, self._tables)
+            self._digest = self._digest or digest_of_tables(self._connection, self._tables)
+            return self._digest
 
     def journal(self) -> list[Entry]:
         with self._lock:
@@ -249,6 +250,7 @@ class World:
             snapshot.load(self._connection, taken.content)
             self._schedule.reread()
             self._book.reopen()
+            self._digest = ""
 
     def fork(self, taken: Snapshot | None = None) -> World:
         """A world of its own that goes on from here, or from a snapshot."""
@@ -295,6 +297,7 @@ class World:
             after = known.after(things) if tool.writes else {thing: known.version(thing) for thing in things}
             acted = self._told_of(call, run, tool, arguments, after if done else {})
         if done and tool.writes:
+            self._digest = ""
             self._past.changed(things, before)
         if tool.minutes:
             self._schedule.pass_to(self.now.after(minutes=tool.minutes), self._happen)
@@ -327,6 +330,7 @@ class World:
 
     def _happen(self, pending: Pending) -> tuple[Payload, Versions]:
         """An event, or a person's answer, in the transaction in which it leaves what is still to happen."""
+        self._digest = ""
         if pending.what == "answer":
             payload = self._people.answer(pending, self.now)
             self._book.write(Entry("answer", pending.name, arguments=dict(payload), effect=payload["about"], who="person"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,10 +15,10 @@ from bench.environment.database import dump
 from bench.environment.schedule import Told
 from bench.errors import GaveUp
 from bench.runtime.clock import TrialClock, in_seconds
-from bench.runtime.faults import Fault, FaultSchedule
+from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.log import TrialLog
 from bench.runtime.process import Process, Store
-from bench.runtime.world_effects import WORLD_EFFECTS
+from bench.runtime.world_effects import WORLD_EFFECTS, Strike
 from bench.runtime.world_events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
 
 Arguments = BaseModel | Mapping[str, Any]
@@ -37,47 +37,59 @@ class Acting:
         self.store = Store(self.process, self._stored)
         self.last_crash = 0
         self._tries: Counter[tuple[str, str]] = Counter()
-        self._steps = self._told = 0
-        self._digest = world.digest()
+        self._steps = 0
         world.told_by(self._tell)
         policy = world.environment.policy
-        log.emit(WorldBegan(self._digest, *world.now, policy.version if policy else ""))
+        log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
 
     async def act(self, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None) -> Acted:
         """Call a tool. Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
         known = self.world.environment.by_name.get(tool)
         writes = bool(known and known.writes)
-        await self._step(writes)
-        effect = self.world.effect_of(tool, arguments)
-        self._tries[tool, effect] += 1
+        await self._step(effect=writes)
         call = _Call(self.world, tool, arguments, key, expect, writes)
-        due = None
-        if effect:
-            fits = _fits(writes)
-            due = self._schedule.due_in_world(("tool", "process"), tool, effect, self._tries[tool, effect], fits)
+        self._tries[tool, call.effect] += 1
+        due = self._due(call)
         if due is None:
             return self._told_of(call, call.first())
         receipt = self._schedule.plan(due, None)
-        row = WORLD_EFFECTS[due.fault.effect]
-        if row.strike:
-            told = row.strike(call, due.fault.minutes)
-            if told is None:
-                receipt.enter("not_applicable", f"{tool} could not carry it")
-                return self._told_of(call, call.first())
-            receipt.enter("delivered", effect)
-            if told.outcome == "failed":
-                receipt.detect()
-            return self._told_of(call, told)
-        if due.fault.effect == "before":
+        strike = WORLD_EFFECTS[due.fault.effect].strike
+        return self._struck(call, receipt, strike) if strike else self._dying(call, receipt)
+
+    def _due(self, call: _Call) -> Due | None:
+        """The fault that this try of the call's effect carries."""
+        if not call.effect:
+            return None
+        on = ("any", "write" if call.writes else "read")
+        try_ = self._tries[call.tool, call.effect]
+        return self._schedule.due_in_world(
+            ("tool", "process"), call.tool, call.effect, try_, lambda fault: WORLD_EFFECTS[fault.effect].on in on
+        )
+
+    def _struck(self, call: _Call, receipt: Receipt, strike: Strike) -> Acted:
+        """A call that carries a fault of its tool."""
+        told = strike(call, receipt.due.fault.minutes)
+        if told is None:
+            receipt.enter("not_applicable", f"{call.tool} could not carry it")
+            return self._told_of(call, call.first())
+        receipt.enter("delivered", call.effect)
+        if told.outcome == "failed":
+            receipt.detect()
+        return self._told_of(call, told)
+
+    def _dying(self, call: _Call, receipt: Receipt) -> Acted:
+        """A call at which the agent dies, now or soon. Raises Crashed."""
+        point = receipt.due.fault.effect
+        if point == "before":
             self.process.die(receipt)
         acted = call.first()
         if not acted.ok:
-            receipt.enter("not_applicable", f"{tool} was {acted.outcome}")
+            receipt.enter("not_applicable", f"{call.tool} was {acted.outcome}")
             return self._told_of(call, acted)
-        if due.fault.effect == "unacknowledged":
+        if point == "unacknowledged":
             self._emit_call(call, call.unanswered("the agent died"))
             self.process.die(receipt)
-        self.process.arm("recorded" if due.fault.effect == "recorded" else "unrecorded", receipt)
+        self.process.arm("recorded" if point == "recorded" else "unrecorded", receipt)
         return self._told_of(call, acted)
 
     async def wait(self, until: Moment) -> tuple[Arrival, ...]:
@@ -124,7 +136,6 @@ class Acting:
     def _emit_call(self, call: _Call, acted: Acted) -> None:
         known = self.world.environment.by_name.get(call.tool)
         entry = self.world.entry(acted.entry)
-        before, self._digest = self._digest, self.world.digest() if call.writes else self._digest
         given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
         result = acted.result.model_dump(mode="json") if acted.result is not None else None
         self._log.emit(
@@ -146,8 +157,8 @@ class Acting:
                 day=self.world.now.day,
                 minute=self.world.now.minute,
                 started=in_seconds(self._clock.now()),
-                before=before,
-                after=self._digest,
+                before=call.before,
+                after=self.world.digest(),
             )
         )
 
@@ -155,7 +166,6 @@ class Acting:
         for one in arrivals:
             payload = self._log.store_text(dump(dict(one.payload)))
             self._log.emit(Arrived(one.number, one.name, one.kind, payload, self.world.life, *one.at))
-        self._digest = self.world.digest() if arrivals else self._digest
         return tuple(arrivals)
 
     def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[Told]:
@@ -188,6 +198,7 @@ class _Call:
         self, world: World, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None, writes: bool
     ):
         self.tool, self.arguments, self.key, self.writes = tool, arguments, key, writes
+        self.effect, self.before = world.effect_of(tool, arguments), world.digest()
         self._world, self._expect = world, expect
         self._first: Acted | None = None
 
@@ -203,15 +214,10 @@ class _Call:
         return self._world.past(self.tool, self.arguments)
 
     def unanswered(self, reason: str) -> Acted:
-        return Acted(self.tool, self._world.effect_of(self.tool, self.arguments), "failed", reason=reason, code="unanswered")
+        return Acted(self.tool, self.effect, "failed", reason=reason, code="unanswered")
 
     def pass_time(self, minutes: int) -> None:
         self._world.wait(minutes=minutes)
 
     def _make(self) -> Acted:
         return self._world.call(self.tool, self.arguments, self.key, expect=self._expect)
-
-
-def _fits(writes: bool) -> Callable[[Fault], bool]:
-    """Whether a fault can strike a tool that reads, or one that writes."""
-    return lambda fault: WORLD_EFFECTS[fault.effect].on in ("any", "write" if writes else "read")
