@@ -160,13 +160,22 @@ class Workbench(Hands):
         return replace(proposal, made_from=(*proposal.made_from, *plan))
 
     async def sample(
-        self, *subtasks: Subtask, count: int, repair: Rejected | None = None, by: Agent = direct
+        self,
+        *subtasks: Subtask,
+        count: int,
+        repair: Rejected | None = None,
+        by: Agent = direct,
+        documents: Mapping[str, Document] | None = None,
     ) -> tuple[Proposal, ...]:
-        """So many samples of these subtasks' outputs, asked for at the same time, within one attempt. Raises as `propose`."""
-        sources = self._sources(subtasks)
-        first = self._next(subtasks, sources, repair)
-        asks = [first, *self._causes.further_samples(_names(subtasks), first, count - 1)]
-        return tuple(await asyncio.gather(*(self._propose(subtasks, ask, sources, repair, by) for ask in asks)))
+        """So many samples of these subtasks' outputs, asked for at the same time, within one attempt. Takes `documents`, and
+        raises, as `propose`."""
+        given = self._given(documents)
+        sources = self._sources(subtasks, given)
+        first = self._next(subtasks, sources, repair, given)
+        further = self._cases.of(case_of(given)).further_samples(_names(subtasks), first, count - 1)
+        return tuple(
+            await asyncio.gather(*(self._propose(subtasks, one, sources, repair, by, given) for one in (first, *further)))
+        )
 
     @asynccontextmanager
     async def endpoint(

@@ -187,6 +187,16 @@ def test_all_that_runs_of_a_dead_agent_dies_with_it_and_it_begins_anew() -> None
     assert ended(result).recount["doubled"] == 0
 
 
+def test_a_death_within_a_group_of_tasks_is_a_death() -> None:
+    async def grouped(workbench: Workbench) -> None:
+        async with asyncio.TaskGroup() as group:
+            for order in (1, 2):
+                group.create_task(workbench.act("refund", {"order": order, "amount": 1}, f"refund {order}"))
+
+    result = lived(working(grouped), [struck("unacknowledged", "process", tool="refund")])
+    assert (ended(result).lives, ended(result).damage["doubled"], stages(result)["delivered"]) == (3, 0, 2)
+
+
 def test_one_that_always_dies_gives_up_and_is_recorded() -> None:
     async def acts(workbench: Workbench) -> None:
         await workbench.act("refund", {"order": 1, "amount": 1})
@@ -237,6 +247,27 @@ def test_a_judgment_that_is_made_again_after_a_crash_is_a_rerun_caused_by_it_and
 def test_the_same_judgment_on_another_state_is_another_question() -> None:
     result = lived(bare)
     assert [(call.attempt, call.cause) for call in of(result, Called)] == [(1, "first")] * 3
+
+
+def test_samples_of_a_judgment_are_asked_on_the_state_that_is_given() -> None:
+    async def votes(task: Task, workbench: Workbench) -> None:
+        state = (await workbench.act("read_order", {"order": 2})).result
+        samples = await workbench.sample(task.subtask("decide"), count=3, documents={"order": state})
+        assert [workbench.verify(one) for one in samples] == [None] * 3
+        workbench.commit(samples[0])
+        assert workbench.output(task.subtask("decide")).amount == 250  # type: ignore[union-attr]
+
+    assert sorted(call.cause for call in of(lived(votes), Called)) == ["first", "sample", "sample"]
+
+
+def test_a_document_that_nobody_declared_or_nobody_gave_is_refused() -> None:
+    async def gives(task: Task, workbench: Workbench) -> None:
+        with pytest.raises(ValueError, match="did you mean 'order'"):
+            await workbench.propose(task.subtask("decide"), documents={"ordr": "x"})
+        with pytest.raises(RuntimeError, match="'decide' reads 'order'; give it"):
+            await workbench.propose(task.subtask("decide"))
+
+    lived(gives)
 
 
 def test_a_world_is_no_business_of_a_pack_without_one() -> None:
