@@ -249,6 +249,23 @@ def test_the_same_judgment_on_another_state_is_another_question() -> None:
     assert [(call.attempt, call.cause) for call in of(result, Called)] == [(1, "first")] * 3
 
 
+def test_what_an_agent_held_in_memory_is_gone_after_a_crash_and_what_it_stored_is_not() -> None:
+    held: list[tuple[bool, object]] = []
+
+    async def decides(task: Task, workbench: Workbench) -> None:
+        decide = task.subtask("decide")
+        held.append((workbench.done(decide), workbench.store.get("decided")))
+        order = (await workbench.act("read_order", {"order": 1})).result
+        proposal = await workbench.propose(decide, documents={"order": order})
+        assert workbench.verify(proposal) is None
+        workbench.commit(proposal)
+        workbench.store.put("decided", workbench.life)
+        await workbench.act("refund", {"order": 1, "amount": 40}, "key")
+
+    lived(decides, [struck("before", "process")])
+    assert held == [(False, None), (False, 1)]
+
+
 def test_samples_of_a_judgment_are_asked_on_the_state_that_is_given() -> None:
     async def votes(task: Task, workbench: Workbench) -> None:
         state = (await workbench.act("read_order", {"order": 2})).result
