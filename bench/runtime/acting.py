@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from bench.environment import Acted, Arrival, Moment, Scheduled, Verdict, World
 from bench.environment.database import dump
-from bench.environment.schedule import Told
+from bench.environment.schedule import Told, at_once
 from bench.errors import GaveUp
 from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.faults import Due, FaultSchedule, Receipt
@@ -114,6 +114,7 @@ class Acting:
     def end(self) -> None:
         """The agent is done: what it was told it knows. The world goes on to its last moment, and is kept."""
         self.world.record()
+        self.world.told_by(at_once)  # nobody is left whom a fault of a notice could mislead
         self.world.end()
         journal, tables = self.world.damage()
         kept = self._log.store_text(self.world.dump())

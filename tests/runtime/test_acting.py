@@ -151,6 +151,14 @@ def test_notices_come_late_twice_and_out_of_order(effect: str, told: list[tuple[
     assert stages(result)["delivered"] == 1
 
 
+def test_no_notice_is_struck_once_the_agent_has_ended() -> None:
+    async def leaves(workbench: Workbench) -> None:
+        await workbench.next_event()
+
+    result = lived(working(leaves), [struck("doubled", "event")])
+    assert (stages(result)["planned"], stages(result)["delivered"], ended(result).day) == (1, 1, 10)
+
+
 def test_draws_do_not_depend_on_the_architecture_nor_on_the_order_of_calls() -> None:
     def strikes(orders: tuple[int, ...], reads: bool) -> set[tuple[str, int]]:
         async def acts(workbench: Workbench) -> None:
