@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,19 @@ def test_whatever_comes_from_outside_is_no_exception(given: Any) -> None:
     assert one.call("refund", given, "\ud800 key").outcome in ("refused", "failed")
     assert one.call("notify", {"order": 1, "text": "half \ud800 a pair"}).outcome == "failed"
     assert [entry.outcome for entry in one.journal()][-1] == "failed"
+
+
+def test_a_world_takes_calls_from_several_threads_one_after_the_other() -> None:
+    one = world()
+
+    def calls(order: int) -> None:
+        for _ in range(20):
+            assert one.call("refund", {"order": order, "amount": 1}).ok
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(calls, (1, 2, 3)))
+    assert [entry.seq for entry in one.journal()] == list(range(1, 61))
+    assert set(net_effects(one.environment, one.journal()).values()) == {20}
 
 
 def test_bytes_that_are_no_world_are_refused_and_change_nothing() -> None:

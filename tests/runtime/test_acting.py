@@ -13,7 +13,8 @@ from clerks import bare, careful
 from little_worlds import ENVIRONMENT, ended, harm, lived
 from trials import Fault
 
-from bench.environment import EventKind, Moment, Scheduled
+from bench.environment import EventKind, Moment, Scheduled, World, final_world
+from bench.environment.final import content_of
 from bench.experiment.trial import TrialResult
 from bench.runtime.events import Called, Faulted
 from bench.runtime.workbench import Workbench
@@ -255,6 +256,17 @@ def test_a_judgment_that_is_made_again_after_a_crash_is_a_rerun_caused_by_it_and
 def test_the_same_judgment_on_another_state_is_another_question() -> None:
     result = lived(bare)
     assert [(call.attempt, call.cause) for call in of(result, Called)] == [(1, "first")] * 3
+
+
+def test_a_recorded_trial_can_be_forked_after_each_call_that_was_answered() -> None:
+    result = lived(careful, [struck("unacknowledged", "process"), struck("doubled", "event")])
+    journal = final_world(content_of(result.texts[ended(result).kept])).journal
+    calls = [call for call in of(result, ToolCalled) if call.entry]
+    for call in calls:
+        fork = World(ENVIRONMENT, drawn_from=(7, "refunds", 1))
+        fork.replay(journal[: call.entry])
+        assert (fork.digest(), fork.life) == (call.after, call.life)
+    assert len(calls) > 8
 
 
 def test_what_an_agent_held_in_memory_is_gone_after_a_crash_and_what_it_stored_is_not() -> None:
