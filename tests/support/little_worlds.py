@@ -16,8 +16,8 @@ from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.trial import TrialResult, run_trial
 from bench.packs import load_pack
-from bench.runtime.call import unbounded
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 from bench.runtime.workbench import Workbench
 from bench.runtime.world_events import WorldEnded
 from bench.scenario import Scenario, Task
@@ -73,7 +73,7 @@ def lived(
     scenario = replace(REFUNDS, environment=environment)
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"refunds": scenario})
     matrix = replace(matrix, architectures={"clerks:bare": asserted})
-    result = run(run_trial(matrix.specs[repetition - 1], matrix, unbounded, GRADERS))
+    result = run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS))
     for error in wrong:
         raise error
     return result
