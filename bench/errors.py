@@ -24,6 +24,7 @@
 
     GaveUp                    a trial used up its attempts: a result, not an error
     Ungraded                  a trial only counted calls, and has ended: a result as well
+    ToolRefused               a tool of a world declined: the agent is told why, and nothing changed
     UndeclaredCalls           calls over an endpoint overlapped undeclared: virtual seconds would be a guess
 
 Expected *rejections* are data (`bench.runtime.verification.Rejected`), never exceptions.
@@ -157,6 +158,10 @@ class GaveUp(Exception):
 
 class Ungraded(Exception):
     """A trial whose calls are only counted has ended: there is nothing to grade."""
+
+
+class ToolRefused(Exception):
+    """A world's tool declines a call, for a reason of the business. Raised by a pack's `run`; the agent is told its text."""
 
 
 class UndeclaredCalls(Exception):

@@ -20,6 +20,8 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from bench.environment import Environment, FinalWorld
+
 Json = Any
 """A value that came out of `json.loads`: nothing is known of it before it is verified."""
 
@@ -192,9 +194,9 @@ Answer = Mapping[str, Any]
 """The graded answer, of one type for all architectures: a valid output for each of `Task.answer_names`, keyed by its name."""
 
 
-Grader = Callable[[Answer, Any], Grade]
+Grader = Callable[[Any, Any], Grade]
 """(answer, truth) -> its grade: the only code that reads the truth. The truth is the Path of the pack's truth folder, unless
-the pack gives a JSON value in its place."""
+the pack gives a JSON value in its place. In a pack with a world the answer is the `FinalWorld`, never what the agent says."""
 
 Baseline = Callable[[Mapping[str, str]], Mapping[str, Json]]
 """Documents -> subtask -> JSON: an answer made by keyword rules alone, without a model; empty where they find none."""
@@ -223,6 +225,7 @@ class Scenario:
     graded_by   digest of what grades: the truth, and the code that only the grader and the baseline reach
     made_by     the function that made documents, reference, wrong answers and truth, where code did: what it makes is in the
                 digests, so that an edit of it that makes the same voids no run. It returns values, and no functions
+    environment   the world that its tools act on; None where it has none
     graded      whether there is an answer to grade; else calls are only counted
     checks_run_code, grader_runs_code   whether these run, in the sandbox, code that an answer holds
     """
@@ -243,6 +246,7 @@ class Scenario:
     graded: bool = True
     checks_run_code: bool = False
     grader_runs_code: bool = False
+    environment: Environment | None = None
 
     @property
     def key(self) -> str:
@@ -260,7 +264,14 @@ class Scenario:
 
         Raises KeyError where one is missing, TypeError where the grader returns no Grade, and whatever the grader raises.
         """
-        grade = self.grade(self._answer({name: answer[name] for name in self.task.answer_names}), self.truth)
+        return self._graded(self._answer({name: answer[name] for name in self.task.answer_names}))
+
+    def grade_world(self, world: FinalWorld) -> Grade:
+        """Grade what became of its world. Raises TypeError where the grader returns no Grade, and whatever it raises itself."""
+        return self._graded(world)
+
+    def _graded(self, answer: Any) -> Grade:
+        grade = self.grade(answer, self.truth)
         if not isinstance(grade, Grade):
             raise TypeError(f"the grader returned {type(grade).__name__}; it must return a bench.scenario.Grade")
         return grade

@@ -11,6 +11,7 @@ from bench.runtime.events import Faulted, Judged
 
 CONTENT_POINTS = ("output", "input", "state")
 ENDINGS = ("recovered", "gave_up", "undetected")
+NEVER_MASKED = ("call", "tool", "event", "process")
 IMPACTS = ("effective", "masked", "undetermined")
 
 
@@ -75,8 +76,8 @@ def _receipt(number: int, entries: Sequence[Faulted], impact: str, error: bool) 
 
 
 def _impact(point: str, undamaged: Judged | None, told_by_control: str | None) -> str:
-    """A call fault is never masked; what was read or kept is told from the control alone."""
-    if point == "call":
+    """A call fault is never masked, nor is one in a world; what was read or kept is told from the control alone."""
+    if point in NEVER_MASKED:
         return "effective"
     if undamaged is None:
         return told_by_control or "undetermined"

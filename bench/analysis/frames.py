@@ -46,6 +46,8 @@ class Run:
               `first_pass_*`: its first attempts, where every subtask had one; each is missing where there is none;
               `*_usage` are tokens by the provider's own count;
               `undetected_failure`: the answer is wrong, and all that it stands on was accepted;
+              `damage_*`: how often each kind of damage happened in its world; `recount_agrees`: the world's tables alone say
+              the same; `lives`: its agent's processes; these are missing where there is no world;
               `correct` and `score` are missing for errors; for a trial that gave up they are False
               and 0, as it has no answer; `note` is the grader's, in one line, or '';
               `cost` is in dollars, and missing where a price is unknown

@@ -11,7 +11,9 @@ from bench.analysis.ledger import Entry
 from bench.analysis.recovery import Recovery, rejections
 from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
+from bench.environment.damage import DAMAGES
 from bench.runtime.events import Waited
+from bench.runtime.world_events import ToolCalled
 
 Row = tuple[Any, ...]
 Item = TypeVar("Item")
@@ -42,6 +44,10 @@ def _costs(what: str, of: Callable[[Trial, CallMeasure], float | None]) -> Itera
 
 def _measured(of: Callable[[Trial, CallMeasure], float | None], measured: CallMeasure) -> Callable[[Trial], float | None]:
     return lambda trial: of(trial, measured)
+
+
+def _damaged(kind: str) -> Callable[[Trial], int | None]:
+    return lambda trial: trial.damage(kind)
 
 
 PLACE: tuple[Column[Trial], ...] = (
@@ -82,6 +88,10 @@ TRIALS: tuple[Column[Trial], ...] = (
         lambda trial: trial.outcome != "error" and silently_corrupted(trial.record, trial.receipts),
     ),
     Column("undetected_failure", "bool", lambda trial: trial.outcome == "wrong" and trial.passed_every_check),
+    *(Column(f"damage_{kind}", "Int64", _damaged(kind)) for kind in DAMAGES),
+    Column("recount_agrees", "boolean", lambda trial: trial.recount_agrees),
+    Column("lives", "Int64", lambda trial: trial.world.lives if trial.world else None),
+    Column("tool_calls", "int64", lambda trial: sum(isinstance(event, ToolCalled) for event in trial.record.events)),
     Column("api_seconds", "float64", lambda trial: trial.record.api_seconds),
     Column("waiting_seconds", "float64", lambda trial: trial.record.waiting_seconds),
     Column("framework_seconds", "float64", lambda trial: trial.record.framework_seconds),

@@ -16,6 +16,7 @@ from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Answered, Called, Committed, Judged
 from bench.runtime.lineage import Lineage
+from bench.runtime.world_events import WorldEnded
 
 CallMeasure = Callable[[Sequence[Called]], float]
 """What is measured of some calls."""
@@ -93,6 +94,23 @@ class Trial:
     def imbalance(self) -> str | None:
         """A ledger that does not add up makes the trial an error."""
         return ledger.imbalance(self.entries, self.record.tokens)
+
+    @cached_property
+    def world(self) -> WorldEnded | None:
+        """What became of its world; None where it has none."""
+        return next((event for event in self.record.events if isinstance(event, WorldEnded)), None)
+
+    def damage(self, kind: str) -> int | None:
+        """How often this kind of damage happened, by the journal; None where there is no world."""
+        return self.world.damage.get(kind) if self.world else None
+
+    @property
+    def recount_agrees(self) -> bool | None:
+        """Whether the count from the world's tables says the same as that from its journal, of all that both tell."""
+        if self.world is None:
+            return None
+        told = {kind: count for kind, count in self.world.recount.items() if count is not None}
+        return all(self.world.damage.get(kind) == count for kind, count in told.items())
 
     @property
     def outcome(self) -> str:

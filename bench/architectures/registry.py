@@ -1,6 +1,7 @@
 """The architectures by name: adding one is one file and one line here. Others load by import path, `module:function`.
 
 ARCHITECTURES  our own, on the workbench's own line: always there
+ACTING         our own that act in a world
 SYSTEMS        what people use, over the measuring endpoint; most need an optional dependency
 """
 
@@ -33,6 +34,9 @@ ARCHITECTURES = {
     "runtime_structured": "bench.architectures.runtime_structured:runtime_structured",
     "llm_compiler": "bench.architectures.llm_compiler:llm_compiler",
 }
+
+ACTING: dict[str, str] = {}
+"""Our own that act in a world. They run on packs that declare one, and the others on packs that do not."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +106,17 @@ SYSTEMS = {
         ),
     ),
 }
+OURS = ARCHITECTURES | ACTING
 
 
 def load_architecture(name: str) -> Architecture:
     """The architecture of this name or import path. Raises ConfigError where there is none, its packages are missing, or its
     module cannot be loaded. A module of one's own may lie in the current folder."""
     system = SYSTEMS.get(name)
-    path = system.path if system else ARCHITECTURES.get(name, name)
+    path = system.path if system else OURS.get(name, name)
     module, _, function = path.partition(":")
     if not function:
-        raise ConfigError(f"unknown architecture '{name}'; {nearest(name, (*ARCHITECTURES, *SYSTEMS))}")
+        raise ConfigError(f"unknown architecture '{name}'; {nearest(name, (*OURS, *SYSTEMS))}")
     if system:
         keep_quiet()
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.cli.hooks import HookFailed, Hooks
-from bench.cli.soundness import CHECKS, Soundness, notes_on
+from bench.cli.soundness import Soundness, checks_of, notes_on
 from bench.errors import PackError, Unavailable
 from bench.packs import find_packs, instances_of, load_pack, variants_of
 
@@ -73,7 +73,7 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
     if refused:
         yield label, _summary(LOADS, refused, len(instances))
     if loaded:
-        for what, check in CHECKS.items():
+        for what, check in checks_of(next(iter(loaded.values())).scenario).items():
             results = {instance: _safely(check, hooks) for instance, hooks in loaded.items()}
             yield label, _summary(what, _weighed(results), len(loaded))
     for note in dict.fromkeys(note for hooks in loaded.values() for note in notes_on(hooks)):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bench.architectures.registry import ARCHITECTURES, SYSTEMS
+from bench.architectures.registry import ACTING, ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.results import compare, trace
@@ -31,6 +31,7 @@ from bench.experiment.verify import require_sound
 from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.runtime.effects import EFFECTS
+from bench.runtime.world_effects import WORLD_EFFECTS
 from bench.sandbox import guards
 from bench.studies.registry import require_known
 
@@ -57,6 +58,8 @@ def list_(scenarios: Packs = PACKS) -> None:
         note = f"; not available here: {lacking}" if lacking else ""
         out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")
     out.print("architectures\n  " + "\n  ".join(ARCHITECTURES))
+    if ACTING:
+        out.print("architectures that act in a world\n  " + "\n  ".join(ACTING))
     out.print("systems, as architectures over the measuring endpoint (and where each differs)")
     for name, system in SYSTEMS.items():
         out.print(f"  {name}{f'  needs .[{system.extra}]' if system.extra else ''}")
@@ -68,6 +71,8 @@ def list_(scenarios: Packs = PACKS) -> None:
     out.print("fault effects (and the points at which each can strike)")
     for effect, row in EFFECTS.items():
         out.print(f"  {effect}: {', '.join(sorted(row.points))}")
+    for name, one in WORLD_EFFECTS.items():
+        out.print(f"  {name}: {one.point}")
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Any
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.hooks import HookFailed, Hooks
+from bench.cli.world_soundness import problems_of_reference, problems_of_wrong
 from bench.experiment.config import Config, SimulatedEntry
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import build_matrix
@@ -222,10 +223,40 @@ CHECKS: dict[str, Callable[[Hooks], Soundness]] = {
 """What must hold -> what finds out whether it does."""
 
 
+def reference_course_is_right(hooks: Hooks) -> Soundness:
+    return _told(hooks, problems_of_reference)
+
+
+def wrong_courses_are_wrong(hooks: Hooks) -> Soundness:
+    return _told(hooks, problems_of_wrong)
+
+
+def _told(hooks: Hooks, problems: Callable[[Hooks], Iterator[str]]) -> Soundness:
+    try:
+        return Soundness(tuple(problems(hooks)))
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+
+
+OF_WORLDS: dict[str, Callable[[Hooks], Soundness]] = {
+    "the reference solves it in its world, without damage, and nothing that it does is refused or forbidden": (
+        reference_course_is_right
+    ),
+    "every wrong course is graded wrong": wrong_courses_are_wrong,
+    f"{', '.join(STRUCTURAL)}: each is caught in every subtask's reply": faults_are_caught,
+    "no prompt gives the answer away": nothing_leaks,
+}
+"""The same for a pack with a world: what is graded there is the world."""
+
+
+def checks_of(scenario: Scenario) -> Mapping[str, Callable[[Hooks], Soundness]]:
+    return OF_WORLDS if scenario.environment else CHECKS
+
+
 def notes_on(hooks: Hooks) -> Iterator[str]:
     """What an author should know, though nothing is wrong with it."""
     task = hooks.scenario.task
-    if len(task.subtasks) > 1 and len(task.stages) == 1:
+    if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:
         yield (
             "no subtask but the last is a checkpoint: `static` verifies once, at the end, and runs all of it again; "
             "set checkpoint=True on a subtask where it should verify"

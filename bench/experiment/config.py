@@ -19,6 +19,7 @@ from pydantic import (
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import ConfigError, nearest
+from bench.experiment.world_plans import in_world
 from bench.models.openai_settings import OpenAISettings
 from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
@@ -26,6 +27,7 @@ from bench.paths import NAME
 from bench.runtime.effects import EFFECTS, Point
 from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.runtime.prompt import Repair
+from bench.runtime.world_effects import WORLD_EFFECTS, WORLD_POINTS, points_of
 from bench.scenario import Scenario
 from bench.wording import violations
 
@@ -104,6 +106,11 @@ class FaultEntry(_Strict):
     position: Position | None = Field(None, exclude_if=lambda position: position is None)
     """In the place of `subtask`: whom it strikes by its place in the order in which the task lists its subtasks. The middle one
     of an even number is the earlier of the two."""
+    tool: str | dict[str, str] | None = Field(None, exclude_if=lambda tool: tool is None)
+    """At `tool` and `process`, in the place of `subtask`: the tool whose calls it strikes, `*` for every tool, or a table with
+    one name for each scenario."""
+    event: str | dict[str, str] | None = Field(None, exclude_if=lambda event: event is None)
+    """At `event`, in the place of `subtask`: the kind of event that it strikes, given as `tool` is."""
     attempts: Attempts = ()
     """The attempts at the subtask that it strikes, counted from 1; `every`, for a persistent fault, which never wears off: at
     `call` it strikes every request of every attempt, so that where it makes the call fail all tries fail and the trial gives
@@ -113,19 +120,34 @@ class FaultEntry(_Strict):
     seconds: float = Field(1.0, ge=0.0)
     """For `slow`: how much later the reply comes. For `timeout`: how long nothing comes. For `rate_limit`: what Retry-After
     says. No other effect reads it."""
+    minutes: int = Field(0, ge=0, exclude_if=lambda minutes: not minutes)
+    """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `late`: how much later
+    the agent hears of the event, a day if not given. No other effect reads it."""
 
     @model_validator(mode="after")
     def _known(self) -> FaultEntry:
-        if self.effect not in EFFECTS:
-            raise ValueError(f"unknown effect '{self.effect}'; {nearest(self.effect, EFFECTS)}")
-        points = EFFECTS[self.effect].points
+        points = points_of(self.effect)
+        if not points:
+            raise ValueError(f"unknown effect '{self.effect}'; {nearest(self.effect, (*EFFECTS, *WORLD_EFFECTS))}")
         if self.point not in points:
             raise ValueError(f"effect '{self.effect}' cannot strike at '{self.point}', only at {', '.join(sorted(points))}")
         if bool(self.attempts) == bool(self.probability):
             raise ValueError('a fault has one trigger: either attempts = [1, ...] or "every", or a probability above 0')
         if self.position and self.subtask != EVERY:
             raise ValueError("a fault strikes a subtask or a position: give one of the two")
+        if self.target_key != "subtask" and (self.subtask != EVERY or self.position):
+            raise ValueError(f"at '{self.point}' a fault strikes no subtask; name the {self.target_key}")
+        for key in {"tool", "event"} - {self.target_key}:
+            if getattr(self, key) is not None:
+                raise ValueError(f"at '{self.point}' a fault strikes no {key}; name the {self.target_key}")
         return self
+
+    @property
+    def target_key(self) -> str:
+        """Which key names what it strikes."""
+        if self.point in ("tool", "process"):
+            return "tool"
+        return "event" if self.point == "event" else "subtask"
 
 
 class PlanEntry(_Strict):
@@ -317,6 +339,10 @@ def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
 
 def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:
     pack = scenario.name.partition(":")[0]
+    if entry.point in WORLD_POINTS:
+        fault = Fault(entry.point, entry.effect, EVERY, entry.attempts, entry.probability, entry.seconds, entry.minutes)
+        given = entry.event if entry.point == "event" else entry.tool
+        return in_world(fault, entry.target_key, given, pack, f"plan '{plan}'", scenario.environment)
     names = [one.name for one in scenario.task.subtasks]
     subtask = entry.subtask.get(pack) if isinstance(entry.subtask, dict) else entry.subtask
     if entry.position:

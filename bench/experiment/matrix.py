@@ -8,7 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bench.architectures.registry import ARCHITECTURES, SYSTEMS, Architecture, extras_of, in_parallel, load_architecture
+from bench.architectures.registry import (
+    ACTING,
+    ARCHITECTURES,
+    OURS,
+    SYSTEMS,
+    Architecture,
+    extras_of,
+    in_parallel,
+    load_architecture,
+)
 from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
 from bench.experiment.provenance import architecture_digest, extra_versions
@@ -105,6 +114,7 @@ def build_matrix(
     chosen = {name: own.get(name) or _architecture(name, config) for name in config.architectures}
     _refuse_unknown_routes(config, known, packs)
     _refuse_unequal_formats(config)
+    _refuse_without_world(config, known)
     matrix = Matrix(
         config=config,
         scenarios=known,
@@ -194,7 +204,7 @@ def _settings(config: Config, architecture: str) -> Settings:
 def _refuse_borrowed_names(config: Config) -> None:
     """A variant under an architecture's own name would be taken for it, in every table."""
     for name in config.architecture:
-        if name in (*ARCHITECTURES, *SYSTEMS):
+        if name in (*OURS, *SYSTEMS):
             raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another")
 
 
@@ -203,12 +213,24 @@ def _refuse_unequal_formats(config: Config) -> None:
     formats = {config.format_of(name) for name in config.models}
     for name in config.architectures:
         base = config.base(name)
-        if "schema" in formats and base not in ARCHITECTURES and ":" not in base:
+        if "schema" in formats and base not in OURS and ":" not in base:
             said = f"architecture '{name}' makes its calls itself, and nothing holds them to a schema"
             raise ConfigError(f'{said}; run it in another answer format than "schema"')
         if "fenced" in formats and base in SYSTEMS and SYSTEMS[base].reads_json_alone:
             said = f"architecture '{name}' asks for JSON in words of its own"
             raise ConfigError(f'{said}; run it in another answer format than "fenced"')
+
+
+def _refuse_without_world(config: Config, scenarios: Mapping[str, Scenario]) -> None:
+    """Some architectures act in a world and nothing else, some know of none."""
+    for name in config.architectures:
+        base = config.base(name)
+        for scenario in scenarios.values():
+            if base in ACTING and scenario.environment is None:
+                raise ConfigError(f"architecture '{name}' acts in a world, and scenario '{scenario.name}' has none")
+            if base in (*ARCHITECTURES, *SYSTEMS) and scenario.environment is not None:
+                said = f"scenario '{scenario.name}' has a world, in which architecture '{name}' cannot act"
+                raise ConfigError(f"{said}; name one that can: {', '.join(ACTING) or 'module:function'}")
 
 
 def _refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:
@@ -251,7 +273,7 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
 
 def _server(config: Config) -> Server:
     """Ours call at the workbench's own line; any other may ask it for an endpoint."""
-    if all(config.base(name) in ARCHITECTURES for name in config.architectures):
+    if all(config.base(name) in OURS for name in config.architectures):
         return no_server
     from bench.endpoint.server import serve_session  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
 

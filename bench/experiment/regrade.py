@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.environment import FinalWorld, final_world
+from bench.environment.final import content_of
 from bench.errors import ResultsError, Unguarded
 from bench.experiment.answers import answer_of
 from bench.experiment.manifest import joint_digest
@@ -17,7 +19,8 @@ from bench.experiment.store import append_grades, writing
 from bench.experiment.trial import UNFIT, outcome_of
 from bench.experiment.untrusted import missing_guards, refusal
 from bench.packs import load_pack
-from bench.scenario import Grade, Scenario, scenario_key
+from bench.runtime.world_events import WorldEnded
+from bench.scenario import Answer, Grade, Scenario, scenario_key
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,24 @@ def _new_grades(changed: Sequence[_Grading]) -> Iterator[NewGrade]:
 
 
 def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> _Grading:
-    answer = answer_of(trial, scenario, texts, folder)
-    if answer is None:
+    given = _given(trial, scenario, texts, folder)
+    if given is None:
         return _Grading(trial, UNFIT)
     try:
-        return _Grading(trial, scenario.grade_answer(answer))
+        return _Grading(trial, scenario.grade_world(given) if isinstance(given, FinalWorld) else scenario.grade_answer(given))
     except Exception as error:  # a grader is a pack's code: whatever it raises is its author's to mend
         said = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
         raise ResultsError(" ".join(said.split())) from error
+
+
+def _given(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> FinalWorld | Answer | None:
+    """What the trial left to be graded: its world, or its answer; None where that does not fit."""
+    return answer_of(trial, scenario, texts, folder) if scenario.environment is None else _world(trial, texts, folder)
+
+
+def _world(trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> FinalWorld:
+    """What became of the trial's world, as it was kept."""
+    kept = next((event.kept for event in trial.events if isinstance(event, WorldEnded)), "")
+    if kept not in texts:
+        raise ResultsError(f"{folder}: lacks the text '{kept}' of trial {trial.id}; restore it from a copy")
+    return final_world(content_of(texts[kept]))

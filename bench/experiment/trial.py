@@ -6,16 +6,19 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from bench.architectures.registry import Architecture
+from bench.environment import World, final_world
 from bench.errors import CallFailed, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.models.base import Response
+from bench.runtime.acting import Acting
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Called
@@ -23,6 +26,7 @@ from bench.runtime.faults import FaultSchedule
 from bench.runtime.injection import Injection
 from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
+from bench.runtime.process import Crashed
 from bench.runtime.slots import Slots
 from bench.runtime.state import State
 from bench.runtime.workbench import Workbench
@@ -40,6 +44,10 @@ class TrialResult:
 
 UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
 """The grade of an answer that something spoiled after it had been verified."""
+
+
+MOST_LIVES = 50
+"""Processes of one trial's agent, each but the first after a crash."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +78,18 @@ async def run_trial(
     key = TrialKey(matrix.config.seed, spec.scenario, spec.repetition, spec.arm, spec.instance)
     schedule = FaultSchedule(spec.plan, key, log.emit)
     caller = Caller(model, clock, schedule, slots, matrix.back_off, log)
-    state = State(scenario.task)
+    environment = scenario.environment
+    state = State(scenario.task, environment.given if environment else ())
     settings = matrix.settings_of(spec)
     injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format)
     workbench = Workbench(state, key, settings, caller, injection, log, matrix.server)
     architecture, deadline = matrix.architectures[spec.architecture], matrix.config.deadline_seconds
-    ending = await _before(deadline, _ending(architecture, scenario, clock, workbench, graders, log))
+    if environment:
+        with closing(World(environment, drawn_from=key.drawn_from, keeps_past=schedule.strikes_past)) as world:
+            workbench.acting = Acting(world, schedule, clock, log)
+            ending = await _before(deadline, ending_in_world(architecture, scenario, clock, workbench, workbench.acting, log))
+    else:
+        ending = await _before(deadline, _ending(architecture, scenario, clock, workbench, graders, log))
     workbench.close(schedule, answered=ending.grade is not None)
     record = TrialRecord(
         id=spec.id,
@@ -124,6 +138,46 @@ async def _ending(
     except Exception as error:
         return _ended_by(error, log)
     return Ending(outcome_of(grade), grade=grade)
+
+
+async def ending_in_world(
+    architecture: Architecture, scenario: Scenario, clock: TrialClock, workbench: Workbench, acting: Acting, log: TrialLog
+) -> Ending:
+    """Let the architecture work in its world, over all its lives; then see what became of the world, however it ended."""
+    stopped = None
+    try:
+        await _live(architecture, scenario, clock, workbench, acting)
+    except Exception as error:
+        stopped = _ended_by(error, log)
+    try:
+        workbench.decisions()
+        acting.end()
+        if stopped:
+            return stopped
+        grade = await asyncio.to_thread(scenario.grade_world, final_world(acting.world.snapshot().content))
+    except Exception as error:
+        return stopped or _ended_by(error, log)
+    return Ending(outcome_of(grade), grade=grade)
+
+
+async def _live(
+    architecture: Architecture, scenario: Scenario, clock: TrialClock, workbench: Workbench, acting: Acting
+) -> None:
+    """Start the architecture, and again on the same world and the same store each time that it dies. Raises GaveUp where it
+    dies too often, and whatever ends a life that is no death."""
+    for _ in range(MOST_LIVES):
+        failed: BaseException | None = None
+        try:
+            await clock.run(architecture(scenario.task, workbench))
+        except (Exception, Crashed, BaseExceptionGroup) as error:
+            failed = error
+        if not acting.process.ended():
+            if failed:
+                raise failed
+            return
+        workbench.crashed(acting.last_crash)
+        acting.process.restart()
+    raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
 
 
 def _ended_by(error: Exception, log: TrialLog) -> Ending:

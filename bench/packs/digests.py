@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from bench.environment import Environment, Tool
 from bench.errors import PackError
 from bench.packs.code import Code, plain
 from bench.scenario import Json, Scenario, Subtask, schema_of
@@ -34,6 +36,7 @@ def asked(scenario: Scenario, folder: Path, code: Code) -> str:
             "subtasks": [_subtask(subtask) for subtask in task.subtasks],
             "answer": task.answer_names,
             "code": _files(code.asked, folder),
+            **({"environment": _environment(scenario.environment)} if scenario.environment else {}),
         }
     )
 
@@ -60,6 +63,31 @@ def _subtask(subtask: Subtask) -> Json:
         "signals": [signal and _function(signal) for signal in signals],
         "checkpoint": subtask.checkpoint,
     }
+
+
+def _environment(environment: Environment) -> Json:
+    """What determines a world: its tables and rows, its tools, and what comes in it. `audit` and `reference` only judge it."""
+    return {
+        "tables": [environment.schema, _value(environment.rows)],
+        "tools": [_tool(tool) for tool in environment.tools],
+        "given": list(environment.given),
+        "events": _value(environment.events),
+        "kinds": [_held(kind) for kind in environment.kinds],
+        "people": [[name, _held(person)] for name, person in environment.people.items()],
+        "policy": environment.policy and _held(environment.policy),
+        "halted": environment.halted and _function(environment.halted),
+        "time": [environment.throttle, _value(environment.begins), _value(environment.ends)],
+    }
+
+
+def _tool(tool: Tool) -> Json:
+    return [_held(tool), schema_of(tool.arguments), schema_of(tool.result)]
+
+
+def _held(part: Any) -> Json:
+    """The fields of a declared part; of a function its name and what is bound to it."""
+    fields = [getattr(part, field.name) for field in dataclasses.fields(part)]
+    return [_function(one) if inspect.isroutine(one) or isinstance(one, functools.partial) else _value(one) for one in fields]
 
 
 def _function(function: Callable[..., Any]) -> Json:

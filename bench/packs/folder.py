@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from bench.environment import Environment
 from bench.errors import PackError
 from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, WrongAnswer
 
@@ -83,12 +84,14 @@ class PackFolder:
         wrong: Sequence[WrongAnswer] | None = None,
         truth: Any = None,
         made_by: Callable[..., Any] | None = None,
+        environment: Environment | None = None,
     ) -> Scenario:
         """The pack as a whole: what `scenario.py` defines in code, and beside it all that lies in the folder.
 
         answer     the subtasks whose outputs are graded; () stands for all
         documents, reference, wrong, truth   take the place of the files, where a pack makes them in code
         made_by    the function of the pack that made these
+        environment   the world that its tools act on
         """
         for field, names in (("secrets", secrets), ("answer", answer)):
             if isinstance(names, str):
@@ -106,6 +109,7 @@ class PackFolder:
             secrets=tuple(secrets),
             instance=self.instance,
             made_by=made_by,
+            environment=environment,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from bench.errors import PackError, nearest
@@ -13,15 +13,15 @@ SUFFIXES = frozenset({".csv", ".json", ".jsonl", ".log", ".md", ".txt", ".yaml",
 """A name that ends so means a document, even where the pack has none of its kind."""
 
 
-def refuse_reads(task: Task, where: str) -> None:
-    """Every subtask reads documents and earlier subtasks, and every document is read."""
-    done: set[str] = set(task.documents)
+def refuse_reads(task: Task, where: str, given: Sequence[str] = ()) -> None:
+    """Every subtask reads documents, what is `given` with each call, and earlier subtasks; and every document is read."""
+    done: set[str] = {*task.documents, *given}
     names = {subtask.name for subtask in task.subtasks}
     for subtask in task.subtasks:
         for read in subtask.reads:
             at = f"{where}: subtask '{subtask.name}' reads '{read}'"
-            if read not in names and read not in task.documents:
-                raise PackError(f"{at}, which does not exist; {nearest(read, names | set(task.documents))}")
+            if read not in names and read not in task.documents and read not in given:
+                raise PackError(f"{at}, which does not exist; {nearest(read, {*names, *task.documents, *given})}")
             if read not in done:
                 cycle = " -> ".join(_cycle(task, subtask.name))
                 why = f"the reads form a cycle: {cycle}" if cycle else f"'{read}' stands after it; change their order"
@@ -48,9 +48,9 @@ def _cycle(task: Task, start: str) -> list[str]:
     return []
 
 
-def refuse_prompt(subtask: Subtask, task: Task, where: str) -> None:
+def refuse_prompt(subtask: Subtask, task: Task, where: str, given: Sequence[str] = ()) -> None:
     """A prompt names an input by writing its name in backticks; it may name only what it reads."""
-    inputs = set(task.documents) | {other.name for other in task.subtasks}
+    inputs = {*task.documents, *given} | {other.name for other in task.subtasks}
     named = set(re.findall(r"`([^`\n]+)`", subtask.instructions))
     foreign = (named & inputs) - set(subtask.reads) - {subtask.name}
     if foreign:

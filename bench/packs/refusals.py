@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bench.environment.refusals import refuse_environment
 from bench.errors import PackError, nearest
 from bench.packs.names import refuse_names
 from bench.packs.place import one_line
@@ -25,9 +26,10 @@ def refuse(scenario: Scenario) -> None:
     for subtask in task.subtasks:
         _refuse_output(subtask, where)
         _refuse_functions(subtask, f"{where}: subtask '{subtask.name}'")
-    refuse_reads(task, where)
+    given = _given(scenario, where)
+    refuse_reads(task, where, given)
     for subtask in task.subtasks:
-        refuse_prompt(subtask, task, where)
+        refuse_prompt(subtask, task, where, given)
     _refuse_answer_names(task, where)
     _refuse_function(scenario.grade, f"{where}: grade", 2)
     _refuse_function(scenario.baseline, f"{where}: baseline", 1)
@@ -36,8 +38,19 @@ def refuse(scenario: Scenario) -> None:
     _refuse_outputs(scenario.reference, task, f"{where}: the reference answer")
     if lacking := [subtask.name for subtask in task.subtasks if subtask.name not in scenario.reference]:
         raise PackError(f"{where}: the reference answer must hold an output for each subtask, and has none for '{lacking[0]}'")
+    if scenario.environment is not None:
+        refuse_environment(scenario.environment, where)
     for wrong in scenario.wrong:
         _refuse_outputs(wrong.outputs, task, f"{where}: the wrong answer '{wrong.name}'")
+
+
+def _given(scenario: Scenario, where: str) -> tuple[str, ...]:
+    """The names of the documents that are given with each call: the state of the world."""
+    names = scenario.environment.given if scenario.environment else ()
+    for name in names:
+        if name in scenario.task.documents or any(name == subtask.name for subtask in scenario.task.subtasks):
+            raise PackError(f"{where}: '{name}' is given with each call and is a document or subtask as well; rename one")
+    return names
 
 
 def _refuse_names(task: Task, where: str) -> None:

@@ -74,6 +74,11 @@ class Causes:
         """An output of these subtasks was rejected, or a paid reply to them was lost, by this event."""
         self._failures.append((event, frozenset(names)))
 
+    def crashed(self, event: int) -> None:
+        """The process died. What is asked again for that is no attempt of the architecture's: it has one more."""
+        self._failures.append((event, frozenset()))
+        self._max_attempts += 1
+
     def recovered(self, event: int) -> None:
         """The reply whose loss this event was has come after all: nothing more is owed to it."""
         self._failures = [failure for failure in self._failures if failure[0] != event]

@@ -23,7 +23,8 @@ from bench.errors import CutOff, RateLimited, ServerFailed, TimedOut
 from bench.models.base import Reply, Sleep
 from bench.scenario import Json, Output, schema_of
 
-Point = Literal["output", "input", "call", "state"]
+Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
+"""The last three are those of worlds: `bench.runtime.world_effects`."""
 Path = tuple[str | int, ...]
 
 

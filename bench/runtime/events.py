@@ -15,6 +15,7 @@ from pydantic import Discriminator, Tag
 
 from bench.models.base import Role
 from bench.numbers import Count, Seconds, Seed
+from bench.runtime.world_events import IN_WORLDS, Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
 
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
 """Why a call is made.
@@ -179,7 +180,7 @@ class Answered:
     kind: Literal["answer"] = "answer"
 
 
-KINDS = tuple(event.kind for event in (Called, Waited, Refused, Faulted, Judged, Committed, Answered))
+KINDS = tuple(event.kind for event in (Called, Waited, Refused, Faulted, Judged, Committed, Answered, *IN_WORLDS))
 
 
 def _kind(event: Any) -> str:
@@ -195,6 +196,13 @@ Event = Annotated[
     | Annotated[Judged, Tag("verdict")]
     | Annotated[Committed, Tag("commit")]
     | Annotated[Answered, Tag("answer")]
+    | Annotated[ToolCalled, Tag("tool")]
+    | Annotated[Arrived, Tag("arrival")]
+    | Annotated[PersonAsked, Tag("asked")]
+    | Annotated[Stored, Tag("stored")]
+    | Annotated[ProcessDied, Tag("crash")]
+    | Annotated[WorldBegan, Tag("world_began")]
+    | Annotated[WorldEnded, Tag("world_ended")]
     | Annotated[dict[str, Any], Tag("other")],
     Discriminator(_kind),
 ]

@@ -12,7 +12,7 @@ applicable* where nothing could carry it; then perhaps *detected*; and at the tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
@@ -29,8 +29,9 @@ EVERY = "*"
 class Fault:
     """An effect at a point, under a trigger: on chosen attempts, on `every` one, or else with a probability at every attempt.
 
-    `subtask` names one, or `*` for each. `seconds` is how long a `slow` call or a `timeout` takes, and what a `rate_limit`
-    says in Retry-After.
+    `subtask` names one, or `*` for each; in a world it names a tool, or a kind of event, and the attempts are the tries of one
+    effect. `seconds` is how long a `slow` call or a `timeout` takes, and what a `rate_limit` says in Retry-After; `minutes` are
+    those of a world's time.
     """
 
     point: Point
@@ -39,6 +40,7 @@ class Fault:
     attempts: tuple[int, ...] | Literal["every"] = ()
     probability: float = 0.0
     seconds: float = 1.0
+    minutes: int = 0
 
     @property
     def is_persistent(self) -> bool:
@@ -67,6 +69,7 @@ class Due:
     attempt: int
     draw: Random
     sample: int = 1
+    key: str = ""
 
 
 @dataclass
@@ -122,6 +125,23 @@ class FaultSchedule:
                 chosen = sample == 1 and fault.chooses(attempt)
                 if chosen or draw.random() < fault.probability:
                     yield Due(fault, subtask, attempt, draw, sample)
+
+    def due_in_world(
+        self, points: Container[Point], target: str, key: str, try_: int, fits: Callable[[Fault], bool]
+    ) -> Due | None:
+        """The fault due for this try of one effect, or at one event: the plan's first of those that are drawn. Its draw depends
+        on (seed, scenario, repetition, tool or kind of event, business key or event, try, fault) and on nothing else."""
+        for number, fault in enumerate(self._plan.faults):
+            if fault.point in points and fault.subtask in (EVERY, target) and fits(fault):
+                draw = draw_for(*self._key.drawn_from, fault.point, target, key, try_, number, fault.effect)
+                if fault.chooses(try_) or draw.random() < fault.probability:
+                    return Due(fault, target, try_, draw, key=key)
+        return None
+
+    @property
+    def strikes_past(self) -> bool:
+        """Whether a stale read can be due, for which a world must remember what was."""
+        return any(fault.effect == "stale_read" for fault in self._plan.faults)
 
     def plan(self, due: Due, call: int | None) -> Receipt:
         """Open the receipt of a fault whose call or commit is now being made."""

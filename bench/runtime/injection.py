@@ -122,7 +122,7 @@ class Injection:
     def _input_to_strike(self, due: Due) -> str:
         """Drawn among all that the subtask reads, seen by this call or not, so that the draw is every architecture's."""
         needs_json = EFFECTS[due.fault.effect].needs_json
-        reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and name in self._state.documents)]
+        reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and self._state.is_document(name))]
         return due.draw.choice(reads) if reads else ""
 
     def _input_target(self, name: str, text: str) -> Target:

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bench.runtime import verification
-from bench.runtime.causes import Causes
+from bench.runtime.cases import Cases
 from bench.runtime.events import Judged, View
 from bench.runtime.faults import Receipt
 from bench.runtime.log import TrialLog
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part
-from bench.runtime.state import State, Version
+from bench.runtime.state import NOTHING, State, Version
 from bench.runtime.verification import Rejected, Unreadable, Verdict
 from bench.scenario import Json, Output, Subtask
 
@@ -23,8 +23,8 @@ UNREADABLE = ("empty", "refusal", "not_json", "cut_off", "code_blocks")
 class Verifier:
     """Judges the outputs of one trial. `carried` are the faults that each output in the state carries."""
 
-    def __init__(self, state: State, causes: Causes, log: TrialLog):
-        self._state, self._causes, self._log = state, causes, log
+    def __init__(self, state: State, cases: Cases, log: TrialLog):
+        self._state, self._cases, self._log = state, cases, log
         self._judged: set[int] = set()
         self._rejected: dict[int, int] = {}
         self._judged_undamaged: set[int] = set()
@@ -48,7 +48,7 @@ class Verifier:
         self._judge_undamaged(proposal, sufficiency)
         verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
         for name, verdict in verdicts.items():
-            self.leave(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view)
+            self.leave(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view, proposal.case)
         rejected = _first_rejected(verdicts)
         return replace(rejected, reply=proposal.text) if rejected else None
 
@@ -62,7 +62,13 @@ class Verifier:
         return _first_rejected(verdicts)
 
     def leave(
-        self, name: str, calls: tuple[int, ...], verdict: Verdict, receipts: Sequence[Receipt], view: View = "told"
+        self,
+        name: str,
+        calls: tuple[int, ...],
+        verdict: Verdict,
+        receipts: Sequence[Receipt],
+        view: View = "told",
+        case: str = "",
     ) -> None:
         """Leave one verdict. A rejection detects the faults that its output carries."""
         self._judged.update(calls)
@@ -71,7 +77,7 @@ class Verifier:
             return
         number = self._log.emit(Judged(calls, name, False, verdict.reason, verdict.detail, view))
         self._rejected.update(dict.fromkeys(calls, number))
-        self._causes.failed([name], number)
+        self._cases.of(case).failed([name], number)
         for receipt in receipts:
             if receipt.due.subtask == name or verdict.reason in UNREADABLE:
                 receipt.detect()
@@ -96,7 +102,8 @@ class Verifier:
         return version
 
     def _of_reply(self, proposal: Proposal, parts: Mapping[str, Part], sufficiency: bool) -> dict[str, Verdict]:
-        verdicts = self._judge(proposal.subtasks, {name: part.value for name, part in parts.items()})
+        values = {name: part.value for name, part in parts.items()}
+        verdicts = self._judge(proposal.subtasks, values, given=proposal.documents)
         return {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()} if sufficiency else verdicts
 
     def _judge_undamaged(self, proposal: Proposal, sufficiency: bool) -> None:
@@ -146,12 +153,16 @@ class Verifier:
             self._log.emit(Judged(calls, name, False, verdict.reason, detail, "undamaged", receipt.number))
 
     def _judge(
-        self, subtasks: Sequence[Subtask], values: Mapping[str, Json | Unreadable], misled: Collection[str] = ()
+        self,
+        subtasks: Sequence[Subtask],
+        values: Mapping[str, Json | Unreadable],
+        misled: Collection[str] = (),
+        given: Mapping[str, str] = NOTHING,
     ) -> dict[str, Verdict]:
-        outside = [
-            name for subtask in subtasks for name in subtask.reads if name not in values and name not in self._state.documents
-        ]
-        return verification.judge(subtasks, values, self._state.documents, self.outputs(outside), misled)
+        state = self._state
+        outside = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
+        documents = {**state.documents, **given} if given else state.documents
+        return verification.judge(subtasks, values, documents, self.outputs(outside), misled)
 
     def _sufficient(self, name: str, verdict: Verdict) -> Verdict:
         if isinstance(verdict, Rejected):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bench.runtime.cases import case_of
 from bench.runtime.faults import Receipt
 from bench.runtime.reply import Part
 from bench.runtime.state import Source
@@ -18,6 +19,7 @@ class Proposal:
     calls       the calls that made them, in order: one, or an agent's turns
     text        the reply that they stand in
     parts       lacks a subtask that the reply says nothing of
+    documents   those that were given with the call: the state of the world that it was asked in
     undamaged   the parts of the reply as it was before a fault struck it; empty where none did
     """
 
@@ -29,6 +31,11 @@ class Proposal:
     made_from: tuple[Source, ...]
     receipts: tuple[Receipt, ...]
     undamaged: Mapping[str, Part] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def case(self) -> str:
+        return case_of(self.documents)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.runtime.events import digest_of
 from bench.runtime.reply import Part
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask, Task
+
+NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,13 @@ class Version:
 
 
 class State:
-    """Of one trial. Its subtasks are the task's, and those that the architecture adds."""
+    """Of one trial. Its subtasks are the task's, and those that the architecture adds. `given` names the documents that come
+    with each call: the state of a world."""
 
-    def __init__(self, task: Task):
+    def __init__(self, task: Task, given: Collection[str] = ()):
         self.task = task
         self.documents = task.documents
+        self.given = frozenset(given)
         self._subtasks = {subtask.name: subtask for subtask in task.subtasks}
         self._history: dict[str, list[Version]] = {}
         self._current: dict[str, Version] = {}
@@ -77,9 +81,19 @@ class State:
                 raise ValueError(f"subtask '{subtask.name}' reads '{name}', which does not exist")
         self._subtasks[subtask.name] = subtask
 
-    def lacks(self, subtask: Subtask) -> list[str]:
-        """What this subtask reads and nobody has written yet."""
-        return [name for name in subtask.reads if name not in self.documents and name not in self._current]
+    def is_document(self, name: str) -> bool:
+        """Whether it is the task's, or given with a call, and so no subtask's output."""
+        return name in self.documents or name in self.given
+
+    def lacks(self, subtask: Subtask, given: Container[str] = ()) -> list[str]:
+        """What this subtask reads and nobody has written yet, or has given with the call."""
+        known = (self.documents, self._current, given)
+        return [name for name in subtask.reads if not any(name in one for one in known)]
+
+    def forget(self) -> None:
+        """The process that held all this has died. The versions are counted on."""
+        for name in list(self._current):
+            del self._current[name], self._sources[name]
 
     def current(self, subtask: str) -> Version | None:
         return self._current.get(subtask)
@@ -107,12 +121,15 @@ class State:
             taken += self.withdraw(later)
         return taken
 
-    def sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
+    def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
         """What these subtasks would now read from outside a joint call for them, each once, in the order in which it is read;
-        what is not there to be read is left out."""
+        what is not there to be read is left out. `given` are the documents that come with the call."""
         joint = {subtask.name for subtask in subtasks}
         names = dict.fromkeys([name for subtask in subtasks for name in subtask.reads if name not in joint])
-        return tuple([self._sources[name] for name in names if name in self._sources])
+        if not given:
+            return tuple([self._sources[name] for name in names if name in self._sources])
+        known = self._sources | {name: Source(name, 0, digest_of(text)) for name, text in given.items()}
+        return tuple([known[name] for name in names if name in known])
 
     def source(self, name: str) -> Source:
         """The document, or the present output, of this name."""

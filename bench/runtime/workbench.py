@@ -17,20 +17,25 @@ at the same time: `asyncio.gather` over proposals of what is ready.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
 
 from bench.answers.formats import DEFAULT, AnswerFormat
-from bench.errors import GaveUp
+from bench.errors import GaveUp, nearest
 from bench.models.base import Message, Reply
 from bench.runtime import verification
 from bench.runtime.caller import Caller
+from bench.runtime.cases import Cases, case_of
 from bench.runtime.causes import Ask, Causes, Limit
 from bench.runtime.effects import dump
 from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never, no_server
 from bench.runtime.events import Answered, Committed
 from bench.runtime.faults import FaultSchedule, Receipt
+from bench.runtime.hands import Hands, shown
 from bench.runtime.injection import Corrupted, Injection
 from bench.runtime.judging import Verifier
 from bench.runtime.key import TrialKey
@@ -40,14 +45,17 @@ from bench.runtime.prompt import Repair, render
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part, reread
 from bench.runtime.schema import answer_schema
-from bench.runtime.state import Source, State, Version
+from bench.runtime.state import NOTHING, Source, State, Version
 from bench.runtime.turns import Turns
 from bench.runtime.verification import Rejected, Unreadable
+from bench.runtime.world_effects import WORLD_POINTS
 from bench.scenario import Answer, Json, Output, Subtask
 
 Line = Callable[[Sequence[Message]], Awaitable[Reply]]
 """The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
 
+Document = str | BaseModel | Mapping[str, Any]
+"""The state of the world, as a text, or as a tool returned it."""
 Agent = Callable[[Sequence[Message], Line], Awaitable[str]]
 """Who conducts the calls of a proposal, one or several: given the rendered messages and the line, it returns the text to be
 read."""
@@ -68,7 +76,7 @@ class Settings:
     answer_format: AnswerFormat = DEFAULT
 
 
-class Workbench:
+class Workbench(Hands):
     def __init__(
         self,
         state: State,
@@ -81,8 +89,10 @@ class Workbench:
     ):
         self._state, self._settings, self._caller = state, settings, caller
         self._injection, self._log, self._server = injection, log, server
-        self._causes = Causes(key, log, settings.max_attempts, caller.model, settings.answer_format)
-        self._verifier = Verifier(state, self._causes, log)
+        self._cases = Cases(lambda: Causes(key, log, settings.max_attempts, caller.model, settings.answer_format))
+        self._causes = self._cases.of("")
+        self._verifier = Verifier(state, self._cases, log)
+        self._in_cases: dict[tuple[str, str], int] = {}
         self._accepted: set[Proposal] = set()
         self.key = key
 
@@ -127,27 +137,45 @@ class Workbench:
         return self._verifier.outputs([subtask.name]).get(subtask.name)
 
     async def propose(
-        self, *subtasks: Subtask, repair: Rejected | None = None, by: Agent = direct, planned_by: Subtask | None = None
+        self,
+        *subtasks: Subtask,
+        repair: Rejected | None = None,
+        by: Agent = direct,
+        planned_by: Subtask | None = None,
+        documents: Mapping[str, Document] | None = None,
     ) -> Proposal:
         """Ask a model for these subtasks' outputs. `repair` is told to it as the repair setting says. What is asked because a
         subtask planned it is `planned_by` it: the plan is not shown to the model, and is in the lineage of the outputs.
+        `documents` show the state of the world to this call, by the names in `Environment.given`; what a tool returned is
+        rendered in one way for all. The same subtask on another state is another judgment, with attempts of its own.
 
         Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used, RuntimeError where
         something that they read has no output yet.
         """
-        sources = self._sources(subtasks)
+        given = self._given(documents)
+        sources = self._sources(subtasks, given)
         plan = [self._state.source(planned_by.name)] if planned_by else []
-        proposal = await self._propose(subtasks, self._next(subtasks, sources, repair), sources, repair, by)
+        asked = self._next(subtasks, sources, repair, given)
+        proposal = await self._propose(subtasks, asked, sources, repair, by, given)
         return replace(proposal, made_from=(*proposal.made_from, *plan))
 
     async def sample(
-        self, *subtasks: Subtask, count: int, repair: Rejected | None = None, by: Agent = direct
+        self,
+        *subtasks: Subtask,
+        count: int,
+        repair: Rejected | None = None,
+        by: Agent = direct,
+        documents: Mapping[str, Document] | None = None,
     ) -> tuple[Proposal, ...]:
-        """So many samples of these subtasks' outputs, asked for at the same time, within one attempt. Raises as `propose`."""
-        sources = self._sources(subtasks)
-        first = self._next(subtasks, sources, repair)
-        asks = [first, *self._causes.further_samples(_names(subtasks), first, count - 1)]
-        return tuple(await asyncio.gather(*(self._propose(subtasks, ask, sources, repair, by) for ask in asks)))
+        """So many samples of these subtasks' outputs, asked for at the same time, within one attempt. Takes `documents`, and
+        raises, as `propose`."""
+        given = self._given(documents)
+        sources = self._sources(subtasks, given)
+        first = self._next(subtasks, sources, repair, given)
+        further = self._cases.of(case_of(given)).further_samples(_names(subtasks), first, count - 1)
+        return tuple(
+            await asyncio.gather(*(self._propose(subtasks, one, sources, repair, by, given) for one in (first, *further)))
+        )
 
     @asynccontextmanager
     async def endpoint(
@@ -240,11 +268,23 @@ class Workbench:
         outputs = self._verifier.outputs(names)
         return outputs if len(outputs) == len(names) else None
 
+    def crashed(self, event: int) -> None:
+        """The process has died, by this event: what it held in memory is gone."""
+        self.settle()
+        self._state.forget()
+        self._accepted.clear()
+        self._verifier.carried.clear()
+        self._cases.crashed(event)
+
+    def decisions(self) -> None:
+        """The answer of a trial in a world: the last output of each judgment in each state of the world."""
+        self._log.emit(Answered(tuple((name, number) for (name, _), number in self._in_cases.items())))
+
     def close(self, schedule: FaultSchedule, answered: bool) -> None:
         """Say how each delivered fault ended."""
         self.settle()
         calls = Lineage(self._log.events).of_answer if answered else frozenset()
-        schedule.close(answered, lambda receipt: receipt.call in calls)
+        schedule.close(answered, lambda receipt: receipt.call in calls or receipt.due.fault.point in WORLD_POINTS)
 
     # What a session at the endpoint needs of its trial (`bench.runtime.endpoint_session.Host`).
 
@@ -277,31 +317,58 @@ class Workbench:
     def settle(self, subtasks: Sequence[Subtask] | None = None) -> None:
         self._injection.settle(subtasks)
 
-    def _sources(self, subtasks: Sequence[Subtask]) -> tuple[Source, ...]:
-        """What these subtasks are about to read. Raises RuntimeError where something of it has no output yet."""
-        self._refuse_early(subtasks)
-        return self._state.sources(subtasks)
+    def _given(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
+        """The documents that come with a call, as texts. Raises ValueError for a name that the environment does not declare."""
+        for name in documents or ():
+            if name not in self._state.given:
+                raise ValueError(f"'{name}' is no document that is given with a call; {nearest(name, self._state.given)}")
+        return {name: shown(value) for name, value in (documents or {}).items()}
 
-    def _next(self, subtasks: Sequence[Subtask], sources: Sequence[Source], repair: Rejected | None) -> Ask:
-        return self._causes.next(_names(subtasks), (sources, repair.detail if repair else None))
+    def _sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
+        """What these subtasks are about to read. Raises RuntimeError where something of it has no output yet."""
+        self._refuse_early(subtasks, given)
+        return self._state.sources(subtasks, given)
+
+    def _next(
+        self,
+        subtasks: Sequence[Subtask],
+        sources: Sequence[Source],
+        repair: Rejected | None,
+        given: Mapping[str, str] = NOTHING,
+    ) -> Ask:
+        causes = self._cases.of(case_of(given))
+        if self.acting and (right := self.acting.world.environment.right):
+            seen = {**self._state.documents, **given}
+            causes.references.update({one.name: right(one.name, seen) for one in subtasks})
+        return causes.next(_names(subtasks), (sources, repair.detail if repair else None))
 
     async def _propose(
-        self, subtasks: tuple[Subtask, ...], ask: Ask, sources: Sequence[Source], repair: Rejected | None, by: Agent
+        self,
+        subtasks: tuple[Subtask, ...],
+        ask: Ask,
+        sources: Sequence[Source],
+        repair: Rejected | None,
+        by: Agent,
+        given: Mapping[str, str] = NOTHING,
     ) -> Proposal:
-        inputs = {source.name: self._state.text_of(source) for source in sources}
+        if self.acting:
+            self.acting.process.step()
+        inputs = {one.name: given[one.name] if one.name in given else self._state.text_of(one) for one in sources}
         inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
         messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair, self.answer_format)
         turns = Turns(self._state, self._verifier, self.answer_format)
-        text = await by(messages, self._line(subtasks, ask, turns))
+        text = await by(messages, self._line(subtasks, ask, turns, self._cases.of(case_of(given))))
         self._injection.settle(subtasks, ask.context.sample)
         proposal = turns.proposal(text, subtasks, sources)
+        if given:
+            proposal = replace(proposal, documents=given)
         if not receipts:
             return proposal
         for receipt in receipts:
             receipt.call = proposal.calls[-1]
         return replace(proposal, receipts=(*receipts, *proposal.receipts))
 
-    def _line(self, subtasks: tuple[Subtask, ...], first: Ask, turns: Turns) -> Line:
+    def _line(self, subtasks: tuple[Subtask, ...], first: Ask, turns: Turns, causes: Causes) -> Line:
         """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
         last: Ask | None = None
         schema = answer_schema(subtasks)
@@ -310,9 +377,10 @@ class Workbench:
         async def line(messages: Sequence[Message]) -> Reply:
             nonlocal last
             question = tuple(messages)
-            last = ask = self._further_turn(subtasks, last, question in questions, turns) if last else first
+            rejected = turns.judge_last(subtasks) if last else None
+            last = ask = causes.turn(_names(subtasks), last, question in questions, rejected) if last else first
             questions.add(question)
-            self._causes.asked(_names(subtasks), question)
+            causes.asked(_names(subtasks), question)
             received = await self._caller.call(
                 messages, ask, schema, lambda reply, call: self.corrupt(reply, subtasks, ask, call)
             )
@@ -321,15 +389,13 @@ class Workbench:
 
         return line
 
-    def _further_turn(self, subtasks: Sequence[Subtask], last: Ask, again: bool, turns: Turns) -> Ask:
-        rejected = turns.judge_last(subtasks)
-        return self._causes.turn(_names(subtasks), last, again, rejected)
-
-    def _refuse_early(self, subtasks: Sequence[Subtask]) -> None:
+    def _refuse_early(self, subtasks: Sequence[Subtask], given: Mapping[str, str]) -> None:
         """A prompt that lacks an input would be another one than the pack's, and nobody would notice."""
         joint = set(_names(subtasks))
         for subtask in subtasks:
-            if missing := [name for name in self._state.lacks(subtask) if name not in joint]:
+            if missing := [name for name in self._state.lacks(subtask, given) if name not in joint]:
+                if missing[0] in self._state.given:
+                    raise RuntimeError(f"'{subtask.name}' reads '{missing[0]}'; give it: propose(..., documents=...)")
                 raise RuntimeError(f"'{subtask.name}' is asked for before '{missing[0]}', which it reads, has an output")
 
     def _write(self, proposal: Proposal, verified: bool) -> None:
@@ -341,6 +407,7 @@ class Workbench:
             written = reread(text) if text != part.text else part
             undamaged = proposal.undamaged.get(name)
             version = self._state.put(name, written, proposal.calls, proposal.made_from, undamaged)
+            self._in_cases[name, proposal.case] = version.number
             self._verifier.carried[name] = (*proposal.receipts, *receipts)
             self._log_commit(version, verified)
 

@@ -93,6 +93,9 @@ def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> 
     """The trials of an outside system. Raises ConfigError where a plan's faults could not strike it."""
     architectures = dict.fromkeys(config.architectures, _nobody)
     matrix = build_matrix(config, packs, code_digest, architectures=architectures, scenarios={free.NAME: free.free_scenario()})
+    for scenario in matrix.scenarios.values():
+        if scenario.environment is not None:
+            raise ConfigError(f"scenario '{scenario.name}' has a world, which is not served to outside systems; name another")
     _refuse_plans_out_of_reach(matrix)
     return matrix
 

@@ -12,21 +12,24 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from trials import AVAILABLE, ROOTS, events, matrix_of, run_all, stages
+from trials import ANSWERED, AVAILABLE, ROOTS, events, matrix_of, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
 from bench.architectures.registry import ARCHITECTURES
+from bench.cli.hooks import Hooks
+from bench.cli.soundness import OF_WORLDS
 from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import TrialResult
-from bench.packs import load_pack, variants_of
+from bench.packs import instances_of, load_pack, variants_of
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged
 from bench.runtime.lineage import Lineage
 from bench.scenario import Scenario
 
 FENCED = " in code blocks"
-PACKS = [*AVAILABLE, f"workshop{FENCED}"]
-VARIANTS = [f"{name}:{size}" for name, folder in AVAILABLE.items() for size in variants_of(folder)]
+PACKS = [*ANSWERED, f"workshop{FENCED}"]
+VARIANTS = [f"{name}:{size}" for name in ANSWERED for size in variants_of(AVAILABLE[name])]
+WORLDS = [name for name in AVAILABLE if name not in ANSWERED]
 CELLS: list[tuple[str, str]] = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
 TRIGGERS: dict[str, dict[str, object]] = {
     "first": {"attempts": [1]},
@@ -104,11 +107,18 @@ def test_no_fault_ends_in_an_error_and_every_record_adds_up(pack: str, effect: s
 
 
 @pytest.mark.parametrize("answer_format", ["schema", "fenced"])
-@pytest.mark.parametrize("pack", AVAILABLE)
+@pytest.mark.parametrize("pack", ANSWERED)
 def test_every_pack_is_solved_in_every_answer_format(pack: str, answer_format: str) -> None:
     for result in run_all(matrix_of(pack, answer_format=answer_format, instances=FEW)):
         assert result.record.outcome == "solved", result.record.reason
         assert {call.cause for call in events(result, Called)} == {"first"}
+
+
+@pytest.mark.parametrize("pack", WORLDS)
+def test_every_world_is_sound(pack: str) -> None:
+    for instance in instances_of(pack, ROOTS)[:FEW]:
+        hooks = Hooks(load_pack(pack, ROOTS, instance), AVAILABLE[pack])
+        assert [problem for check in OF_WORLDS.values() for problem in check(hooks).problems] == []
 
 
 def test_an_event_of_a_kind_that_nobody_knows_yet_is_kept_as_it_stands_and_read_over() -> None:

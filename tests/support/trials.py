@@ -27,6 +27,8 @@ from bench.scenario import Scenario, Task
 ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")
 AVAILABLE = {name: folder for name, folder in find_packs(ROOTS).items() if not lacks(name, ROOTS)}
 """The packs that are not without their data here."""
+ANSWERED = [name for name in AVAILABLE if load_pack(name, ROOTS).environment is None]
+"""Those of them that end in an answer. In the others an agent acts, and the world is what is graded."""
 TINY = load_pack("tiny", ROOTS)
 GRADERS = Graders()
 

@@ -7,14 +7,19 @@ import re
 
 from bench.runtime.workbench import Workbench
 
-OF_THE_TRIAL = ("answer", "close")
+OF_THE_TRIAL = ("answer", "close", "crashed", "decisions", "world")
 """What the trial itself calls when the architecture has ended."""
 
 
 def page() -> str:
+    return table(Workbench)
+
+
+def table(of: type) -> str:
+    """The calls that a class itself defines."""
     rows = [
         f"| `{_signature(name, member)}` | {_first_sentence(member)} |"
-        for name, member in vars(Workbench).items()
+        for name, member in vars(of).items()
         if not name.startswith("_") and name not in OF_THE_TRIAL and inspect.getdoc(member)
     ]
     return "\n".join(("| call | what it does |", "| --- | --- |", *rows))

@@ -1,0 +1,66 @@
+"""What a world writes down: its journal, which life the agent is in, and what the agent knows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bench.environment import journal
+from bench.environment.journal import Entry
+from bench.environment.knowledge import Knowledge
+from bench.environment.schedule import Schedule
+from bench.errors import whole_text
+
+
+class Book:
+    def __init__(self, connection: sqlite3.Connection, schedule: Schedule):
+        self._connection, self._schedule = connection, schedule
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Read what the database holds: it was made anew, or restored, or another process left it."""
+        entries = self.entries()
+        self.next = len(entries) + 1
+        self.knowledge = Knowledge(entries)
+        self.life: int = self._connection.execute("SELECT life FROM world_clock").fetchone()[0]
+        for arrival in self._schedule.arrivals():
+            self.knowledge.told(arrival.versions)
+
+    def write(self, entry: Entry, about: Iterable[str] = ()) -> Entry:
+        """Append an entry; it as it stands there. `about`: the things whose versions it was based on."""
+        placed = replace(entry, seq=self.next, at=self._schedule.now, life=self.life, seen=self.knowledge.based_on(about))
+        journal.append(self._connection, placed)
+        self.next += 1
+        self.knowledge.note(placed)
+        return placed
+
+    def entries(self, where: str = "1", *values: object) -> list[Entry]:
+        return journal.read(self._connection, where, *values)
+
+    def entry(self, seq: int) -> Entry | None:
+        return next(iter(self.entries("seq = ?", seq)), None)
+
+    def done_under(self, key: str) -> Entry | None:
+        """What was done under this idempotency key."""
+        return next(iter(self.entries("key = ? AND outcome = 'done'", whole_text(key))), None)
+
+    def died(self, point: str) -> None:
+        self.write(Entry("crash", point, arguments={}))
+        self.life += 1
+        self._connection.execute("UPDATE world_clock SET life = ?", (self.life,))
+
+    def acknowledge(self, entry: int) -> None:
+        """The agent has been told what came of this call."""
+        self._connection.execute("INSERT INTO world_known VALUES (?, 'acknowledged')", (entry,))
+
+    def record(self) -> None:
+        """The agent has recorded what it was told in this life."""
+        self._connection.execute(
+            "INSERT INTO world_known SELECT seq, 'recorded' FROM world_known WHERE how = 'acknowledged' AND seq > "
+            "coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0)"
+        )
+
+    def known(self) -> dict[int, str]:
+        """Entry -> how well the agent knows of it: it was `acknowledged`, or that is `recorded`."""
+        return dict(map(tuple, self._connection.execute("SELECT seq, how FROM world_known ORDER BY rowid")))

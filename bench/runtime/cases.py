@@ -1,0 +1,32 @@
+"""The accounts of attempts: one for each state of the world that judgments are asked in.
+
+The same judgment in another state is another question: its attempts are counted anew. A task without a world has one state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bench.runtime.causes import Causes
+from bench.runtime.events import digest_of
+
+
+def case_of(documents: Mapping[str, str]) -> str:
+    """What names a state: a digest of the documents that show it; "" where there are none."""
+    return digest_of("\0".join(f"{name}\0{documents[name]}" for name in sorted(documents))) if documents else ""
+
+
+class Cases:
+    def __init__(self, make: Callable[[], Causes]):
+        self._make = make
+        self._of = {"": make()}
+
+    def of(self, case: str) -> Causes:
+        if case not in self._of:
+            self._of[case] = self._make()
+        return self._of[case]
+
+    def crashed(self, event: int) -> None:
+        """All that was asked before is lost with the process, by this event."""
+        for causes in self._of.values():
+            causes.crashed(event)

@@ -1,0 +1,109 @@
+"""The agent's process, which can die, and its store, which outlives it.
+
+A crash is no exception that an agent could handle: it passes every `except Exception`, and whatever code of the dead process
+still runs dies at its next step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal
+
+from bench.runtime.faults import Receipt
+from bench.scenario import Json
+
+When = Literal["unrecorded", "recorded"]
+
+
+class Crashed(BaseException):
+    """The agent's process has died."""
+
+
+class Process:
+    """One process of the agent after the other. `died` is told how each ended."""
+
+    def __init__(self, died: Callable[[str], object]):
+        self._died = died
+        self.is_dead = False
+        self._armed: list[tuple[When, Receipt]] = []
+        self._dead_of: tuple[Receipt, ...] = ()
+
+    def step(self, effect: bool = False) -> None:
+        """The agent goes on; `effect`: to do something to the world. Raises Crashed where it is to die before that."""
+        self._die_if(lambda when: when == "unrecorded" or effect)
+
+    def recorded(self) -> None:
+        """The agent has written to its store. Raises Crashed where it is to die after that."""
+        self._die_if(lambda _: True)
+
+    def ended(self) -> bool:
+        """The agent's code has ended, in whatever way; whether that was a death."""
+        with suppress(Crashed):
+            self._die_if(lambda _: True)
+        return self.is_dead
+
+    def arm(self, when: When, receipt: Receipt) -> None:
+        """It dies once it has, or before it has, recorded what it was just told."""
+        self._armed.append((when, receipt))
+
+    def die(self, *receipts: Receipt) -> None:
+        """Raises Crashed."""
+        for receipt in receipts:
+            receipt.enter("delivered", receipt.due.key)
+        self.is_dead, self._armed, self._dead_of = True, [], receipts
+        self._died(receipts[0].due.fault.effect if receipts else "killed")
+        raise Crashed
+
+    def restart(self) -> None:
+        """Whoever starts it again has noticed that it died."""
+        for receipt in self._dead_of:
+            receipt.detect()
+        self.is_dead, self._dead_of = False, ()
+
+    def _die_if(self, due: Callable[[When], bool]) -> None:
+        if self.is_dead:
+            raise Crashed
+        if any(due(when) for when, _ in self._armed):
+            self.die(*(receipt for _, receipt in self._armed))
+
+
+class Store:
+    """What an architecture keeps over a crash: values by name, and logs to append to. Everything is JSON.
+
+    A write is whole or not at all. `on_write` is told of each.
+    """
+
+    def __init__(self, process: Process, on_write: Callable[[str, str], object]):
+        self._process, self._on_write = process, on_write
+        self._values: dict[str, str] = {}
+        self._logs: dict[str, list[str]] = {}
+
+    def get(self, name: str, default: Json = None) -> Json:
+        return json.loads(self._values[name]) if name in self._values else default
+
+    def put(self, name: str, value: Json) -> None:
+        """Raises TypeError for what is no JSON."""
+        text = json.dumps(value)
+        self._process.step()
+        self._values[name] = text
+        self._written(name, text)
+
+    def append(self, log: str, value: Json) -> None:
+        """Raises TypeError for what is no JSON."""
+        text = json.dumps(value)
+        self._process.step()
+        self._logs.setdefault(log, []).append(text)
+        self._written(log, text)
+
+    def log(self, name: str) -> list[Json]:
+        """What was appended to this log, in order."""
+        return [json.loads(text) for text in self._logs.get(name, ())]
+
+    def names(self) -> list[str]:
+        return sorted(self._values)
+
+    def _written(self, name: str, text: str) -> None:
+        self._on_write(name, text)
+        self._process.recorded()

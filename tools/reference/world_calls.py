@@ -1,0 +1,11 @@
+"""What an architecture can call on its workbench in a world, with signatures, as a Markdown table."""
+
+from __future__ import annotations
+
+from reference.workbench_calls import table
+
+from bench.runtime.hands import Hands
+
+
+def page() -> str:
+    return table(Hands)
