@@ -1,7 +1,7 @@
 """One orchestrator owns the work and hands each step to a specialist; what they bring is merged in the procedure's order.
 
 Bare a specialist that fails is sent again, from its beginning, and its own tries hide behind the orchestrator's. With remedies
-the retry budget is the orchestrator's, a specialist that stalls is given up at its deadline, and what the others brought stands.
+the retry budget is the orchestrator's, a specialist that stalls is given up at its deadline, and the others' work stands.
 """
 
 from __future__ import annotations

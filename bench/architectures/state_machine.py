@@ -1,5 +1,5 @@
-"""A durable row is the truth: it holds each step's state, under a version. A worker that holds nothing itself reads the row, does
-the step that can begin, and writes the transition. Timers and people are states of the row like any other.
+"""A durable row is the truth: it holds each step's state, under a version. A worker that holds nothing itself reads the row,
+does the step that can begin, and writes the transition. Timers and people are states of the row like any other.
 
 Bare a transition is written as it comes, once its effects are made. With remedies it is a compare-and-swap: the step is claimed
 before its effects, a stale worker's transition is rejected and its row read again, and a step that was claimed by a worker that

@@ -66,8 +66,8 @@ class Step:
     on          the kind of event whose notice begins it; a step whose event never comes is left out, and so is what is after it
     starts      the moment before which it does not begin
     until       the last moment at which its effects may be begun; from then on `otherwise` is done in their place
-    saga        the steps of one saga stand or fall together: where one comes to nothing, the compensable effects of all are taken
-                back, in reverse, and those that are still to be done are not; "" is one of its own
+    saga        the steps of one saga stand or fall together: where one comes to nothing, the compensable effects of all are
+                taken back, in reverse, and those that are still to be done are not; "" is one of its own
     needed      whether it is to be done at all; asked when it could begin
     reads       (facts) -> name -> the call that reads it; made anew each time that the step is decided
     judgment    the subtask that is asked; "" where nothing is to be judged

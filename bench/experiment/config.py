@@ -173,15 +173,15 @@ class ArchitectureEntry(_Strict):
     remedies: bool = Field(False, exclude_if=lambda remedies: not remedies)
     """In a world: whether a pattern has its author's remedies. Else it runs bare."""
     strength: Strength | None = Field(None, exclude_if=lambda strength: strength is None)
-    """In a world: what a pattern holds against a proposal, each with all before it: `none`, `schema`, `policy`, `business_rule`.
-    If not given, `business_rule` with remedies, and `schema` without."""
+    """In a world: what a pattern holds against a proposal, each with all before it: `none`, `schema`, `policy`,
+    `business_rule`. If not given, `business_rule` with remedies, and `schema` without."""
     commit: Commit | None = Field(None, exclude_if=lambda commit: commit is None)
     """In a world: how a pattern makes an effect: `plain`, `idempotent` (under a key made of its business key), or
     `compare_and_swap` (that, and on the versions alone that it was decided on). If not given, the last with remedies, and the
     first without."""
     signal: Signal | None = Field(None, exclude_if=lambda signal: signal is None)
-    """In a world: what the proposer hears of a rejection: `typed`, why; `untyped`, that; `as_success`, that all went well. If not
-    given, `typed`."""
+    """In a world: what the proposer hears of a rejection: `typed`, why; `untyped`, that; `as_success`, that all went well. If
+    not given, `typed`."""
 
     @property
     def form(self) -> Form | None:

@@ -30,7 +30,7 @@ class Calling:
     async def effect(self, step: str, call: Call) -> Acted:
         """Make an effect of a step. One that this step is known to have done is not made again; one of which it is known only
         that it was meant is made under the key that it had."""
-        meant = self._meant(step, call)
+        meant = self.meant(step, call)
         if meant and meant.state == "done":
             tool = self._workbench.tools[call.tool]
             return Acted(call.tool, meant.effect, "replayed", tool.result.model_validate(meant.result))
@@ -42,8 +42,8 @@ class Calling:
         self._note(meant, acted)
         return acted
 
-    def _meant(self, step: str, call: Call) -> Effect | None:
-        """The effect as this step has written it down; without keys nobody looks."""
+    def meant(self, step: str, call: Call) -> Effect | None:
+        """The effect as this step has written it down, done or only intended; without keys nobody looks."""
         if not self._form.keys:
             return None
         own = (one for one in self._memory.effects(step) if one.state in ("intended", "done"))

@@ -1,4 +1,4 @@
-"""Compensation: what the steps of a saga did is taken back in reverse order, as far as it can be; what cannot is for a person."""
+"""Compensation: what a saga's steps did is taken back in reverse order, as far as it can be; what cannot is for a person."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Strength = Literal["none", "schema", "policy", "business_rule"]
-"""What is held against a proposal before it is committed, each with all before it: nothing; its schema; the policy's word on the
-effects that it would have; the pack's checks."""
+"""What is held against a proposal before it is committed, each with all before it: nothing; its schema; the policy's word on
+the effects that it would have; the pack's checks."""
 Commit = Literal["plain", "idempotent", "compare_and_swap"]
 """How an effect is made: as a call; under a key made from its business key; and only on the versions that it was decided on."""
 Signal = Literal["typed", "untyped", "as_success"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bench.environment import Call, Facts, Question, Step
+from bench.environment import KILL_SWITCH, Call, Facts, Question, Step
 from bench.runtime.workbench import Workbench
 
 Gate = Literal["open", "stamps", "asks", "keeps_asking"]
@@ -19,14 +19,17 @@ DAYS = 3
 Why = Literal["", "denied", "late"]
 
 
-async def passes(gate: Gate, step: Step, call: Call, facts: Facts, workbench: Workbench) -> Why:
-    """Why an effect is not to be made, or ""."""
+async def passes(gate: Gate, step: Step, call: Call, facts: Facts, workbench: Workbench, *, meant: bool = False) -> Why:
+    """Why an effect is not to be made, or "". What is already `meant` was let pass once and may have happened: only the kill
+    switch keeps it from being made certain."""
     if gate == "open" or not workbench.tools[call.tool].writes:
         return ""
     verdict = workbench.verdict(call.tool, call.arguments)
     if gate == "keeps_asking":
         said = {"tool": call.tool, "decision": verdict.decision, "rule": verdict.rule, "policy": workbench.policy_version}
         workbench.store.append("audit", {"step": step.name, "at": workbench.now.total, **said})
+    if meant:
+        return "denied" if verdict.rule == KILL_SWITCH else ""
     if verdict.decision != "person":
         return "" if verdict.allows else "denied"
     if gate == "stamps":

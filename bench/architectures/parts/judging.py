@@ -9,7 +9,7 @@ from typing import Any
 from bench.architectures.parts.calling import Calling
 from bench.architectures.parts.form import Form
 from bench.architectures.parts.memory import Memory
-from bench.environment import Facts, Step
+from bench.environment import KILL_SWITCH, Facts, Step
 from bench.errors import GaveUp
 from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
@@ -84,7 +84,7 @@ class Judging:
         would = replace(facts, decided={**facts.decided, step.name: value})
         for call in step.effects(would):
             verdict = self._workbench.verdict(call.tool, call.arguments)
-            if verdict.decision == "deny" and verdict.rule != "kill switch":
+            if verdict.decision == "deny" and verdict.rule != KILL_SWITCH:
                 return verdict.why or verdict.rule or f"the policy denies {call.tool}"
         return ""
 
@@ -95,7 +95,7 @@ class Judging:
         return {name: facts.read[name] for name in subtask.reads if name in facts.read}
 
     def _value(self, proposal: Proposal, subtask: Subtask) -> Any:
-        """The output as JSON; None where it does not fit its schema. A boundary that holds nothing against it takes any object."""
+        """The output as JSON; None where it does not fit its schema. A boundary without strength takes any object."""
         part = proposal.parts.get(subtask.name)
         raw = part.value if part else None
         try:

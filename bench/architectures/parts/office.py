@@ -125,7 +125,9 @@ class Office:
 
     async def _decided(self, step: Step) -> str:
         work = self.memory.of(step.name)
-        if not (work.read and self._form.keys and work.judged == bool(step.judgment)) and (why := await self._judging.read(step)):
+        if not (work.read and self._form.keys and work.judged == bool(step.judgment)) and (
+            why := await self._judging.read(step)
+        ):
             return why
         if step.judgment and not self.memory.of(step.name).judged:
             return await self._judging.decide(step)
@@ -146,10 +148,11 @@ class Office:
         return ""
 
     async def _effect(self, step: Step, call: Call) -> str:
-        facts = self._judging.facts(step)
-        known = any((one.tool, one.state) == (call.tool, "done") for one in self.memory.effects(step.name))
-        if not (known and self._form.keys) and (why := await passes(self._gate, step, call, facts, self._workbench)):
-            return why
+        meant = self._calling.meant(step.name, call)
+        if not (meant and meant.state == "done"):
+            facts = self._judging.facts(step)
+            if why := await passes(self._gate, step, call, facts, self._workbench, meant=meant is not None):
+                return why
         acted = await self._calling.effect(step.name, call)
         if acted.ok:
             return ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bench.runtime.process import Store
 
 NAME = "row"
@@ -13,11 +15,10 @@ class Row:
 
     @property
     def version(self) -> int:
-        version: int = self._read()["version"]
-        return version
+        return int(self._read()["version"])
 
     def state(self, step: str) -> str:
-        """"open" where no transition of it was written."""
+        """ "open" where no transition of it was written."""
         return str(self._read()["states"].get(step, "open"))
 
     def swap(self, step: str, state: str, seen: int) -> bool:
@@ -29,6 +30,6 @@ class Row:
         self._store.put(NAME, {"version": seen + 1, "states": {**row["states"], step: state}})
         return True
 
-    def _read(self) -> dict[str, dict[str, str]]:
-        row: dict[str, dict[str, str]] = self._store.get(NAME, {"version": 0, "states": {}})
+    def _read(self) -> dict[str, Any]:
+        row: dict[str, Any] = self._store.get(NAME, {"version": 0, "states": {}})
         return row

@@ -1,10 +1,11 @@
-"""Trips: three bookings that stand or fall together, a payment, a letter, and a strike that changes a flight that was booked."""
+"""Trips: three bookings that stand or fall together, a payment, a letter, and a strike that changes a flight."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from random import Random
 from sqlite3 import Row
 from typing import Any
 
@@ -100,7 +101,9 @@ def booking(what: str) -> Any:
     def book(db: Db, arguments: Booking, _: Moment) -> Done:
         if what == "hotel" and db.value("SELECT hotel FROM trips WHERE id = ?", arguments.trip) != "free":
             raise ToolRefused("the hotel is full")
-        db.write("INSERT INTO bookings (trip, what, carrier, open) VALUES (?, ?, ?, 1)", arguments.trip, what, arguments.carrier)
+        db.write(
+            "INSERT INTO bookings (trip, what, carrier, open) VALUES (?, ?, ?, 1)", arguments.trip, what, arguments.carrier
+        )
         return Done(number=db.value("SELECT max(id) FROM bookings"))
 
     return book
@@ -174,6 +177,10 @@ def procedure(trips: Sequence[Trip], strikes: Sequence[int]) -> tuple[Step, ...]
     return tuple(step for trip in trips for step in _steps(trip.id, trip.id in strikes))
 
 
+def _booked(part: str, n: int) -> Callable[[Facts], list[Call]]:
+    return lambda facts: [Call(f"book_{part}", {"trip": n, "carrier": facts.read["trip"]["carrier"]})]
+
+
 def _steps(n: int, is_struck: bool) -> Iterable[Step]:
     parts = [f"{part} {n}" for part in PARTS]
     saga, shown = f"trip {n}", {"trip": Call("read_trip", {"trip": n})}
@@ -189,14 +196,8 @@ def _steps(n: int, is_struck: bool) -> Iterable[Step]:
 
     yield Step(f"choose {n}", on="requested", reads=lambda _: shown, judgment="choose")
     for part, name in zip(PARTS, parts, strict=True):
-        yield Step(
-            name,
-            after=(f"choose {n}",),
-            saga=saga,
-            needed=wanted,
-            reads=lambda _: shown,
-            effects=lambda facts, part=part: [Call(f"book_{part}", {"trip": n, "carrier": facts.read["trip"]["carrier"]})],  # type: ignore[misc]
-        )
+        booked = _booked(part, n)
+        yield Step(name, after=(f"choose {n}",), saga=saga, needed=wanted, reads=lambda _: shown, effects=booked)
 
     def is_booked(facts: Facts) -> bool:
         return wanted(facts) and all(f"{part} of trip {n}" in facts.results for part in PARTS)
@@ -269,33 +270,27 @@ def baseline(_: Mapping[str, str]) -> Mapping[str, Json]:
     return {}
 
 
+def _of_part(part: str) -> Iterable[Tool]:
+    def key(one: Any) -> str:
+        return f"{part} of trip {one.trip}"
+
+    def whose(arguments: Any, _: Any) -> dict[str, int]:
+        return {"trip": arguments.trip}
+
+    undo = f"cancel_{part}"
+    yield Tool(f"book_{part}", "compensable", Booking, Done, booking(part), key, undo=undo, undoing=whose, about=about)
+    yield Tool(undo, "final", TripId, Done, cancelling(part), key)
+
+
 def environment(trips: Sequence[Trip], strikes: Sequence[int] = ()) -> Environment:
     """`strikes`: the trips whose flight is another one from day 2 on."""
     requests = [Scheduled("request", "requested", Moment(0), {"trips": [trip.id for trip in trips]})]
-    bookings = [
-        tool
-        for part in PARTS
-        for tool in (
-            Tool(
-                f"book_{part}",
-                "compensable",
-                Booking,
-                Done,
-                booking(part),
-                lambda one, part=part: f"{part} of trip {one.trip}",
-                undo=f"cancel_{part}",
-                undoing=lambda arguments, _: {"trip": arguments.trip},
-                about=about,
-            ),
-            Tool(f"cancel_{part}", "final", TripId, Done, cancelling(part), lambda one, part=part: f"{part} of trip {one.trip}"),
-        )
-    ]
     return Environment(
         schema=SCHEMA,
         rows={"trips": [asdict(trip) for trip in trips]},
         tools=(
             Tool("read_trip", "read", TripId, Shown, read_trip, about=about),
-            *bookings,
+            *(tool for part in PARTS for tool in _of_part(part)),
             Tool("pay", "final", Payment, Done, pay, lambda one: f"payment for trip {one.trip}", about=about),
             Tool("send", "final", Letter, Done, send, lambda one: f"letter on trip {one.trip}"),
         ),
@@ -315,9 +310,25 @@ def environment(trips: Sequence[Trip], strikes: Sequence[int] = ()) -> Environme
 
 
 TRIPS = (Trip(1, 300), Trip(2, 200, hotel="full"), Trip(3, 900), Trip(4, 800, reason="private"))
+STRUCK = (1,)
+ALL = "all"
 
 
-def scenario(folder: PackFolder, trips: Sequence[Trip] = TRIPS, strikes: Sequence[int] = (1,)) -> Scenario:
+def instances(_: PackFolder) -> tuple[str, ...]:
+    """All of TRIPS together, and many with one drawn trip each."""
+    return (ALL, *(f"trip_{number:02}" for number in range(1, 41)))
+
+
+def drawn(instance: str) -> tuple[Trip, bool]:
+    """A trip, and whether its flight is struck."""
+    draw = Random(instance)
+    hotel, reason = draw.choice(("free", "free", "free", "full")), draw.choice(("business", "business", "private"))
+    return Trip(1, draw.randrange(100, 1000), hotel=hotel, reason=reason), draw.random() < 0.5
+
+
+def scenario(folder: PackFolder, instance: str) -> Scenario:
+    trip, is_struck = drawn(instance)
+    world = environment(TRIPS, STRUCK) if instance == ALL else environment([trip], [1] if is_struck else [])
     return folder.scenario(
         (Subtask("choose", folder.prompt("choose"), ("policy.md", "trip"), Chosen),),
         grade=grade,
@@ -325,5 +336,5 @@ def scenario(folder: PackFolder, trips: Sequence[Trip] = TRIPS, strikes: Sequenc
         reference={"choose": {"book": True, "amount": 300}},
         wrong=(),
         truth={},
-        environment=environment(trips, strikes),
+        environment=world,
     )
