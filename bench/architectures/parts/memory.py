@@ -54,11 +54,14 @@ class Memory:
 
     def __init__(self, store: Store, keeps: Keeps, undoes: Mapping[str, str]):
         self._store, self._keeps, self._undoes = store, keeps, undoes
-        kept = (name for name in store.names() if name.startswith(STEP))
-        self._works = {name.removeprefix(STEP): Work(**store.get(name)) for name in kept}
+        self._works: dict[str, Work] = {}
         self._effects: dict[int, Effect] = {}
-        for written in store.log(EFFECTS):
-            self._place(Effect(**written))
+        kept = {name.removeprefix(STEP): store.get(name) for name in store.names() if name.startswith(STEP)}
+        for step, written in kept.items():
+            self._works[step] = Work(**written["work"])
+        at_ends = sorted((effect for written in kept.values() for effect in written["effects"]), key=lambda one: one["number"])
+        for effect in (*at_ends, *store.log(EFFECTS)):
+            self._place(Effect(**effect))
 
     def of(self, step: str) -> Work:
         return self._works.get(step, NOTHING)
@@ -66,11 +69,9 @@ class Memory:
     def keep(self, step: str, **change: Any) -> Work:
         """Change what is known of a step."""
         work = self._works[step] = replace(self.of(step), **change)
-        if self._keeps == "steps" and work.done:
-            for effect in self.effects(step):
-                self._store.append(EFFECTS, vars(effect))
         if self._keeps == "work" or (self._keeps == "steps" and work.done):
-            self._store.put(STEP + step, vars(work))
+            effects = [] if self._keeps == "work" else [vars(effect) for effect in self.effects(step)]
+            self._store.put(STEP + step, {"work": vars(work), "effects": effects})
         return work
 
     def forget(self, step: str) -> None:
