@@ -34,7 +34,9 @@ class Office:
         compensates: bool = False,
     ):
         self._workbench, self._form = workbench, form
-        self._gate: Gate = "keeps_asking" if form.remedies else gate
+        self._gate: Gate = "asks" if gate == "open" and form.holds("policy") else gate
+        if form.remedies:
+            self._gate = "keeps_asking"
         self._compensates = form.remedies or compensates
         self.memory = Memory(workbench.store, "work" if form.remedies else keeps, workbench.undoes)
         self._calling = Calling(workbench, form, self.memory)
