@@ -99,7 +99,7 @@ def _crashed(scenario: str, model: str, architecture: str, point: str, trials: p
 
 NOTES = (
     "k of N trials in which the agent died once, and in which this damage happened more often than without the crash; exact "
-    "(Clopper-Pearson) 95% interval; in brackets behind it how many effects that were for 100 crashes",
+    "(Clopper-Pearson) 95% interval, which never covers too seldom; in brackets behind it the effects for 100 crashes",
     "the agent died at the first try of the effect that the plan names; trials in which it died more than once, or never, are "
     "left out and counted",
     "the interval takes crashes of one instance at different effects as independent; a simulated model gives the same "

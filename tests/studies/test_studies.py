@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from records import accepted, called, committed, edit_manifest, experiment, fault, rejected, run_of, trial, write_run
 from study_runs import run_of_matrix
-from trials import ROOTS, Fault, matrix_of
+from trials import AVAILABLE, ROOTS, Fault, matrix_of
 
 import bench
 from bench.analysis.frames import Run
@@ -37,6 +37,14 @@ from bench.studies.repair import repair
 from bench.studies.validators import mutation_scores
 
 CONFIGS = ROOTS[0].parent / "configs"
+FEW: Mapping[str, Any] = {
+    "exactly_once": {
+        "repetitions": 1,
+        "architectures": ["state_machine", "state_machine_remedied"],
+        "plans": ["none", "unacknowledged_draft"],
+    }
+}
+"""Study -> what of its config is run here, where the whole takes too long."""
 NO_PLANS: Mapping[str, list[Fault]] = {}
 MISSING: Fault = {"point": "output", "effect": "missing_field", "attempts": [1]}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from little_worlds import harm
@@ -12,7 +11,7 @@ from trials import GRADERS, Fault
 from worlds.trips.scenario import Trip, environment
 
 from bench.architectures.parts.form import Form
-from bench.architectures.registry import ACTING, Architecture, load_architecture
+from bench.architectures.registry import ACTING, Architecture, in_form, load_architecture
 from bench.environment import Environment
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
@@ -55,7 +54,7 @@ def worked(
     }
     scenario = replace(PACK, environment=world or environment(trips, strikes))
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"trips": scenario})
-    whole = partial(load_architecture(pattern), form=form) if isinstance(pattern, str) else pattern
+    whole = in_form(load_architecture(pattern), pattern, form) if isinstance(pattern, str) else pattern
     matrix = replace(matrix, architectures={"bare_agent": whole}, models={"m": model} if model else matrix.models)
     return run(run_trial(matrix.specs[repetition - 1], matrix, unbounded, GRADERS))
 
