@@ -18,8 +18,8 @@ from bench.experiment.matrix import build_matrix
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import load_pack
-from bench.runtime.call import unbounded
 from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 from bench.runtime.world_events import Stored, ToolCalled
 from bench.scenario import Scenario
 
@@ -56,7 +56,7 @@ def worked(
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"trips": scenario})
     whole = in_form(load_architecture(pattern), pattern, form) if isinstance(pattern, str) else pattern
     matrix = replace(matrix, architectures={"bare_agent": whole}, models={"m": model} if model else matrix.models)
-    return run(run_trial(matrix.specs[repetition - 1], matrix, unbounded, GRADERS))
+    return run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS))
 
 
 def effects(result: TrialResult) -> list[str]:
