@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.architectures.parts.form import Form
 from bench.errors import ConfigError, nearest
 from bench.packs.place import one_line, place_of
 from bench.runtime.workbench import Workbench
@@ -35,7 +36,19 @@ ARCHITECTURES = {
     "llm_compiler": "bench.architectures.llm_compiler:llm_compiler",
 }
 
-ACTING: dict[str, str] = {}
+ACTING = {
+    name: f"bench.architectures.{name}:{name}"
+    for name in (
+        "bare_agent",
+        "hierarchical_delegation",
+        "scatter_gather_saga",
+        "event_driven",
+        "supervisor_gate",
+        "state_machine",
+        "human_in_the_loop",
+        "plan_execute_evaluate",
+    )
+}
 """Our own that act in a world. They run on packs that declare one, and the others on packs that do not."""
 
 
@@ -136,6 +149,14 @@ def in_parallel(architecture: Callable[..., Coroutine[Any, Any, None]], name: st
         said = f"architecture '{name}' has no parallel form; leave `parallel` out of its variant"
         raise ConfigError(f"{said}: static and runtime_structured have one, and any function that takes `parallel`")
     return functools.update_wrapper(functools.partial(architecture, parallel=True), architecture)
+
+
+def in_form(architecture: Callable[..., Coroutine[Any, Any, None]], name: str, form: Form) -> Architecture:
+    """It, in this form. Raises ConfigError where it has but one."""
+    if "form" not in inspect.signature(architecture).parameters:
+        said = f"architecture '{name}' has but one form; leave `remedies`, `strength`, `commit` and `signal` out of its variant"
+        raise ConfigError(f"{said}: {', '.join(ACTING)} have several, and any function that takes `form`")
+    return functools.update_wrapper(functools.partial(architecture, form=form), architecture)
 
 
 def _loaded(module: str, function: str) -> Architecture:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from bench.environment.database import OURS
 from bench.environment.declaration import Environment
 from bench.environment.parts import EventKind, Kind, Person, Policy, Scheduled, Tool
+from bench.environment.procedure import refuse_procedure
 from bench.environment.world import World
 from bench.errors import PackError, nearest
 
@@ -32,6 +33,7 @@ def refuse_environment(environment: Environment, where: str) -> None:
     for name, function in (("audit", environment.audit), ("reference", environment.reference), *environment.wrong.items()):
         if not callable(function):
             raise PackError(f"{where}: {name} must be a function, not {function!r}")
+    refuse_procedure(environment.procedure, environment.by_kind, where)
     _refuse_database(environment, where)
 
 

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.architectures.parts.form import BARE, Commit, Form, Signal, Strength
 from bench.errors import ConfigError, nearest
 from bench.experiment.world_plans import in_world
 from bench.models.openai_settings import OpenAISettings
@@ -169,6 +170,24 @@ class ArchitectureEntry(_Strict):
     parallel: bool = Field(False, exclude_if=lambda parallel: not parallel)
     """Whether subtasks whose inputs are there are asked at the same time. `static` and `runtime_structured` have such a form,
     and so has a function of your own that takes `parallel`."""
+    remedies: bool = Field(False, exclude_if=lambda remedies: not remedies)
+    """In a world: whether a pattern has its author's remedies. Else it runs bare."""
+    strength: Strength | None = Field(None, exclude_if=lambda strength: strength is None)
+    """In a world: what a pattern holds against a proposal, each with all before it: `none`, `schema`, `policy`,
+    `business_rule`. If not given, `business_rule` with remedies, and `schema` without."""
+    commit: Commit | None = Field(None, exclude_if=lambda commit: commit is None)
+    """In a world: how a pattern makes an effect: `plain`, `idempotent` (under a key made of its business key), or
+    `compare_and_swap` (that, and on the versions alone that it was decided on). If not given, the last with remedies, and the
+    first without."""
+    signal: Signal | None = Field(None, exclude_if=lambda signal: signal is None)
+    """In a world: what the proposer hears of a rejection: `typed`, why; `untyped`, that; `as_success`, that all went well. If
+    not given, `typed`."""
+
+    @property
+    def form(self) -> Form | None:
+        """The form that it asks for; None where it asks for none."""
+        form = Form(self.remedies, self.strength, self.commit, self.signal)
+        return None if form == BARE else form
 
 
 class BackOffEntry(_Strict):
@@ -263,6 +282,11 @@ class Config(_Strict):
         """Whether this is a variant that asks at the same time for what can be asked at the same time."""
         variant = self.architecture.get(architecture)
         return bool(variant and variant.parallel)
+
+    def form_of(self, architecture: str) -> Form | None:
+        """The form that a variant asks for; None where it is none, or asks for none."""
+        variant = self.architecture.get(architecture)
+        return variant.form if variant else None
 
     @model_validator(mode="after")
     def _routes_end(self) -> Config:

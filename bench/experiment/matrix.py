@@ -15,6 +15,7 @@ from bench.architectures.registry import (
     SYSTEMS,
     Architecture,
     extras_of,
+    in_form,
     in_parallel,
     load_architecture,
 )
@@ -162,11 +163,12 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
     config, scenario, model = matrix.config, matrix.scenarios[spec.scenario_key], matrix.models[spec.model]
     base = config.base(spec.architecture)
     parallel = ["parallel"] if config.is_parallel(spec.architecture) else []
+    form = [asdict(own)] if (own := config.form_of(spec.architecture)) else []
     determined_by: dict[str, object] = {
         "code": code_digest,
         "asked": scenario.asked,
         "scenario": [spec.scenario, spec.instance],
-        "architecture": [spec.architecture, base, matrix.digests[spec.architecture], *parallel],
+        "architecture": [spec.architecture, base, matrix.digests[spec.architecture], *parallel, *form],
         "model": [spec.model, model.parameters],
         "plan": asdict(spec.plan),
         "repetition": spec.repetition,
@@ -190,6 +192,8 @@ def _architecture(name: str, config: Config) -> Architecture:
     """An architecture, or a variant of one in the form that it asks for."""
     base = config.base(name)
     architecture = load_architecture(base)
+    if form := config.form_of(name):
+        architecture = in_form(architecture, base, form)
     return in_parallel(architecture, base) if config.is_parallel(name) else architecture
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from bench.environment import Acted, Arrival, Moment, Verdict, World
+from bench.environment import Acted, Arrival, Moment, Step, Verdict, World
 from bench.runtime.acting import Acting, Arguments
 from bench.runtime.process import Store
 
@@ -113,9 +113,33 @@ class Hands:
         return self._acting.verdict(tool, arguments)
 
     @property
+    def policy_version(self) -> str:
+        policy = self._acting.world.environment.policy
+        return policy.version if policy else ""
+
+    def effect_of(self, tool: str, arguments: Arguments) -> str:
+        """The business key of what a call means to do; "" where there is no such tool, or its arguments do not fit."""
+        return self._acting.world.effect_of(tool, arguments)
+
+    @property
     def tools(self) -> Mapping[str, Any]:
         """Name -> `bench.environment.Tool`: what can be called."""
         return self._acting.world.environment.by_name
+
+    @property
+    def undoes(self) -> Mapping[str, str]:
+        """Undo -> the tool whose effect it takes back."""
+        return self._acting.world.environment.undoes
+
+    @property
+    def procedure(self) -> tuple[Step, ...]:
+        """The steps of the pack's work; none where it declares no procedure."""
+        return self._acting.world.environment.procedure
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The kinds of people who can be asked."""
+        return tuple(self._acting.world.environment.people)
 
     @property
     def world(self) -> World:

@@ -27,6 +27,7 @@ STUDIES = {
     "depth": "bench.studies.depth",
     "context": "bench.studies.context",
     "repair": "bench.studies.repair",
+    "exactly_once": "bench.studies.exactly_once",
     "answer_format": "bench.studies.answer_format",
     "humaneval": "bench.studies.humaneval",
 }

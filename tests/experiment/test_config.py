@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trials import ROOTS
+from trials import AVAILABLE, ROOTS
 
 from bench.architectures.registry import extras_of
 from bench.errors import ConfigError
@@ -64,6 +64,8 @@ def test_every_config_that_ships_can_be_run(path: Path) -> None:
     config = load_config(path, {})
     if any(util.find_spec(BROUGHT[extra]) is None for extra in extras_of(config.architectures)):
         pytest.skip("its systems' packages are not installed")
+    if not {scenario.partition(":")[0] for scenario in config.scenarios} <= AVAILABLE.keys():
+        pytest.skip("its pack is not here")
     assert build_matrix(config, ROOTS, "code").specs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from scipy import stats
@@ -35,6 +35,20 @@ def share_of(k: int, n: int) -> Share:
         return Share(k, n, None, None, None)
     interval = stats.binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
     return Share(k, n, k / n, float(interval.low), float(interval.high))
+
+
+@cache
+def exact_share(k: int, n: int) -> Share:
+    """The share with the exact interval in the place of Wilson's: for rates near 0 and 1, of which a guarantee is asked.
+
+    Source: Clopper and Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934), by scipy. Raises ValueError
+    unless 0 <= k <= n.
+    """
+    share = share_of(k, n)
+    if n == 0:
+        return share
+    interval = stats.binomtest(k, n).proportion_ci(CONFIDENCE, method="exact")
+    return replace(share, low=float(interval.low), high=float(interval.high))
 
 
 def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:

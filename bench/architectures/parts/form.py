@@ -1,0 +1,50 @@
+"""In which form a pattern runs: bare, or with its author's remedies, and with which boundary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Strength = Literal["none", "schema", "policy", "business_rule"]
+"""What is held against a proposal before it is committed, each with all before it: nothing; its schema; the policy's word on
+the effects that it would have; the pack's checks."""
+Commit = Literal["plain", "idempotent", "compare_and_swap"]
+"""How an effect is made: as a call; under a key made from its business key; and only on the versions that it was decided on."""
+Signal = Literal["typed", "untyped", "as_success"]
+"""What the proposer hears of a rejection: why; that; or that all went well."""
+STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
+
+
+@dataclass(frozen=True)
+class Form:
+    """`remedies` are the author's: all of them or none. The boundary's three settings are theirs, unless they are set apart."""
+
+    remedies: bool = False
+    strength: Strength | None = None
+    commit: Commit | None = None
+    signal: Signal | None = None
+
+    def holds(self, strength: Strength) -> bool:
+        """Whether the boundary is at least so strong."""
+        own: Strength = self.strength or ("business_rule" if self.remedies else "schema")
+        return STRENGTHS.index(own) >= STRENGTHS.index(strength)
+
+    @property
+    def keys(self) -> bool:
+        """Whether an effect is made under a key."""
+        return self._commit != "plain"
+
+    @property
+    def compares(self) -> bool:
+        return self._commit == "compare_and_swap"
+
+    @property
+    def tells(self) -> Signal:
+        return self.signal or "typed"
+
+    @property
+    def _commit(self) -> Commit:
+        return self.commit or ("compare_and_swap" if self.remedies else "plain")
+
+
+BARE = Form()

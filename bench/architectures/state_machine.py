@@ -1,0 +1,28 @@
+"""A durable row is the truth: it holds each step's state, under a version. A worker that holds nothing itself reads the row,
+does the step that can begin, and writes the transition. Timers and people are states of the row like any other.
+
+Bare a transition is written as it comes, once its effects are made. With remedies it is a compare-and-swap: the step is claimed
+before its effects, a stale worker's transition is rejected and its row read again, and a step that was claimed by a worker that
+died is taken up where it stopped.
+"""
+
+from __future__ import annotations
+
+from bench.architectures.parts.form import BARE, Form
+from bench.architectures.parts.office import Office
+from bench.architectures.parts.row import Row
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+
+async def state_machine(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office, row = Office(task, workbench, form, keeps="steps"), Row(workbench.store)
+    async for ready in office.rounds():
+        step, seen = ready[0], row.version
+        if form.remedies and not row.swap(step.name, "claimed", seen):
+            continue
+        why = await office.attempt(step)
+        if form.remedies and row.state(step.name) != "claimed":
+            continue
+        await office.settle(step, why)
+        row.swap(step.name, why or "done", row.version)

@@ -1,0 +1,184 @@
+"""Exactly once: what one crash does to the effects of an agent, at each of the four points of an effect.
+
+The unit is a trial in which the agent died once. What went wrong in it counts where its control, the same instance and
+repetition without a crash, did it less often: a pattern that compensates nothing is not charged with that at every crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from bench.analysis.arms import UNUSABLE
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Share, exact_share
+from bench.errors import ResultsError
+from bench.experiment.config import FAULT_FREE
+from bench.render.drawing import BLUE, GREEN, ORANGE, PALE, VERMILION, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import Cell, Rate, Table
+from bench.studies.by_model import by_model
+from bench.studies.plans import single_faults
+
+POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
+KINDS = ("lost", "doubled", "orphaned", "uncompensated")
+PAIR = ["scenario", "instance", "model", "architecture", "repetition"]
+
+
+@dataclass(frozen=True)
+class Crashed:
+    """One pattern, in one form, at one point.
+
+    shares      kind of damage -> of the trials with one crash, those in which it happened more often than in their control
+    effects     kind of damage -> how many effects more that were in all
+    left_out    trials in which the agent died not once but more often, or not at all, or that ended in an error
+    instances   how many different ones the trials are of
+    """
+
+    scenario: str
+    model: str
+    architecture: str
+    point: str
+    shares: Mapping[str, Share]
+    effects: Mapping[str, int]
+    left_out: int
+    instances: int
+
+    @property
+    def crashes(self) -> int:
+        return self.shares[KINDS[0]].n
+
+
+def exactly_once(run: Run) -> list[Crashed]:
+    """By scenario, model, architecture and point. Plans of one point count together, whatever tool they strike.
+
+    Raises ResultsError where the run has no plan that lets the agent die at one point, or no control beside it.
+    """
+    points = {plan: fault["effect"] for plan, fault in single_faults(run).items() if fault["point"] == "process"}
+    if not points or FAULT_FREE not in run.names("fault"):
+        raise ResultsError(f"needs fault plans with one fault each, at `process`, and the plan '{FAULT_FREE}' beside them")
+    more = _beyond_control(run)
+    return [
+        _crashed(str(scenario), str(model), architecture, point, own[own["fault"].map(points) == point])
+        for (scenario, model), trials in more.groupby(["scenario", "model"], sort=False)
+        for architecture in run.names("architecture")
+        for point in POINTS
+        if point in points.values()
+        for own in [trials[trials["architecture"] == architecture]]
+    ]
+
+
+def _beyond_control(run: Run) -> pd.DataFrame:
+    """The trials with a control, with how much more of each kind of damage there was."""
+    columns = [f"damage_{kind}" for kind in KINDS]
+    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
+    controls = usable[usable["fault"] == FAULT_FREE][[*PAIR, *columns]]
+    both = usable[usable["fault"] != FAULT_FREE].merge(controls, on=PAIR, suffixes=("", "_control"))
+    return both.assign(**{kind: (both[f"damage_{kind}"] - both[f"damage_{kind}_control"]).clip(lower=0) for kind in KINDS})
+
+
+def _crashed(scenario: str, model: str, architecture: str, point: str, trials: pd.DataFrame) -> Crashed:
+    once = trials[trials["lives"] == 2]
+    return Crashed(
+        scenario,
+        model,
+        architecture,
+        point,
+        {kind: exact_share(int((once[kind] > 0).sum()), len(once)) for kind in KINDS},
+        {kind: int(once[kind].sum()) for kind in KINDS},
+        len(trials) - len(once),
+        once["instance"].nunique(),
+    )
+
+
+# What a report shows of it
+
+NOTES = (
+    "k of N trials in which the agent died once, and in which this damage happened more often than without the crash; exact "
+    "(Clopper-Pearson) 95% interval, which never covers too seldom; in brackets behind it the effects for 100 crashes",
+    "the agent died at the first try of the effect that the plan names; trials in which it died more than once, or never, are "
+    "left out and counted",
+    "the interval takes crashes of one instance at different effects as independent; a simulated model gives the same "
+    "decisions each time, so that it says nothing of a model's errors",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.scenario, model_label(run, one.model), one.architecture, one.point),
+            *(_Damaged(one.shares[kind], one.effects[kind]) for kind in KINDS),
+            *(one.instances, one.left_out),
+        )
+        for one in exactly_once(run)
+    ]
+    yield Table(
+        name="study-exactly-once",
+        title="Exactly once: what one crash does",
+        columns=("Scenario", "Model", "Architecture", "Dies", *map(str.capitalize, KINDS), "Instances", "Left out"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+@dataclass(frozen=True)
+class _Damaged(Rate):
+    """A share of crashes, and of how many effects they are."""
+
+    effects: int = 0
+
+    def text(self) -> str:
+        more = f" ({100 * self.effects / self.share.n:.0f})" if self.effects else ""
+        return super().text() + more
+
+    def numbers(self) -> dict[str, object]:
+        return {**super().numbers(), " effects": self.effects}
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a panel for each scenario and kind of damage."""
+    for model, own in by_model(run, exactly_once(run)):
+        yield _figure(run, model, own)
+
+
+LOOKS = dict(zip(POINTS, (("o", BLUE), ("s", VERMILION), ("D", GREEN), ("^", ORANGE)), strict=True))
+
+
+def _figure(run: Run, model: str, found: Sequence[Crashed]) -> Picture:
+    names = list(dict.fromkeys(one.architecture for one in found))
+    places = [(scenario, kind) for scenario in dict.fromkeys(one.scenario for one in found) for kind in KINDS]
+    figure, axes = panels(len(places), len(KINDS), 3.0, 0.9 + 0.34 * len(names))
+    for place, ((scenario, kind), ax) in enumerate(zip(places, axes, strict=True)):
+        own = [one for one in found if one.scenario == scenario]
+        for one in own:
+            _point(ax, names.index(one.architecture) + 0.18 * (POINTS.index(one.point) - 1.5), one.shares[kind], one.point)
+        ax.set_title(f"{scenario}: {kind}")
+        ax.set_yticks(range(len(names)), [_label(name) for name in names] if not place % len(KINDS) else [])
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_xlim(-0.03, 1.03)
+        ax.set_xlabel("share of crashes")
+        ax.grid(axis="x", color=PALE, lw=0.6)
+    signs = {point: LOOKS[point] for point in POINTS if any(one.point == point for one in found)}
+    handles = [Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for marker, colour in signs.values()]
+    figure.legend(handles, [f"dies {point}" for point in signs], loc="outside lower center", ncols=len(signs))
+    numbers = sorted({one.crashes for one in found})
+    shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
+    title = f"Exactly once: shares of crashes after which effects were damaged, {model_label(run, model)}"
+    said = f"Beyond what the same trial did without a crash; whiskers are exact 95% intervals; {shown} crashes a point."
+    return finish(figure, slug("study", "exactly-once", model), title, f"{title}. {said}")
+
+
+def _point(ax: Axes, y: float, share: Share, point: str) -> None:
+    if share.rate is None or share.low is None or share.high is None:
+        return
+    marker, colour = LOOKS[point]
+    errors = [[share.rate - share.low], [share.high - share.rate]]
+    ax.errorbar([share.rate], [y], xerr=errors, fmt=marker, ms=3.5, color=colour, capsize=2, lw=0.9)
+
+
+def _label(architecture: str) -> str:
+    return architecture.replace("_", " ")

@@ -1,0 +1,78 @@
+"""Exactly once: what is counted of a crash, on small cases and on a run."""
+
+from __future__ import annotations
+
+import pytest
+from little_worlds import ROOT
+from study_runs import run_of_matrix
+
+from bench.analysis.frames import Run
+from bench.analysis.statistics import exact_share
+from bench.experiment.config import Config
+from bench.experiment.matrix import build_matrix
+from bench.render.drawing import style
+from bench.render.table import markdown
+from bench.studies.exactly_once import exactly_once, pictures, tables
+
+ARCHITECTURES = ("state_machine", "kept")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    values = {
+        "name": "test",
+        "study": "exactly_once",
+        "scenarios": ["trips/all"],
+        "architectures": [*ARCHITECTURES],
+        "models": ["m"],
+        "plans": ["none", "once", "often"],
+        "repetitions": 1,
+        "seed": 7,
+        "model": {"m": {"kind": "simulated"}},
+        "plan": {
+            "once": {"faults": [{"point": "process", "effect": "unacknowledged", "tool": "cancel_flight", "attempts": [1]}]},
+            "often": {"faults": [{"point": "process", "effect": "recorded", "tool": "send", "attempts": [1]}]},
+        },
+        "architecture": {"kept": {"base": "state_machine", "remedies": True}},
+    }
+    matrix = build_matrix(Config.model_validate(values), [ROOT], "code")
+    return run_of_matrix(tmp_path_factory.mktemp("exactly_once"), matrix)
+
+
+def test_a_crash_counts_what_its_control_did_not_do(run: Run) -> None:
+    """Bare the flight is cancelled once, when it is struck; it dies there, and the step is done again: cancelled twice, then
+    booked. What it never takes back it does not take back in the control either."""
+    found = {(one.architecture, one.point): one for one in exactly_once(run)}
+    bare = found["state_machine", "unacknowledged"]
+    assert (bare.crashes, bare.left_out, bare.instances) == (1, 0, 1)
+    assert bare.shares["uncompensated"].k == 0
+    assert run.trials["damage_uncompensated"].max() > 0
+
+
+def test_trials_in_which_it_died_more_than_once_are_left_out_and_counted(run: Run) -> None:
+    found = {(one.architecture, one.point): one for one in exactly_once(run)}
+    assert [(found[name, "recorded"].crashes, found[name, "recorded"].left_out) for name in ARCHITECTURES] == [(0, 1), (0, 1)]
+
+
+def test_the_counts_are_those_of_the_trials(run: Run) -> None:
+    own = run.trials[run.trials["architecture"] == "state_machine"]
+    crash, control = (own[own["fault"] == plan] for plan in ("once", "none"))
+    [one] = [one for one in exactly_once(run) if (one.architecture, one.point) == ("state_machine", "unacknowledged")]
+    for kind, effects in one.effects.items():
+        assert effects == max(0, crash[f"damage_{kind}"].sum() - control[f"damage_{kind}"].sum())
+        assert one.shares[kind] == exact_share(int(effects > 0), 1)
+
+
+def test_its_table_and_its_figure_say_that_the_model_is_simulated(run: Run) -> None:
+    [table] = tables(run)
+    assert "SIMULATED" in markdown(table)
+    assert len(table.rows) == len(ARCHITECTURES) * 2
+    with style():
+        [picture] = pictures(run)
+    assert "SIMULATED" in picture.caption
+
+
+def test_the_exact_interval_of_none_of_n_is_the_rule_of_three() -> None:
+    share = exact_share(0, 1_000)
+    assert share.low == 0.0 and share.high == pytest.approx(1 - 0.025 ** (1 / 1_000))
+    assert exact_share(0, 0).rate is None

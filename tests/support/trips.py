@@ -1,0 +1,73 @@
+"""The world `trips` for the tests of the patterns: a few trips, worked on by one pattern in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from little_worlds import harm
+from trials import GRADERS, Fault
+from worlds.trips.scenario import Trip, environment
+
+from bench.architectures.parts.form import Form
+from bench.architectures.registry import ACTING, Architecture, in_form, load_architecture
+from bench.environment import Environment
+from bench.experiment.config import Config
+from bench.experiment.matrix import build_matrix
+from bench.experiment.trial import TrialResult, run_trial
+from bench.models.base import Model
+from bench.packs import load_pack
+from bench.runtime.loop import run
+from bench.runtime.slots import Slots
+from bench.runtime.world_events import Stored, ToolCalled
+from bench.scenario import Scenario
+
+PATTERNS = tuple(ACTING)
+BARE, REMEDIED = Form(), Form(remedies=True)
+ONE = (Trip(1, 300),)
+PACK: Scenario = load_pack("trips", [Path(__file__).parent / "worlds"], "all")
+
+
+def worked(
+    pattern: str | Architecture,
+    form: Form = REMEDIED,
+    faults: Sequence[Fault] = (),
+    trips: Sequence[Trip] = ONE,
+    strikes: Sequence[int] = (),
+    *,
+    world: Environment | None = None,
+    repetition: int = 1,
+    model: Model | None = None,
+) -> TrialResult:
+    """One trial. Without a model of its own it is answered right."""
+    values = {
+        "name": "test",
+        "scenarios": ["trips"],
+        "architectures": ["bare_agent"],
+        "models": ["m"],
+        "plans": ["plan"] if faults else ["none"],
+        "repetitions": repetition,
+        "seed": 7,
+        "model": {"m": {"kind": "simulated", "wrapping": False}},
+        "plan": {"plan": {"faults": list(faults)}},
+    }
+    scenario = replace(PACK, environment=world or environment(trips, strikes))
+    matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"trips": scenario})
+    whole = in_form(load_architecture(pattern), pattern, form) if isinstance(pattern, str) else pattern
+    matrix = replace(matrix, architectures={"bare_agent": whole}, models={"m": model} if model else matrix.models)
+    return run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS))
+
+
+def effects(result: TrialResult) -> list[str]:
+    """The tool of each effect that happened, in order, as the agent was told."""
+    tools = [event for event in result.record.events if isinstance(event, ToolCalled)]
+    return [event.tool for event in tools if event.outcome == "done" and event.access != "read"]
+
+
+def stored(result: TrialResult, name: str) -> int:
+    """How often the pattern wrote this to its store."""
+    return sum(isinstance(event, Stored) and event.name == name for event in result.record.events)
+
+
+__all__ = ["BARE", "ONE", "PATTERNS", "REMEDIED", "Trip", "effects", "environment", "harm", "stored", "worked"]
