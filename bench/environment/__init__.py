@@ -8,6 +8,7 @@ from bench.environment.final import FinalWorld, final_world
 from bench.environment.journal import Entry
 from bench.environment.moment import Moment
 from bench.environment.parts import Arrival, EventKind, Person, Policy, Scheduled, Standing, Tool, Verdict
+from bench.environment.procedure import Call, Facts, Question, Step
 from bench.environment.snapshot import CannotRestore, Snapshot
 from bench.environment.world import World
 from bench.errors import ToolRefused
@@ -15,19 +16,23 @@ from bench.errors import ToolRefused
 __all__ = [
     "Acted",
     "Arrival",
+    "Call",
     "CannotRestore",
     "Damage",
     "Db",
     "Entry",
     "Environment",
     "EventKind",
+    "Facts",
     "FinalWorld",
     "Moment",
     "Person",
     "Policy",
+    "Question",
     "Scheduled",
     "Snapshot",
     "Standing",
+    "Step",
     "Tool",
     "ToolRefused",
     "Verdict",

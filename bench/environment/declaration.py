@@ -10,6 +10,7 @@ from typing import Any
 from bench.environment.database import Db
 from bench.environment.moment import Moment
 from bench.environment.parts import EventKind, Person, Policy, Scheduled, Standing, Tool
+from bench.environment.procedure import Step
 
 START = Moment(0)
 Course = Callable[[Any], None]
@@ -35,6 +36,7 @@ class Environment:
     throttle    tool calls that are taken in one minute of world time; 0: any number
     patience    real seconds that a call may take; then it has failed
     begins, ends   the world's first and last moment; what was scheduled up to then happens, whether or not the agent waits
+    procedure   the steps of the work, for architectures that know no pack
     """
 
     schema: str
@@ -54,6 +56,7 @@ class Environment:
     patience: float = 5.0
     begins: Moment = START
     ends: Moment | None = None
+    procedure: tuple[Step, ...] = ()
 
     @cached_property
     def by_name(self) -> Mapping[str, Tool]:
