@@ -15,7 +15,7 @@ ACCEPTED = ("renewed", "restructured")
 
 
 def audit(db: Db) -> Iterable[Standing]:
-    """What is owed follows from the world as it became: an acceptance owes an invoice, a thrown switch owes what can be undone."""
+    """What is owed follows from the world as it became: whoever accepts owes an invoice."""
     customer = db.value("SELECT id FROM customer")
     halted = db.value("SELECT 1 FROM switch") is not None
     owed = None if halted else True

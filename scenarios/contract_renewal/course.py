@@ -51,7 +51,11 @@ class Course:
         calls: Sequence[Call] = (call,)
         if self._gate and world.verdict(call.tool, call.arguments).decision == "person" and step.asks:
             asked = step.asks(facts, call)
-            calls = calls if _approved(world, world.ask(asked.person, asked.about, asked.question)) else step.otherwise(facts, "denied")
+            calls = (
+                calls
+                if _approved(world, world.ask(asked.person, asked.about, asked.question))
+                else step.otherwise(facts, "denied")
+            )
         for one in calls:
             acted = world.call(one.tool, one.arguments, f"{one.tool} {step.name}")
             if acted.ok:

@@ -1,4 +1,4 @@
-"""What the tools take and return. What is returned is shown to a judgment as it is, so it holds no number of a row and no time."""
+"""What the tools take and return. What is returned is shown to judgments as it is: it holds no number of a row and no time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The renewal policy as numbers and moments. `documents/policy.md` says the same in words; a test holds one against the other."""
+"""The renewal policy as numbers and moments. `documents/policy.md` says the same in words; a test compares the two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The right output of each judgment, by what it is shown: a document that is out of date gets the answer that is right for it."""
+"""The right output of each judgment, by what it is shown: a document out of date gets the answer that is right for it."""
 
 from __future__ import annotations
 

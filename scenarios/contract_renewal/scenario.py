@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.environment import Environment
 from bench.packs import PackFolder
-from bench.scenario import Scenario, Subtask
+from bench.scenario import Output, Scenario, Subtask
 
 from .audit import audit
 from .baseline import baseline
@@ -24,8 +24,8 @@ from .right import SIGNALS, right
 from .steps import steps
 from .story import Case
 from .tables import SCHEMA, rows
-from .wrong import wrong_courses
 from .writing import WRITING
+from .wrong import wrong_courses
 
 VARIANTS = ("renewal", "renewal_dev")
 """Whoever tunes a prompt or a draw looks at the second, whose instances no reference run takes."""
@@ -39,7 +39,7 @@ def instances(folder: PackFolder) -> tuple[str, ...]:
 
 
 def subtasks(folder: PackFolder) -> tuple[Subtask, ...]:
-    outputs = {
+    outputs: dict[str, tuple[tuple[str, ...], type[Output]]] = {
         "risk": (SIGNALS, Risk),
         "offer": (("policy.md", "renewal"), Offer),
         "after_change": (("standing_offer", "catalogue"), AfterChange),

@@ -3,122 +3,148 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bench.environment import Call, Facts, Question, Step
+from bench.environment.procedure import no_calls
 
 from .limits import CLOSE, EXPIRY, OUTREACH, OUTREACH_DUE
 from .right import SIGNALS
 
 STOP = "kill_switch"
+ACCEPTED = ("renewed", "restructured")
+Calls = Sequence[Call]
+
+
+@dataclass(frozen=True)
+class Acts:
+    """What is done in each step for one customer: pure functions of the facts."""
+
+    customer: str
+
+    @property
+    def closing(self) -> str:
+        """The business key of the renewal's end."""
+        return f"closing of {self.customer}"
+
+    def call(self, tool: str, **arguments: Any) -> Call:
+        return Call(tool, {"customer": self.customer, **arguments})
+
+    def reads(self, **tools: str) -> Callable[[Facts], Mapping[str, Call]]:
+        calls = {name: self.call(tool) for name, tool in tools.items()}
+        return lambda _: calls
+
+    def open(self, _: Facts) -> Calls:
+        return [self.call("open_renewal")]
+
+    def note(self, facts: Facts) -> Calls:
+        return [self.call("note_crm", text=f"Support: {facts.read['support']['severe_tickets_open']} severe tickets are open")]
+
+    def score(self, facts: Facts) -> Calls:
+        return [self.call("score_churn", risk=facts.decided["risk"]["risk"])]
+
+    def draft(self, step: str, facts: Facts) -> Calls:
+        return [self.call("draft_offer", **_terms(facts.decided[step]))]
+
+    def withdraw(self, facts: Facts) -> Calls:
+        return [self._withdrawal(facts)] if withdrawn(facts) else []
+
+    def outreach(self, facts: Facts) -> Calls:
+        product = facts.read["standing_offer"]["product"]
+        return [self.call(tool, product=product) for tool in ("publish_offer", "send_outreach")] if product else []
+
+    def close(self, facts: Facts) -> Calls:
+        """What may need a person is tried: the policy knows what does."""
+        decided = facts.decided["close"]
+        if decided["decision"] in ("accept", "person"):
+            return [self.call("accept", **_terms(facts.read["standing_offer"]), merger=decided["merger"])]
+        return [self.call("close", outcome="churned")] if decided["decision"] == "churned" else []
+
+    def ask(self, _: Facts, call: Call) -> Question:
+        return Question("manager", self.closing, dict(call.arguments))
+
+    def escalate(self, _: Facts, __: str) -> Calls:
+        return [self.call("close", outcome="escalated")]
+
+    def accepted(self, facts: Facts) -> bool:
+        return goes_on(facts) and facts.results.get(self.closing, {}).get("outcome") in ACCEPTED
+
+    def bill(self, facts: Facts) -> Calls:
+        return [self.call("invoice", amount=facts.read["price"]["amount"])]
+
+    def expire(self, _: Facts) -> Calls:
+        return [self.call("expire")]
+
+    def take_back(self, facts: Facts) -> Calls:
+        """All that can be taken back: an offer that is out cannot."""
+        offer = facts.read["standing_offer"]
+        calls = [self._withdrawal(facts)] if offer["product"] and not offer["published"] else []
+        return [*calls, self.call("remove_note")] if f"note on {self.customer}" in facts.results else calls
+
+    def _withdrawal(self, facts: Facts) -> Call:
+        return self.call("withdraw_offer", product=facts.read["standing_offer"]["product"])
+
+
+def goes_on(facts: Facts) -> bool:
+    return STOP not in facts.events
+
+
+def withdrawn(facts: Facts) -> bool:
+    return goes_on(facts) and bool(facts.decided["change"]["action"] == "withdraw")
+
+
+def unanswered(facts: Facts) -> bool:
+    return goes_on(facts) and bool(facts.decided["close"]["decision"] == "expire")
 
 
 def steps(customer: str) -> tuple[Step, ...]:
-    whom = {"customer": customer}
-    closing = f"closing of {customer}"
+    do = Acts(customer)
+    opened = Step("open", on="window_opened", needed=goes_on, effects=do.open)
+    return (opened, *_scoring(do), *_offering(do), *_closing(do))
 
-    def reads(**tools: str) -> Callable[[Facts], Mapping[str, Call]]:
-        calls = {name: Call(tool, whom) for name, tool in tools.items()}
-        return lambda _: calls
 
-    def signal(kind: str) -> Step:
-        return Step(f"read_{kind}", ("open",), needed=goes_on, reads=reads(**{kind: f"read_{kind}"}))
+def _scoring(do: Acts) -> tuple[Step, ...]:
+    """The signals stand side by side; what support says goes into the CRM."""
+    effects = {"support": do.note}
+    signals = (
+        Step(kind, ("open",), needed=goes_on, reads=do.reads(**{kind: f"read_{kind}"}), effects=effects.get(kind, no_calls))
+        for kind in SIGNALS
+    )
+    return (*signals, Step("risk", SIGNALS, needed=goes_on, judgment="risk", effects=do.score))
 
-    def note(facts: Facts) -> Sequence[Call]:
-        return [Call("note_crm", {**whom, "text": f"Support: {facts.read['support']['severe_tickets_open']} severe tickets"})]
 
-    def score(facts: Facts) -> Sequence[Call]:
-        return [Call("score_churn", {**whom, "risk": facts.decided["risk"]["risk"]})]
-
-    def draft(step: str) -> Callable[[Facts], Sequence[Call]]:
-        return lambda facts: [Call("draft_offer", {**whom, **_terms(facts.decided[step])})]
-
-    def withdraw(facts: Facts) -> Sequence[Call]:
-        product = facts.read["standing_offer"]["product"]
-        return [Call("withdraw_offer", {**whom, "product": product})] if facts.decided["after_change"]["action"] == "withdraw" else []
-
-    def outreach(facts: Facts) -> Sequence[Call]:
-        of = {**whom, "product": facts.read["standing_offer"]["product"]}
-        return [Call("publish_offer", of), Call("send_outreach", of)] if of["product"] else []
-
-    def close(facts: Facts) -> Sequence[Call]:
-        decided = facts.decided["close"]
-        if decided["decision"] in ("accept", "person"):
-            return [Call("accept", {**whom, **_terms(facts.read["standing_offer"]), "merger": decided["merger"]})]
-        return [Call("close", {**whom, "outcome": "churned"})] if decided["decision"] == "churned" else []
-
-    def escalate(_: Facts, __: str) -> Sequence[Call]:
-        return [Call("close", {**whom, "outcome": "escalated"})]
-
-    def bill(facts: Facts) -> Sequence[Call]:
-        return [Call("invoice", {**whom, "amount": facts.read["price"]["amount"]})]
-
-    def take_back(facts: Facts) -> Sequence[Call]:
-        offer, noted = facts.read["standing_offer"], f"note on {customer}" in facts.results
-        undo = [Call("withdraw_offer", {**whom, "product": offer["product"]})] if offer["product"] and not offer["published"] else []
-        return [*undo, *([Call("remove_note", whom)] if noted else [])]
-
-    def goes_on(facts: Facts) -> bool:
-        return STOP not in facts.events
-
-    def withdrawn(facts: Facts) -> bool:
-        return goes_on(facts) and facts.decided["after_change"]["action"] == "withdraw"
-
-    def accepted(facts: Facts) -> bool:
-        return goes_on(facts) and facts.results.get(closing, {}).get("outcome") in ("renewed", "restructured")
-
-    def unanswered(facts: Facts) -> bool:
-        return goes_on(facts) and facts.decided["close"]["decision"] == "expire"
-
-    def manager(_: Facts, call: Call) -> Question:
-        return Question("manager", closing, dict(call.arguments))
-
+def _offering(do: Acts) -> tuple[Step, ...]:
+    """A new offer is made where the end of life of a product struck the first one. Only what stands on day -30 goes out."""
+    renewal, standing = do.reads(renewal="look_up"), do.reads(standing_offer="read_offer")
+    looked = do.reads(standing_offer="read_offer", catalogue="read_catalogue")
+    draft, again = partial(do.draft, "offer"), partial(do.draft, "new_offer")
     return (
-        Step("open", on="window_opened", effects=lambda _: [Call("open_renewal", whom)]),
-        *(signal(kind) for kind in SIGNALS if kind != "support"),
-        Step("read_support", ("open",), needed=goes_on, reads=reads(support="read_support"), effects=note),
-        Step("risk", tuple(f"read_{kind}" for kind in SIGNALS), needed=goes_on, judgment="risk", effects=score),
-        Step("offer", ("risk",), needed=goes_on, reads=reads(renewal="look_up"), judgment="offer", effects=draft("offer")),
-        Step(
-            "after_change",
-            ("offer",),
-            on="end_of_life",
-            needed=goes_on,
-            reads=reads(standing_offer="read_offer", catalogue="read_catalogue"),
-            judgment="after_change",
-            effects=withdraw,
-        ),
-        Step(
-            "new_offer",
-            ("after_change",),
-            needed=withdrawn,
-            reads=reads(renewal="look_up"),
-            judgment="offer",
-            effects=draft("new_offer"),
-        ),
-        Step(
-            "outreach",
-            ("offer",),
-            starts=OUTREACH,
-            until=OUTREACH_DUE,
-            needed=goes_on,
-            reads=reads(standing_offer="read_offer"),
-            effects=outreach,
-        ),
+        Step("offer", ("risk",), needed=goes_on, reads=renewal, judgment="offer", effects=draft),
+        Step("change", ("offer",), "end_of_life", needed=goes_on, reads=looked, judgment="after_change", effects=do.withdraw),
+        Step("new_offer", ("change",), needed=withdrawn, reads=renewal, judgment="offer", effects=again),
+        Step("outreach", ("offer",), starts=OUTREACH, until=OUTREACH_DUE, needed=goes_on, reads=standing, effects=do.outreach),
+    )
+
+
+def _closing(do: Acts) -> tuple[Step, ...]:
+    looked = do.reads(standing_offer="read_offer", reply="read_reply")
+    return (
         Step(
             "close",
             ("outreach",),
             starts=CLOSE,
             needed=goes_on,
-            reads=reads(standing_offer="read_offer", reply="read_reply"),
+            reads=looked,
             judgment="close",
-            effects=close,
-            asks=manager,
-            otherwise=escalate,
+            effects=do.close,
+            asks=do.ask,
+            otherwise=do.escalate,
         ),
-        Step("invoice", ("close",), needed=accepted, reads=reads(price="read_price"), effects=bill),
-        Step("expire", ("close",), starts=EXPIRY, needed=unanswered, effects=lambda _: [Call("expire", whom)]),
-        Step("stop", on=STOP, reads=reads(standing_offer="read_offer"), effects=take_back),
+        Step("invoice", ("close",), needed=do.accepted, reads=do.reads(price="read_price"), effects=do.bill),
+        Step("expire", ("close",), starts=EXPIRY, needed=unanswered, effects=do.expire),
+        Step("stop", on=STOP, reads=do.reads(standing_offer="read_offer"), effects=do.take_back),
     )
 
 

@@ -128,8 +128,8 @@ def story(instance: str) -> Case:
 
 def _neighbour(product: str, dice: Dice) -> str:
     """Another product, as often as not one of a similar name."""
-    family = [one for one in PRODUCTS if one != product and one.split()[0] == product.split()[0]]
-    return dice.pick(family if dice.chance(50) else [one for one in PRODUCTS if one != product])
+    others = [one for one in PRODUCTS if one != product]
+    return dice.pick([one for one in others if one[:5] == product[:5]] if dice.chance(50) else others)
 
 
 def _signals(dice: Dice) -> tuple[str, dict[str, dict[str, object]]]:

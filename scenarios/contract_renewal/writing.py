@@ -1,4 +1,4 @@
-"""The tools that change the world. Few refuse: whether an effect is allowed is the policy's word, and whoever ignores it does harm."""
+"""Tools that change the world. They refuse little: what is allowed is the policy's word, and whoever ignores it does harm."""
 
 from __future__ import annotations
 

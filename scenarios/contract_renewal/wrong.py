@@ -1,4 +1,4 @@
-"""Courses that go wrong: each judges as somebody does who reads too fast, or acts as somebody does who keeps nothing in mind."""
+"""Courses that go wrong: each judges as somebody who reads too fast, or acts as somebody who keeps nothing in mind."""
 
 from __future__ import annotations
 
