@@ -10,7 +10,6 @@ from bench.scenario import Output, Scenario, Subtask
 
 from .audit import audit
 from .baseline import baseline
-from .checks import POLICY as ALLOWED
 from .checks import RULES
 from .course import Course
 from .events import KINDS, PEOPLE, halted, scheduled
@@ -46,8 +45,7 @@ def subtasks(folder: PackFolder) -> tuple[Subtask, ...]:
         "close": (("standing_offer", "reply"), Close),
     }
     return tuple(
-        Subtask(name, folder.prompt(name), reads, output, checks=(*ALLOWED[name], *RULES[name]))
-        for name, (reads, output) in outputs.items()
+        Subtask(name, folder.prompt(name), reads, output, checks=RULES[name]) for name, (reads, output) in outputs.items()
     )
 
 

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from .dice import Dice
 from .limits import LONGEST, NAMED, TERMS, most_for
 from .replies import Meaning
 
-Kind = Literal["signs", "retired", "long", "long_refused", "merger", "merger_refused", "haggles", "leaves", "silent", "halted"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-"""How a renewal goes; each ten instances have each once."""
+Kind = Literal[
+    "signs", "retired", "long", "merger", "long_refused", "merger_refused", "haggles", "leaves", "silent", "halted"
+]  # fmt: skip
+KINDS: tuple[tuple[Kind, ...], ...] = (
+    ("signs",),
+    ("signs",),
+    ("retired",),
+    ("long",),
+    ("merger",),
+    ("long_refused", "merger_refused"),
+    ("haggles",),
+    ("leaves",),
+    ("silent",),
+    ("halted",),
+)
+"""How a renewal goes; each ten instances have each once, and of a pair one."""
 Outcome = Literal["renewed", "restructured", "churned", "escalated", "expired", "halted"]
 
 ANSWERS: Mapping[Kind, Meaning] = {"merger": "merges", "merger_refused": "merges", "leaves": "leaves", "silent": "silent"}
@@ -94,7 +107,8 @@ def kind_of(instance: str) -> Kind:
     """The kind of an instance, by its name: the tens are shuffled, each by itself."""
     word, _, number = instance.rpartition("_")
     ten, place = divmod(int(number) - 1, len(KINDS))
-    return Dice("kinds", word, ten).shuffled(KINDS)[place]
+    dice = Dice("kinds", word, ten)
+    return dice.pick(dice.shuffled(KINDS)[place])
 
 
 def story(instance: str) -> Case:
