@@ -1,7 +1,7 @@
 """What can be said against an output without knowing the truth, beyond its schema: whether it follows from what was shown.
 
-A boundary has three strengths. The schema is the output's type (`judgments.py`). The policy (`policy.py`) says whether the effect
-that an output would have is allowed. These checks are the business rules. Each can be left out by itself.
+A boundary has three strengths. The schema is the output's type (`judgments.py`). The policy (`policy.py`) says whether what an
+output would do is allowed. These checks are the business rules. Each can be left out by itself.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -57,10 +57,11 @@ class Acts:
 
     def close(self, facts: Facts) -> Calls:
         """What may need a person is tried: the policy knows what does."""
-        decided = facts.decided["close"]
-        if decided["decision"] in ("accept", "person"):
-            return [self.call("accept", **_terms(facts.read["standing_offer"]), merger=decided["merger"])]
-        return [self.call("close", outcome="churned")] if decided["decision"] == "churned" else []
+        return self._by(facts.decided["close"], facts)
+
+    def end(self, facts: Facts) -> Calls:
+        """On the last day what has no answer expires."""
+        return self._by(facts.decided["last_look"], facts) or [self.call("expire")]
 
     def ask(self, _: Facts, call: Call) -> Question:
         return Question("manager", self.closing, dict(call.arguments))
@@ -68,20 +69,23 @@ class Acts:
     def escalate(self, _: Facts, __: str) -> Calls:
         return [self.call("close", outcome="escalated")]
 
-    def accepted(self, facts: Facts) -> bool:
-        return goes_on(facts) and facts.results.get(self.closing, {}).get("outcome") in ACCEPTED
+    def billable(self, facts: Facts) -> bool:
+        accepted = facts.results.get(self.closing, {}).get("outcome") in ACCEPTED
+        return goes_on(facts) and accepted and f"invoice to {self.customer}" not in facts.results
 
     def bill(self, facts: Facts) -> Calls:
         return [self.call("invoice", amount=facts.read["price"]["amount"])]
-
-    def expire(self, _: Facts) -> Calls:
-        return [self.call("expire")]
 
     def take_back(self, facts: Facts) -> Calls:
         """All that can be taken back: an offer that is out cannot."""
         offer = facts.read["standing_offer"]
         calls = [self._withdrawal(facts)] if offer["product"] and not offer["published"] else []
         return [*calls, self.call("remove_note")] if f"note on {self.customer}" in facts.results else calls
+
+    def _by(self, decided: Mapping[str, Any], facts: Facts) -> Calls:
+        if decided["decision"] in ("accept", "person"):
+            return [self.call("accept", **_terms(facts.read["standing_offer"]), merger=decided["merger"])]
+        return [self.call("close", outcome="churned")] if decided["decision"] == "churned" else []
 
     def _withdrawal(self, facts: Facts) -> Call:
         return self.call("withdraw_offer", product=facts.read["standing_offer"]["product"])
@@ -129,21 +133,24 @@ def _offering(do: Acts) -> tuple[Step, ...]:
 
 
 def _closing(do: Acts) -> tuple[Step, ...]:
-    looked = do.reads(standing_offer="read_offer", reply="read_reply")
+    """What has no answer on day -7 is looked at once more on day 0."""
+    close = Step(
+        "close",
+        ("outreach",),
+        starts=CLOSE,
+        needed=goes_on,
+        reads=do.reads(standing_offer="read_offer", reply="read_reply"),
+        judgment="close",
+        effects=do.close,
+        asks=do.ask,
+        otherwise=do.escalate,
+    )
+    bill = Step("invoice", ("close",), needed=do.billable, reads=do.reads(price="read_price"), effects=do.bill)
     return (
-        Step(
-            "close",
-            ("outreach",),
-            starts=CLOSE,
-            needed=goes_on,
-            reads=looked,
-            judgment="close",
-            effects=do.close,
-            asks=do.ask,
-            otherwise=do.escalate,
-        ),
-        Step("invoice", ("close",), needed=do.accepted, reads=do.reads(price="read_price"), effects=do.bill),
-        Step("expire", ("close",), starts=EXPIRY, needed=unanswered, effects=do.expire),
+        close,
+        bill,
+        replace(close, name="last_look", after=("close",), starts=EXPIRY, needed=unanswered, effects=do.end),
+        replace(bill, name="last_invoice", after=("last_look",)),
         Step("stop", on=STOP, reads=do.reads(standing_offer="read_offer"), effects=do.take_back),
     )
 
