@@ -9,11 +9,13 @@ from bench.environment.journal import Entry
 from bench.environment.moment import Moment
 from bench.environment.parts import Arrival, EventKind, Person, Policy, Scheduled, Standing, Tool, Verdict
 from bench.environment.procedure import Call, Facts, Question, Step
+from bench.environment.rules import KILL_SWITCH
 from bench.environment.snapshot import CannotRestore, Snapshot
 from bench.environment.world import World
 from bench.errors import ToolRefused
 
 __all__ = [
+    "KILL_SWITCH",
     "Acted",
     "Arrival",
     "Call",

@@ -66,17 +66,19 @@ class Step:
     on          the kind of event whose notice begins it; a step whose event never comes is left out, and so is what is after it
     starts      the moment before which it does not begin
     until       the last moment at which its effects may be begun; from then on `otherwise` is done in their place
+    saga        the steps of one saga stand or fall together: where one comes to nothing, the compensable effects of all are
+                taken back, in reverse, and those that are still to be done are not; "" is one of its own
     needed      whether it is to be done at all; asked when it could begin
     reads       (facts) -> name -> the call that reads it; made anew each time that the step is decided
     judgment    the subtask that is asked; "" where nothing is to be judged
     documents   (facts) -> what the judgment is shown beside the pack's documents; None: what was read, by the names that the
                 subtask reads
-    effects     (facts) -> the calls that change the world, in their order, once it is judged. They stand or fall together:
-                where one is refused for good, the compensable ones before it are taken back, in reverse
+    effects     (facts) -> the calls that change the world, in their order, once it is judged. They stand or fall together, as
+                steps of a saga do
     asks        (facts, call) -> who is asked where the policy says `person`; None: the first of the environment's people, about
                 the call's business key, and shown its arguments
     otherwise   (facts, why) -> the calls to make in the effects' place; why: "denied", "late" (no answer, or past `until`),
-                "failed" (a tool refused for good), "rejected" (no output was accepted)
+                "failed" (a tool refused for good), "rejected" (no output was accepted), "fallen" (another step of its saga)
     """
 
     name: str
@@ -84,6 +86,7 @@ class Step:
     on: str = ""
     starts: Moment | None = None
     until: Moment | None = None
+    saga: str = ""
     needed: Callable[[Facts], bool] = always
     reads: Callable[[Facts], Mapping[str, Call]] = no_reads
     judgment: str = ""

@@ -13,6 +13,8 @@ from bench.environment.moment import Moment
 from bench.environment.parts import Tool, Verdict
 
 ALLOWED = Verdict()
+KILL_SWITCH = "kill switch"
+"""The rule by which everything is denied once it is thrown."""
 
 
 class Rules:
@@ -28,7 +30,7 @@ class Rules:
         environment, db = self._environment, self._caller.reading
         halted = environment.halted if tool.name not in environment.undoes else None
         if halted is not None and (why := self._caller.within(lambda: halted(db, now))):
-            return Verdict("deny", "kill switch", why)
+            return Verdict("deny", KILL_SWITCH, why)
         if (policy := environment.policy) is None:
             return ALLOWED
         said: Verdict = self._caller.within(lambda: policy.decide(db, tool.name, arguments, now))
