@@ -12,7 +12,10 @@ nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_venv = "yes"
 nox.options.default_venv_backend = "virtualenv"
 
-RECORDED = "recorded:paper-qwen2.5-coder-1.5b-instruct"
+PAPER = "paper-qwen2.5-coder-1.5b-instruct"
+INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
+SAMPLED = 10
+"""Of the incidents' instances, those whose run `bench` replays unless it is asked for all."""
 CONSTRAINTS = ("-c", "constraints.txt")
 COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": ""}
 """The tests start Python many times: what one process compiled the others need not."""
@@ -27,13 +30,20 @@ def install(session: nox.Session, *groups: str, extra: str = "") -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """The main job: the paper's experiment, replayed from a real model's run, and its report.
+    """The main job: the paper's experiment, and ten generated incidents, replayed from a real model's runs; their reports.
 
-    Another model: nox -s bench -- --model gpt-4
+    All incidents of the run: nox -s bench -- --full. The paper's experiment on another model: nox -s bench -- --model gpt-4
     """
     install(session)
-    model = [] if "--model" in session.posargs else ["--model", RECORDED]
-    session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *model, *session.posargs)
+    asked = [one for one in session.posargs if one != "--full"]
+    if "--model" in asked:
+        session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *asked)
+        return
+    sample = [] if "--full" in session.posargs else ["--instances", f"{SAMPLED}"]
+    for config, run, which in (("paper", PAPER, []), ("incidents", INCIDENTS, sample)):
+        recorded = ("--model", f"recorded:{run}")
+        session.run("bench", "run", f"configs/{config}.toml", "--set-aside", "--report", *recorded, *which, *asked)
+    session.log(f"the whole run of the second, with its figures: reports/{INCIDENTS}/report.md")
 
 
 @nox.session

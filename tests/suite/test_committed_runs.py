@@ -32,7 +32,7 @@ from bench.runtime.loop import run
 
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
-HUMANEVAL = "humaneval_one_call-qwen2.5-coder-1.5b-instruct"
+HUMANEVAL, INCIDENTS = "humaneval_one_call-qwen2.5-coder-1.5b-instruct", "incidents-qwen2.5-coder-1.5b-instruct"
 REPLAYED = (RECORDING, STRUCTURED, HUMANEVAL)
 """Committed runs whose committed report is a replay's."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
@@ -42,14 +42,14 @@ ALONE = (
     "substitution-qwen2.5-coder",
     SYSTEMS,
 )
-REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in ALONE}}
+REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in (*ALONE, INCIDENTS)}}
 """Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
 SHOWN = "comparison"
 ASKED_LATER = {HUMANEVAL: "humaneval"}
 """The study of a committed report, where the run was recorded without one."""
-RUNS = {RECORDING: 120, STRUCTURED: 90, SMALLER: 120, ALONE[1]: 120, ALONE[2]: 120, SYSTEMS: 100, HUMANEVAL: 164}
+RUNS = {RECORDING: 120, STRUCTURED: 90, SMALLER: 120, ALONE[1]: 120, ALONE[2]: 120, SYSTEMS: 100, HUMANEVAL: 164, INCIDENTS: 180}
 """Each committed run and its trials."""
 EVERY_SYSTEM = f"{SYSTEMS}, every system"
 WHOLE = (RECORDING, SMALLER)
