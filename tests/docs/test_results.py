@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from bench.analysis.statistics import mean_of
 
 ROOT = Path(__file__).parents[2]
 README, RESULTS = (" ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in ("README.md", "docs/results.md"))
+INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 
 
@@ -53,6 +55,32 @@ def test_the_results_say_how_many_faults_were_effective_in_each_arm() -> None:
         cells = " | ".join(f"{(impact == 'effective').sum()} of {len(impact)}" for impact in arms)
         assert f"| `{scenario}` | {cells} |" in RESULTS
     assert f"{masked} of the {len(delivered)} faults" in RESULTS and f"{masked} of the {len(delivered)} faults" in README
+
+
+def cells(table: str, *columns: str) -> list[list[str]]:
+    """Of a committed table of the incidents run, these columns of each row."""
+    lines = (ROOT / "reports" / INCIDENTS / "tables" / table).read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return [[row[rows[0].index(column)] for column in columns] for row in rows[2:]]
+
+
+def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_report() -> None:
+    control = [solved for plan, solved in cells("outcomes.md", "Fault plan", "Solved") if plan == "none"]
+    by_both: dict[str, list[str]] = {"missing_field": [], "wrong_value": []}
+    silent: dict[str, list[str]] = {"missing_field": [], "wrong_value": []}
+    columns = ("Fault plan", "Solved by both", "By the control alone", "Silent corruption")
+    for plan, both, alone, corrupted in cells("recovery.md", *columns):
+        by_both[plan].append(f"{both} of {int(both) + int(alone)}")
+        silent[plan].append(corrupted.partition(" = ")[0].replace("/", " of "))
+    prices = [
+        price.partition(" ± ") for plan, price in cells("price.md", "Fault plan", "Price, tokens") if plan == "missing_field"
+    ]
+    assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in README
+    assert "{}, {} and {} of these are solved again".format(*by_both["missing_field"]) in README
+    assert "{}, {} and {} answers are silently wrong".format(*silent["wrong_value"]) in README
+    for mean, _, rest in prices:
+        interval = ", ".join(f"{int(bound):,}" for bound in re.findall(r"\[(\d+), (\d+)\]", rest)[0])
+        assert f"{int(mean):,} [{interval}]" in README and f"{int(mean):,} [{interval}]" in RESULTS
 
 
 @cache
