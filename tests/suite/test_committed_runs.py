@@ -33,6 +33,7 @@ from bench.runtime.loop import run
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
 HUMANEVAL, INCIDENTS = "humaneval_one_call-qwen2.5-coder-1.5b-instruct", "incidents-qwen2.5-coder-1.5b-instruct"
+OTHER_FAULTS = "incidents_faults-qwen2.5-coder-1.5b-instruct"
 REPLAYED = (RECORDING, STRUCTURED, HUMANEVAL)
 """Committed runs whose committed report is a replay's."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
@@ -42,7 +43,7 @@ ALONE = (
     "substitution-qwen2.5-coder",
     SYSTEMS,
 )
-REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in (*ALONE, INCIDENTS)}}
+REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in (*ALONE, INCIDENTS, OTHER_FAULTS)}}
 """Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
@@ -58,6 +59,7 @@ RUNS = {
     SYSTEMS: 100,
     HUMANEVAL: 164,
     INCIDENTS: 180,
+    OTHER_FAULTS: 240,
 }
 """Each committed run and its trials."""
 EVERY_SYSTEM = f"{SYSTEMS}, every system"
