@@ -104,6 +104,19 @@ def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> Ra
     return RateDifference(pairs, gained, lost, (gained - lost) / pairs, low, high, unpaired)
 
 
+def unpaired_rates(one: Share, other: Share) -> tuple[float, float] | None:
+    """The 95% interval of `one` less `other`, of rates that are not paired; None where one is of nothing.
+
+    Source: Newcombe, Interval estimation for the difference between independent proportions, Statistics in Medicine 17 (1998),
+    method 10, of each rate's own interval.
+    """
+    rates = (one.rate, one.low, one.high, other.rate, other.low, other.high)
+    if any(rate is None for rate in rates):
+        return None
+    p, low, high, q, under, over = (rate for rate in rates if rate is not None)
+    return p - q - math.hypot(p - low, over - q), p - q + math.hypot(high - p, q - under)
+
+
 def _bonett_price(gained: float, lost: float, pairs: float) -> tuple[float, float]:
     up, down = (gained + 1) / (pairs + 2), (lost + 1) / (pairs + 2)
     half = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((up + down - (up - down) ** 2) / (pairs + 2))
