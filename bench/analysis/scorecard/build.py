@@ -8,7 +8,7 @@ from itertools import chain
 
 import pandas as pd
 
-from bench.analysis.arms import UNUSABLE, instances_of, require_receipts, share_in
+from bench.analysis.arms import UNUSABLE, instances_of, require_receipts
 from bench.analysis.beyond_control import beyond_control
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
@@ -24,7 +24,7 @@ from bench.analysis.scorecard.card import (
     Whose,
     World,
 )
-from bench.analysis.scorecard.cells import ANY, beyond_of, pass_hats, struck_cell
+from bench.analysis.scorecard.cells import ANY, beyond_of, pass_hats, share_of, struck_cell
 from bench.analysis.scorecard.struck import MIXED, NONE, belongs, is_crash, kinds_of_failure, with_strikes
 from bench.analysis.shared import asked, plan_texts
 from bench.analysis.statistics import exact_share
@@ -120,7 +120,7 @@ def _row(
         model=model,
         whose=whose,
         system=system,
-        control=share_in(control, control["outcome"].eq("solved")),
+        control=share_of(control, control["outcome"].eq("solved")),
         control_pass_hat=pass_hats(control),
         struck=tuple(struck_cell(kind, _of(struck, kind), _of(paired, kind)) for kind in kinds),
         receipts=tuple(_receipts(kind, faults) for kind in kinds),
