@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+import numpy as np
 import pandas as pd
 
 from bench.analysis.arms import UNUSABLE, instances_of, require_receipts
@@ -13,7 +14,6 @@ from bench.analysis.beyond_control import beyond_control
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.analysis.scorecard.card import (
-    ALL_CRASHES,
     CONTROL,
     VERSION,
     Receipts,
@@ -25,7 +25,7 @@ from bench.analysis.scorecard.card import (
     World,
 )
 from bench.analysis.scorecard.cells import ANY, beyond_of, pass_hats, share_of, struck_cell
-from bench.analysis.scorecard.struck import MIXED, NONE, belongs, is_crash, kinds_of_failure, with_strikes
+from bench.analysis.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
 from bench.analysis.shared import asked, plan_texts
 from bench.analysis.statistics import exact_share
 from bench.errors import ResultsError
@@ -134,12 +134,12 @@ def _row(
 
 
 def _of(trials: pd.DataFrame, kind: str) -> pd.DataFrame:
-    return trials[[belongs(by, kind) for by in trials["by"]]]
+    return trials.loc[np.array([belongs(by, kind) for by in trials["by"]], dtype=bool)]
 
 
 def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
     names = (faults["point"] + ":" + faults["effect"]).tolist()
-    own = faults[[is_crash(name) if kind == ALL_CRASHES else name == kind for name in names]]
+    own = faults.loc[np.array([belongs(name, kind) for name in names], dtype=bool)]
     return Receipts(kind, *(int(own[stage].sum()) for stage in ("planned", "delivered", "not_applicable")))
 
 
