@@ -49,9 +49,11 @@ def lived(
 
 
 def _tool_called() -> ToolCalled:
-    texts = {"result": None, "key": None, "outcome": "done", "reason": "", "decision": "", "rule": "", "policy": ""}
-    places: dict[str, Any] = {"life": 1, "day": 1, "minute": 0, "started": 0.0, "before": "d", "after": "d"}
-    return ToolCalled(tool="send", access="final", effect="e", try_=1, entry=1, arguments="d", **texts, **places)
+    return ToolCalled(
+        *("send", "final", "e", 1, None, 1, "d", None),
+        *("done", "", "", "", ""),
+        *(1, 1, 0, 0.0, "d", "d"),
+    )
 
 
 def crashed(instance: str, doubled: int, outcome: Outcome = "solved", **values: Any) -> TrialRecord:

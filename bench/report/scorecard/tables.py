@@ -64,7 +64,7 @@ def glance(card: Scorecard) -> Table:
             "right: solved, of the trials that a crash struck",
             SHARES,
             f"pass^{k}: the chance that {k} such trials all finish right",
-            "damaged: effects of all kinds, beyond the control",
+            f"damaged: {HARM_NOTES[0]}",
             "tokens: what struck trials took by what their controls took; 1 is no waste",
             *notes(card),
         ),
