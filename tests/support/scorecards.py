@@ -49,11 +49,10 @@ def lived(
 
 
 def _tool_called() -> ToolCalled:
-    return ToolCalled(
-        *("send", "final", "e", 1, None, 1, "d", None),
-        *("done", "", "", "", ""),
-        *(1, 1, 0, 0.0, "d", "d"),
-    )
+    policy: dict[str, Any] = dict.fromkeys(("reason", "decision", "rule", "policy"), "")
+    place: dict[str, Any] = {"life": 1, "day": 1, "minute": 0, "started": 0.0, "before": "d", "after": "d"}
+    told: dict[str, Any] = {"arguments": "d", "result": None, "outcome": "done", **policy}
+    return ToolCalled(tool="send", access="final", effect="e", try_=1, key=None, entry=1, **told, **place)
 
 
 def crashed(instance: str, doubled: int, outcome: Outcome = "solved", **values: Any) -> TrialRecord:
