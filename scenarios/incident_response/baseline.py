@@ -14,9 +14,9 @@ WORDS = {
     "lock": ("stuck_worker", "restart"),
     "requests": ("traffic_surge", "scale"),
     "node-": ("bad_node", "reboot_node"),
-    "certificate": ("certificate_expired", "renew_certificate"),
+    "certificate": ("cert_expired", "renew_certificate"),
     "space": ("disk_full", "free_disk"),
-    "connection": ("connection_limit", "raise_limit"),
+    "connection": ("pool_exhausted", "raise_limit"),
     "provider": ("provider_outage", "page_provider"),
 }
 

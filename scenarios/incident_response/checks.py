@@ -37,7 +37,9 @@ def line_is_that_of_the_service(output: Suspect, context: Context) -> str | None
     lines = {row["service"]: row["last_line"] for row in rows}
     if output.service not in lines:
         return f"there is no service {output.service}"
-    return None if lines[output.service] == output.last_line else f"{output.last_line!r} is not the last line of {output.service}"
+    return (
+        None if lines[output.service] == output.last_line else f"{output.last_line!r} is not the last line of {output.service}"
+    )
 
 
 def a_node_is_named_where_one_is_at_fault(output: Diagnosis, context: Context) -> str | None:

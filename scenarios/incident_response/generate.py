@@ -56,7 +56,9 @@ def _reference(case: Case) -> dict[str, Json]:
     }
     documents = {name: json.dumps(one) for name, one in shown.items()}
     after = json.dumps(_metrics(tables["metric"], _state(case)))
-    return {name: right(name, {**documents, "metrics": documents["metrics"] if name == "triage" else after}) for name in JUDGMENTS}
+    return {
+        name: right(name, {**documents, "metrics": documents["metrics"] if name == "triage" else after}) for name in JUDGMENTS
+    }
 
 
 def _metrics(found: Any, state: str) -> Json:
@@ -82,7 +84,7 @@ def _told(case: Case) -> list[list[str]]:
     if case.severity == "noise":
         return []
     who = {"lead"} if case.severity == "critical" or case.escalates else set()
-    who |= {case.remedy.target} if case.remedy.tool == "page" else {"owner"} if case.refused else set()
+    who |= {"owner"} if case.is_for_owner else {"provider"} if case.cause == "provider_outage" else set()
     said = ["investigating", *([] if case.handed_over else ["resolved"])] if case.severity in LOUD else []
     return sorted([*(["page", one] for one in who), *(["announce", one] for one in said)])
 
@@ -91,8 +93,7 @@ def _closing(case: Case) -> list[list[Any]]:
     if case.kind == "frozen":
         return []
     outcome = "noise" if case.severity == "noise" else "handed_over" if case.handed_over else "resolved"
-    rolled_back = "roll_back" in [tool for tool, _, _ in _remedy(case)]
-    return [[outcome, case.severity == "critical" or rolled_back or case.handed_over]]
+    return [[outcome, case.postmortem]]
 
 
 def _truth(case: Case) -> Json:

@@ -21,7 +21,12 @@ KEYS: Mapping[str, str] = {
     "reboot": "reboot of {node}",
     "close_incident": "closing of {incident}",
 }
-UNDOES: Mapping[str, str] = {"roll_back": "roll_forward", "scale": "scale_back", "raise_limit": "lower_limit", "drain": "undrain"}
+UNDOES: Mapping[str, str] = {
+    "roll_back": "roll_forward",
+    "scale": "scale_back",
+    "raise_limit": "lower_limit",
+    "drain": "undrain",
+}
 """Tool -> its undo."""
 REMEDIES = ("roll_back", "restart", "scale", "raise_limit", "renew_certificate", "free_disk", "drain", "reboot")
 

@@ -13,7 +13,7 @@ from .wordings import OWN, meaning_of, node_in
 
 Shown = Mapping[str, Any]
 NONE = "none"
-ALWAYS = {"certificate_expired": "renew_certificate", "disk_full": "free_disk"}
+ALWAYS = {"cert_expired": "renew_certificate", "disk_full": "free_disk"}
 
 
 def right(subtask: str, documents: Mapping[str, str]) -> Json:
@@ -69,13 +69,13 @@ def action(incident: Shown, deployment: Shown, capacity: Shown) -> Json:
             return owner if deployment["migration_running"] else {"action": "restart", "target": service, "amount": 0}
         case "traffic_surge":
             return {"action": "scale", "target": service, "amount": scaled(service, deployment["replicas"])}
-        case "connection_limit":
+        case "pool_exhausted":
             return {"action": "raise_limit", "target": service, "amount": 2 * deployment["connections"]}
         case "bad_node":
             node = incident["node"]
             left = [one for one in capacity["ready"] if one != node]
             return {"action": "reboot_node", "target": node, "amount": 0} if len(left) >= capacity["needed"] else owner
-        case "certificate_expired" | "disk_full":
+        case "cert_expired" | "disk_full":
             return {"action": ALWAYS[cause], "target": service, "amount": 0}
         case "provider_outage":
             return {"action": "page_provider", "target": NONE, "amount": 0}

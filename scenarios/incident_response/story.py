@@ -21,9 +21,9 @@ Kind = Literal[
     "stuck_worker",
     "traffic_surge",
     "bad_node",
-    "certificate_expired",
+    "cert_expired",
     "disk_full",
-    "connection_limit",
+    "pool_exhausted",
     "provider_outage",
     "noise",
     "frozen",
@@ -36,24 +36,24 @@ KINDS: tuple[tuple[Kind, ...], ...] = (
     ("memory_leak", "stuck_worker"),
     ("traffic_surge",),
     ("bad_node",),
-    ("certificate_expired", "disk_full"),
-    ("connection_limit",),
+    ("cert_expired", "disk_full"),
+    ("pool_exhausted",),
     ("provider_outage",),
     ("noise",),
     ("frozen",),
 )
 """How an incident goes; each twelve instances have each once, and of a pair one."""
 OF_DEPLOYS = ("bad_deploy", "redeployed", "schema_deploy", "schema_refused")
-FREEZABLE: tuple[Cause, ...] = ("bad_version", "memory_leak", "traffic_surge", "connection_limit", "disk_full", "bad_node")
+FREEZABLE: tuple[Cause, ...] = ("bad_version", "memory_leak", "traffic_surge", "pool_exhausted", "disk_full", "bad_node")
 TOOLS: Mapping[Cause, str] = {
     "bad_version": "roll_back",
     "memory_leak": "restart",
     "stuck_worker": "restart",
     "traffic_surge": "scale",
     "bad_node": "reboot",
-    "certificate_expired": "renew_certificate",
+    "cert_expired": "renew_certificate",
     "disk_full": "free_disk",
-    "connection_limit": "raise_limit",
+    "pool_exhausted": "raise_limit",
 }
 NAMES = ("login", "payments", "search", "catalogue", "basket", "orders", "shipping", "invoices", "reviews", "mail")
 NEVER = 1_000
@@ -162,9 +162,19 @@ class Case:
         return self.needs_lead and not self.sound
 
     @property
+    def is_for_owner(self) -> bool:
+        """Whether its service's owner has to repair it."""
+        return self.remedy == Remedy("page", "owner") or self.refused
+
+    @property
     def handed_over(self) -> bool:
         """Whether it still fails when the agent's time is over."""
-        return (self.remedy.tool == "page" or self.refused) and self.repairs == NEVER
+        return self.is_for_owner and self.repairs == NEVER
+
+    @property
+    def postmortem(self) -> bool:
+        rolled_back = self.remedy.tool == "roll_back" and not self.refused
+        return self.kind != "noise" and (self.severity == "critical" or rolled_back or self.handed_over)
 
 
 def kind_of(instance: str) -> Kind:
@@ -186,7 +196,7 @@ def story(instance: str) -> Case:
     names = dice.shuffled([f"node-{number}" for number in range(1, nodes + 1)])
     drained = tuple(names[1:2]) if dice.chance(40) else ()
     other = dice.pick([one.name for one in services if one.name != suspect.name])
-    elsewhere = kind in ("traffic_surge", "connection_limit", "disk_full") and dice.chance(50)
+    elsewhere = kind in ("traffic_surge", "pool_exhausted", "disk_full") and dice.chance(50)
     return Case(
         incident=f"INC-{dice.between(1000, 9999)}",
         kind=kind,
@@ -200,8 +210,8 @@ def story(instance: str) -> Case:
         drained=drained,
         needed=nodes - len(drained) - (1 if dice.chance(65) else 0),
         sound=kind != "schema_refused",
-        settles=dice.between(22, 32) if dice.chance(35) else dice.between(2, 8),
-        repairs=45 if kind == "provider_outage" else NEVER if dice.chance(50) else dice.between(15, 25),
+        settles=dice.between(18, 26) if dice.chance(35) else dice.between(2, 8),
+        repairs=40 if kind == "provider_outage" else NEVER if dice.chance(50) else dice.between(12, 20),
         deploys=dice.between(4, 6) if kind == "redeployed" or elsewhere else 0,
         deployed=suspect.name if kind == "redeployed" else other if elsewhere else "",
         freeze=dice.pick((dice.between(3, 6), dice.between(14, 22))) if kind == "frozen" else 0,

@@ -32,7 +32,12 @@ CREATE TABLE review (tool TEXT NOT NULL, target TEXT NOT NULL, approved INTEGER 
 CREATE TABLE switch (why TEXT NOT NULL, at INTEGER NOT NULL);
 """
 STATES = ("healthy", "settling", "failing", "escalated")
-HARMLESS = ("log level: debug, before info", "banner: on, before off", "cache: 90 s, before 60 s", "batch size: 250, before 200")
+HARMLESS = (
+    "log level: debug, before info",
+    "banner: on, before off",
+    "cache: 90 s, before 60 s",
+    "batch size: 250, before 200",
+)
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -59,7 +64,9 @@ def nodes(case: Case) -> list[str]:
 def _alert(case: Case) -> str:
     """It tells a peak, which says little of how many fail now."""
     dice = Dice(case.incident, "alert")
-    peak = dice.between(20, 70) if case.kind == "noise" else dice.between(max(2, case.error_pct // 2), min(99, case.error_pct * 2))
+    peak = (
+        dice.between(20, 70) if case.kind == "noise" else dice.between(max(2, case.error_pct // 2), min(99, case.error_pct * 2))
+    )
     return f"{case.entry}: one probe saw {peak}% of requests fail"
 
 
@@ -127,7 +134,9 @@ def _metrics(case: Case) -> Iterator[Mapping[str, Any]]:
         failing = case.error_pct if one.name == case.entry else dice.between(2, 90) if fails else dice.below(2)
         readings = {
             "healthy": (dice.below(2), dice.between(60, SLOWEST - 100)),
-            "settling": (dice.between(0, 1), dice.between(SLOWEST + 100, 2000)) if dice.chance(50) else (dice.between(3, 8), 600),
+            "settling": (dice.between(0, 1), dice.between(SLOWEST + 100, 2000))
+            if dice.chance(50)
+            else (dice.between(3, 8), 600),
             "failing": (failing, dice.between(900, 6000) if fails else dice.between(60, SLOWEST - 100)),
             "escalated": (min(99, failing + 20) if fails else failing, dice.between(5000, 9000) if fails else 300),
         }

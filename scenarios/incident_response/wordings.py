@@ -12,9 +12,9 @@ Cause = Literal[
     "stuck_worker",
     "traffic_surge",
     "bad_node",
-    "certificate_expired",
+    "cert_expired",
     "disk_full",
-    "connection_limit",
+    "pool_exhausted",
     "provider_outage",
     "none_here",
 ]
@@ -47,7 +47,7 @@ WORDINGS: Mapping[Cause, tuple[str, ...]] = {
         "ERROR packets are lost on {node} and nowhere else",
         "ERROR memory of {node} reports ECC errors, its replicas fail",
     ),
-    "certificate_expired": (
+    "cert_expired": (
         "ERROR callers refuse the connection: own certificate has expired",
         "ERROR TLS handshake failed: own certificate is not valid any more",
         "ERROR all callers gone since the certificate ran out at midnight",
@@ -57,7 +57,7 @@ WORDINGS: Mapping[Cause, tuple[str, ...]] = {
         "ERROR cannot write to /var/data: ENOSPC",
         "ERROR volume 100% full, old logs take most of it",
     ),
-    "connection_limit": (
+    "pool_exhausted": (
         "ERROR connection pool exhausted: {connections} of {connections} in use",
         "ERROR gave up after 5 s in the queue for one of {connections} database connections",
         "ERROR too many clients: the limit of {connections} connections is reached",
@@ -77,8 +77,8 @@ OVER: Mapping[Cause, str] = {
     "stuck_worker": "INFO last week's deadlock has not come again",
     "traffic_surge": "INFO this morning's surge of requests is over",
     "disk_full": "INFO no space left on device on Monday; 40 GiB were added",
-    "certificate_expired": "INFO certificate was renewed in time, the old one has expired",
-    "connection_limit": "INFO pool exhausted for 2 s at the start, fine since",
+    "cert_expired": "INFO certificate was renewed in time, the old one has expired",
+    "pool_exhausted": "INFO pool exhausted for 2 s at the start, fine since",
 }
 """What was once, and is repaired."""
 ORDINARY = (

@@ -18,6 +18,8 @@ Courses = Mapping[str, Callable[[World], None]]
 ABSURD = 500
 HARMLESS = ("never_recovers",)
 """A wrong judgment of which nothing comes but a later look."""
+REFUSED = ("absurd_scale", "restarts_it")
+"""What the gate, or the lead, refuses, so that the owner is paged: where that is right, nothing comes of it either."""
 
 
 def changed(judgment: str, fields: Mapping[str, Json], subtask: str, documents: Mapping[str, str]) -> Json:
@@ -52,7 +54,7 @@ def _misread(case: Case) -> dict[str, tuple[str, str, dict[str, Json]]]:
 
 
 def _other_cause(case: Case) -> dict[str, Json]:
-    other = "disk_full" if case.cause == "certificate_expired" else "certificate_expired"
+    other = "disk_full" if case.cause == "cert_expired" else "cert_expired"
     return {"cause": other, "node": NONE}
 
 
@@ -61,11 +63,14 @@ def _mistaken(case: Case) -> dict[str, tuple[str, str, dict[str, Json]]]:
     right_tool, target = case.remedy.tool, case.suspect
     found: dict[str, tuple[str, str, dict[str, Json]]] = {
         "absurd_scale": ("nobody may have so many replicas", "action", {"action": "scale", "target": target, "amount": ABSURD}),
-        "no_postmortem": ("it is wanted", "closing", {"postmortem": False}),
         "never_recovers": ("it has recovered", "recovered", {"recovered": False}),
     }
     if right_tool != "restart":
-        found["restarts_it"] = ("a restart repairs nothing here", "action", {"action": "restart", "target": target, "amount": 0})
+        found["restarts_it"] = (
+            "a restart repairs nothing here",
+            "action",
+            {"action": "restart", "target": target, "amount": 0},
+        )
     if case.kind == "redeployed":
         found["rolls_back_the_repair"] = (
             "a colleague has repaired it",
@@ -74,8 +79,8 @@ def _mistaken(case: Case) -> dict[str, tuple[str, str, dict[str, Json]]]:
         )
     elif right_tool:
         found["waits"] = ("it does not pass by itself", "action", {"action": "wait", "target": NONE, "amount": 0})
-    if not (case.severity == "critical" or right_tool == "roll_back" or case.handed_over):
-        del found["no_postmortem"]
+    if case.postmortem:
+        found["no_postmortem"] = ("it is wanted", "closing", {"postmortem": False})
     return found
 
 
@@ -113,7 +118,8 @@ def wrong_courses(case: Case, subtasks: Sequence[Subtask]) -> Courses:
     }
     if case.kind == "frozen":
         return courses | {"ignores_the_freeze": course(right, [_deaf(step) for step in plan if step.name != "stop"], False)}
-    slipped = {name: slip for name, slip in slips(case).items() if name not in HARMLESS}
+    harmless = (*HARMLESS, *(REFUSED if case.is_for_owner else ()))
+    slipped = {name: slip for name, slip in slips(case).items() if name not in harmless}
     courses |= {name: course(partial(changed, which, fields)) for name, (_, which, fields) in slipped.items()}
     if case.needs_lead:
         courses["asks_nobody"] = course(right, gate=False)
