@@ -37,7 +37,7 @@ class Course:
 
     def _do(self, step: Step, facts: Facts, world: World) -> Facts:
         read = {name: _json(world.call(call.tool, call.arguments).result) for name, call in step.reads(facts).items()}
-        facts = replace(facts, read={**facts.read, **read})
+        facts = _told(replace(facts, read={**facts.read, **read}), world)
         if step.judgment:
             shown = {name: json.dumps(facts.read[name]) for name in self._reads[step.judgment] if name in facts.read}
             facts = replace(facts, decided={**facts.decided, step.name: self._judge(step.judgment, shown)})

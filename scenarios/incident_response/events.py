@@ -1,4 +1,4 @@
-"""What comes in the two hours whatever the agent does, what each event changes, the lead who is asked, and the change freeze."""
+"""What comes in the two hours whatever the agent does, what each event changes, the lead, and the change freeze."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bench.environment import Db, EventKind, Moment, Person, Scheduled
 
 from .health import cure, is_remedy
 from .limits import ALERT, ANSWERS, ANSWERS_LATE
+from .reading import of_health
 from .steps import STOP
 from .story import Case
 
@@ -64,11 +65,15 @@ def _freeze(db: Db, payload: Payload, now: Moment) -> None:
     db.write("INSERT INTO switch VALUES (?, ?)", payload["why"], now.total)
 
 
+def _moved(payload: Payload) -> tuple[str, ...]:
+    return (f"deployment of {payload['service']}", *(of_health(payload) if payload["mends"] else ()))
+
+
 KINDS = (
     EventKind("alert"),
-    EventKind("deployed", _deploy, lambda payload: (f"deployment of {payload['service']}", "health")),
-    EventKind("repaired", _repair, lambda _: ("health",)),
-    EventKind("escalated", _escalate, lambda payload: (f"state of {payload['incident']}", "health")),
+    EventKind("deployed", _deploy, _moved),
+    EventKind("repaired", _repair, of_health),
+    EventKind("escalated", _escalate, of_health),
     EventKind(STOP, _freeze),
 )
 

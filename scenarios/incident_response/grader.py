@@ -49,10 +49,10 @@ def _findings(db: Db) -> Json:
 
 
 def _remedies(db: Db, frozen: bool, remedy: Json) -> bool:
-    """What was done to the cluster, in order, whether or not it was taken back, is the remedy; of one that was frozen no more."""
+    """What was done to the cluster, in order, taken back or not, is the remedy, or of one that was frozen its beginning."""
     deeds = db.all("SELECT tool, target, given FROM deed ORDER BY rowid")
     done = [[row["tool"], row["target"], _amount(row["given"])] for row in deeds if row["tool"] in REMEDIES]
-    return done == remedy[: len(done)] if frozen else done == remedy
+    return bool(done == (remedy[: len(done)] if frozen else remedy))
 
 
 def _amount(given: str) -> int:

@@ -1,5 +1,5 @@
-"""What the policy and the runbook say, as numbers and minutes. `documents/runbook.md` and the prompts say the same in words; a test
-compares them."""
+"""What the policy and the runbook say, as numbers and minutes. `documents/runbook.md` and the prompts say the same in words; a
+test compares them."""
 
 from __future__ import annotations
 

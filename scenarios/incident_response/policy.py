@@ -1,4 +1,4 @@
-"""The policy's word on each effect: what the gate says of a call, and what an audit says of a deed that stands in the table. Both are
+"""The policy's word on each effect: what the gate says of a call, and what an audit says of a deed in the table. Both are
 one function of the call and of what was so when it was made (`seen`), which each deed keeps."""
 
 from __future__ import annotations

@@ -44,8 +44,9 @@ def of_capacity(_: Any) -> tuple[str, ...]:
     return ("capacity",)
 
 
-def of_incident(arguments: Any) -> tuple[str, ...]:
-    return (f"state of {arguments.incident}",)
+def of_incident(_: Any) -> tuple[str, ...]:
+    """What is known and what was done, as the record has it."""
+    return ("incident",)
 
 
 def of_health(_: Any) -> tuple[str, ...]:

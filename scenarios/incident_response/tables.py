@@ -128,23 +128,21 @@ def _log(case: Case, one: Service, struck: bool, blame: Sequence[str], dice: Dic
 
 
 def _metrics(case: Case) -> Iterator[Mapping[str, Any]]:
+    """Readings of each service in each state of the cluster. Of a noise, and where nothing fails, they are the same in all."""
     for one in case.services:
         dice = Dice(case.incident, "metrics", one.name)
-        fails = case.kind != "noise" and (one.name in victims(case) or one.name == case.suspect)
-        failing = case.error_pct if one.name == case.entry else dice.between(2, 90) if fails else dice.below(2)
-        readings = {
-            "healthy": (dice.below(2), dice.between(60, SLOWEST - 100)),
-            "settling": (dice.between(0, 1), dice.between(SLOWEST + 100, 2000))
-            if dice.chance(50)
-            else (dice.between(3, 8), 600),
-            "failing": (failing, dice.between(900, 6000) if fails else dice.between(60, SLOWEST - 100)),
-            "escalated": (min(99, failing + 20) if fails else failing, dice.between(5000, 9000) if fails else 300),
-        }
-        if case.kind == "noise" or not fails:
-            readings |= {"failing": readings["healthy"], "settling": readings["healthy"], "escalated": readings["healthy"]}
+        well = (dice.below(2), dice.between(60, SLOWEST - 100))
+        if case.kind == "noise" and one.name == case.entry:
+            well = (case.error_pct, well[1])
+        readings = dict.fromkeys(STATES, well)
+        if case.kind != "noise" and one.name in (*victims(case), case.suspect):
+            failing = case.error_pct if one.name == case.entry else dice.between(2, 90)
+            slow = (dice.below(2), dice.between(SLOWEST + 100, 2000))
+            readings["settling"] = slow if dice.chance(50) else (dice.between(3, 8), 600)
+            readings["failing"] = (failing, dice.between(900, 6000))
+            readings["escalated"] = (min(99, failing + 20), dice.between(6000, 9000))
         for state, (error_pct, p95_ms) in readings.items():
-            shown = case.error_pct if (case.kind, one.name) == ("noise", case.entry) else error_pct
-            yield {"service": one.name, "state": state, "error_pct": shown, "p95_ms": p95_ms}
+            yield {"service": one.name, "state": state, "error_pct": error_pct, "p95_ms": p95_ms}
 
 
 def _changes(case: Case) -> Rows:

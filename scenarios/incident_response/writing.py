@@ -127,6 +127,16 @@ def _set(db: Db, column: str, service: str, number: int) -> None:
     db.write(f"UPDATE service SET {column} = ? WHERE name = ?", number, service)
 
 
+def _recorded(arguments: Any) -> tuple[str, ...]:
+    """Whatever is done is decided on by the record and by how the cluster is, and is noted in the record."""
+    return (*of_incident(arguments), *of_health(arguments))
+
+
+def _mending(arguments: Any) -> tuple[str, ...]:
+    where = of_capacity(arguments) if isinstance(arguments, OfNode) else of_deployment(arguments)
+    return (*where, *_recorded(arguments))
+
+
 def _due(db: Db, _: Any) -> Moment:
     return Moment.of(db.value("SELECT due FROM incident"))
 
@@ -150,18 +160,18 @@ def _compensable(name: str, arguments: type[BaseModel], about: Any, then: Run, b
 
 
 WRITING = (
-    _final("open_incident", Incident, of_incident),
-    _final("set_severity", Graded, of_incident),
-    _final("announce", Announcement, of_incident),
-    _final("page", Page, of_incident, _page),
-    _final("note_finding", Found, of_incident),
-    *_compensable("roll_back", OfService, of_deployment, _roll_back, _roll_forward),
-    *_compensable("scale", Scaling, of_deployment, _sized("scale", "replicas"), _resized("replicas")),
-    *_compensable("raise_limit", Limit, of_deployment, _sized("raise_limit", "connections"), _resized("connections")),
-    *_compensable("drain", OfNode, of_capacity, _drain, _undrain),
-    _final("reboot", OfNode, of_capacity, _repairs("reboot")),
-    _final("restart", OfService, of_deployment, _repairs("restart")),
-    _final("renew_certificate", OfService, of_deployment, _repairs("renew_certificate")),
-    _final("free_disk", OfService, of_deployment, _repairs("free_disk")),
-    _final("close_incident", Closing, of_health, due=_due),
+    _final("open_incident", Incident, _recorded),
+    _final("set_severity", Graded, _recorded),
+    _final("announce", Announcement, _recorded),
+    _final("page", Page, _recorded, _page),
+    _final("note_finding", Found, _recorded),
+    *_compensable("roll_back", OfService, _mending, _roll_back, _roll_forward),
+    *_compensable("scale", Scaling, _mending, _sized("scale", "replicas"), _resized("replicas")),
+    *_compensable("raise_limit", Limit, _mending, _sized("raise_limit", "connections"), _resized("connections")),
+    *_compensable("drain", OfNode, _mending, _drain, _undrain),
+    _final("reboot", OfNode, _mending, _repairs("reboot")),
+    _final("restart", OfService, _mending, _repairs("restart")),
+    _final("renew_certificate", OfService, _mending, _repairs("renew_certificate")),
+    _final("free_disk", OfService, _mending, _repairs("free_disk")),
+    _final("close_incident", Closing, _recorded, due=_due),
 )
