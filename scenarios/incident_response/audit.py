@@ -17,7 +17,9 @@ def audit(db: Db) -> Iterable[Standing]:
     """What is owed follows from the world as it became: whose remedy the lead refused, it is the owner's."""
     deeds = db.all("SELECT * FROM deed ORDER BY rowid")
     frozen = db.value("SELECT at FROM switch")
-    due = db.value("SELECT due FROM incident")
+    incident = db.one("SELECT page_due, closing_due FROM incident")
+    assert incident is not None, "there is one"
+    due = {"page": incident["page_due"], "close_incident": incident["closing_due"]}
     for tool, target, ought in _effects(db, frozen is not None):
         rows = [row for row in deeds if (row["tool"], row["target"]) == (tool, target)]
         yield Standing(
@@ -26,7 +28,7 @@ def audit(db: Db) -> Iterable[Standing]:
             ought,
             compensable=tool in UNDOES,
             unauthorised=sum(_against(row, frozen) for row in rows),
-            late=sum(row["at"] > due for row in rows) if tool == "close_incident" else 0,
+            late=sum(tool in due and row["at"] > due[tool] for row in rows),
         )
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from bench.environment import Db, EventKind, Moment, Person, Scheduled
 
+from .case import Case
 from .health import cure, is_remedy
 from .limits import ALERT, ANSWERS, ANSWERS_LATE
 from .reading import of_health
 from .steps import STOP
-from .story import Case
 
 Payload = Mapping[str, Any]
 

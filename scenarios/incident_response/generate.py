@@ -13,9 +13,10 @@ from typing import Any
 
 from bench.scenario import Json, WrongAnswer
 
+from .case import Case
 from .policy import LOUD
 from .right import NONE, right
-from .story import Case, story
+from .story import story
 from .tables import rows
 from .wrong import wrong_answers
 

@@ -24,7 +24,8 @@ BUSINESS_HOURS = (9 * 60, 17 * 60)
 
 LENGTH = 120
 """Minutes of an incident's world."""
-ALERT, LOOK, LAST_LOOK, CLOSING_DUE = 1, 25, 95, 115
+ALERT, LOOK, LAST_LOOK = 1, 25, 95
+PAGE_DUE, CLOSING_DUE = 60, 115
 """Minutes after its beginning."""
 ANSWERS, ANSWERS_LATE = 4, 20
 """Minutes until the lead answers, and until the lead answers late."""

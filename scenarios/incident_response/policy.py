@@ -97,7 +97,7 @@ def _page(given: Values, seen: Values) -> Verdict:
 
 def _closing(given: Values, seen: Values) -> Verdict:
     if given["outcome"] == "handed_over":
-        return ALLOWED if seen["paged"] else Verdict("deny", "nobody paged", "nobody was told to take it over")
+        return ALLOWED if seen["paged"] else Verdict("warn", "nobody paged", "nobody was told to take it over")
     return ALLOWED if seen["state"] == "healthy" else Verdict("deny", "not recovered", "requests still fail, or are slow")
 
 

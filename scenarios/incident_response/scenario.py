@@ -10,6 +10,7 @@ from bench.scenario import Output, Scenario, Subtask
 
 from .audit import audit
 from .baseline import baseline
+from .case import Case
 from .checks import RULES
 from .course import Course
 from .events import KINDS, PEOPLE, halted, scheduled
@@ -21,7 +22,6 @@ from .policy import POLICY
 from .reading import READING
 from .right import right
 from .steps import steps
-from .story import Case
 from .tables import SCHEMA, rows
 from .writing import WRITING
 from .wrong import wrong_courses

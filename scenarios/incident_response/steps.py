@@ -8,10 +8,10 @@ from typing import Any
 
 from bench.environment import Call, Facts, Question, Step
 
+from .case import Case
 from .keys import UNDOES, field_of, key_of
 from .limits import LAST_LOOK, LOOK
 from .policy import LOUD
-from .story import Case
 
 STOP = "change_freeze"
 SAGA = "replace the node"

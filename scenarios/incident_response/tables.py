@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .case import Case, Service
 from .dice import Dice
-from .limits import CLOSING_DUE, SLOWEST
-from .story import Case, Service
+from .limits import CLOSING_DUE, PAGE_DUE, SLOWEST
 from .wordings import CALM, ORDINARY, OVER, OWN, WORDINGS
 
 SCHEMA = """
 CREATE TABLE incident (id TEXT NOT NULL, entry TEXT NOT NULL, alert TEXT NOT NULL, needed INTEGER NOT NULL,
-  due INTEGER NOT NULL);
+  page_due INTEGER NOT NULL, closing_due INTEGER NOT NULL);
 CREATE TABLE behind (
   cause TEXT NOT NULL, node TEXT NOT NULL, tool TEXT NOT NULL, target TEXT NOT NULL, least INTEGER NOT NULL,
   severity TEXT NOT NULL, sound INTEGER NOT NULL, settles INTEGER NOT NULL, repairs INTEGER NOT NULL,
@@ -53,8 +53,14 @@ def rows(case: Case) -> dict[str, Rows]:
 
 
 def _incident(case: Case) -> Mapping[str, Any]:
-    due = case.moment(CLOSING_DUE).total
-    return {"id": case.incident, "entry": case.entry, "alert": _alert(case), "needed": case.needed, "due": due}
+    return {
+        "id": case.incident,
+        "entry": case.entry,
+        "alert": _alert(case),
+        "needed": case.needed,
+        "page_due": case.moment(PAGE_DUE).total,
+        "closing_due": case.moment(CLOSING_DUE).total,
+    }
 
 
 def nodes(case: Case) -> list[str]:

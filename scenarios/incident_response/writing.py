@@ -137,8 +137,8 @@ def _mending(arguments: Any) -> tuple[str, ...]:
     return (*where, *_recorded(arguments))
 
 
-def _due(db: Db, _: Any) -> Moment:
-    return Moment.of(db.value("SELECT due FROM incident"))
+def _due(which: str) -> Callable[[Db, Any], Moment]:
+    return lambda db, _: Moment.of(db.value(f"SELECT {which} FROM incident"))
 
 
 def _whom(tool: str) -> Callable[[Any, Any], dict[str, str]]:
@@ -163,7 +163,7 @@ WRITING = (
     _final("open_incident", Incident, _recorded),
     _final("set_severity", Graded, _recorded),
     _final("announce", Announcement, _recorded),
-    _final("page", Page, _recorded, _page),
+    _final("page", Page, _recorded, _page, due=_due("page_due")),
     _final("note_finding", Found, _recorded),
     *_compensable("roll_back", OfService, _mending, _roll_back, _roll_forward),
     *_compensable("scale", Scaling, _mending, _sized("scale", "replicas"), _resized("replicas")),
@@ -173,5 +173,5 @@ WRITING = (
     _final("restart", OfService, _mending, _repairs("restart")),
     _final("renew_certificate", OfService, _mending, _repairs("renew_certificate")),
     _final("free_disk", OfService, _mending, _repairs("free_disk")),
-    _final("close_incident", Closing, _recorded, due=_due),
+    _final("close_incident", Closing, _recorded, due=_due("closing_due")),
 )

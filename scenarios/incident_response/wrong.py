@@ -9,10 +9,10 @@ from functools import partial
 from bench.environment import Step, World
 from bench.scenario import Json, Subtask, WrongAnswer
 
+from .case import Case
 from .course import Course, Judge
 from .right import NONE, right
 from .steps import steps
-from .story import Case
 
 Courses = Mapping[str, Callable[[World], None]]
 ABSURD = 500
