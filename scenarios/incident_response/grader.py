@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.environment import Db, FinalWorld
@@ -23,10 +23,10 @@ def grade(world: FinalWorld, truth: Mapping[str, Json]) -> Grade:
     harm = _harm(world)
     parts = {
         "opened": _part(len(_given(db, "open_incident")) == 1),
-        "severity": _part(frozen or [one["severity"] for one in _given(db, "set_severity")] == [truth["severity"]]),
-        "finding": _part(frozen or _findings(db) == truth["finding"]),
-        "remedy": _part(_remedies(db, frozen, truth["remedy"])),
-        "told": _part(frozen or _told(db) == truth["told"]),
+        "severity": _part(_is(_severities(db), [truth["severity"]], frozen)),
+        "finding": _part(_is(_findings(db), truth["finding"], frozen)),
+        "remedy": _part(_is(_remedies(db), truth["remedy"], frozen)),
+        "told": _part(_is(_told(db), truth["told"], frozen)),
         "closed": _part([[one["outcome"], one["postmortem"]] for one in _given(db, "close_incident")] == truth["closing"]),
         "healthy": _part(frozen or state(db, world.now) == truth["state"]),
         "no_damage": _part(not harm),
@@ -40,19 +40,32 @@ def _part(holds: Any) -> float:
     return float(bool(holds))
 
 
+def _is(done: Sequence[Json], right: Sequence[Json], frozen: bool) -> bool:
+    """Whether it is what was right, each once; of an incident that was frozen, some of it."""
+    left = list(right)
+    for one in done:
+        if one not in left:
+            return False
+        left.remove(one)
+    return frozen or not left
+
+
 def _given(db: Db, tool: str) -> list[dict[str, Any]]:
     return [json.loads(row["given"]) for row in db.all("SELECT given FROM deed WHERE tool = ? ORDER BY rowid", tool)]
 
 
-def _findings(db: Db) -> Json:
+def _severities(db: Db) -> list[Json]:
+    return [one["severity"] for one in _given(db, "set_severity")]
+
+
+def _findings(db: Db) -> list[Json]:
     return [[one["service"], one["cause"], one["node"]] for one in _given(db, "note_finding")]
 
 
-def _remedies(db: Db, frozen: bool, remedy: Json) -> bool:
-    """What was done to the cluster, in order, taken back or not, is the remedy, or of one that was frozen its beginning."""
-    deeds = db.all("SELECT tool, target, given FROM deed ORDER BY rowid")
-    done = [[row["tool"], row["target"], _amount(row["given"])] for row in deeds if row["tool"] in REMEDIES]
-    return bool(done == (remedy[: len(done)] if frozen else remedy))
+def _remedies(db: Db) -> list[Json]:
+    """What was done to the cluster, taken back or not. That a node is drained before it is started anew is the policy's."""
+    deeds = db.all("SELECT tool, target, given FROM deed")
+    return [[row["tool"], row["target"], _amount(row["given"])] for row in deeds if row["tool"] in REMEDIES]
 
 
 def _amount(given: str) -> int:
@@ -60,10 +73,9 @@ def _amount(given: str) -> int:
     return int(values.get("replicas", values.get("connections", 0)))
 
 
-def _told(db: Db) -> Json:
+def _told(db: Db) -> list[Json]:
     """Who was woken, and what was announced."""
-    deeds = db.all("SELECT tool, target FROM deed WHERE tool IN ('page', 'announce')")
-    return sorted([row["tool"], row["target"]] for row in deeds)
+    return [[row["tool"], row["target"]] for row in db.all("SELECT tool, target FROM deed WHERE tool IN ('page', 'announce')")]
 
 
 def _harm(world: FinalWorld) -> str:
