@@ -73,7 +73,7 @@ def story(instance: str) -> Case:
         repairs=40 if kind == "provider_outage" else NEVER if dice.chance(50) else dice.between(12, 20),
         deploys=dice.between(4, 6) if kind == "redeployed" or elsewhere else 0,
         deployed=suspect.name if kind == "redeployed" else other if elsewhere else "",
-        freeze=dice.pick((dice.between(5, 7), dice.between(14, 22))) if kind == "frozen" else 0,
+        freeze=(dice.between(14, 22) if twelve % 2 else dice.between(5, 7)) if kind == "frozen" else 0,
         escalates=35 if kind == "provider_outage" else 0,
         again=(dice.between(2, 4), dice.between(9, 22)),
         wording=dice.below(1000),
