@@ -57,7 +57,7 @@ def story(instance: str) -> Case:
     other = dice.pick([one.name for one in services if one.name != suspect.name])
     elsewhere = kind in ("traffic_surge", "pool_exhausted", "disk_full") and dice.chance(50)
     return Case(
-        incident=f"INC-{dice.between(1000, 9999)}",
+        incident=f"INC-{dice.between(10_000, 99_999)}",
         kind=kind,
         begins=60 * dice.between(0, 20) + 5 * dice.below(12),
         services=services,

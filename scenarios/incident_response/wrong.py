@@ -63,8 +63,9 @@ def _mistaken(case: Case) -> dict[str, tuple[str, str, dict[str, Json]]]:
     right_tool, target = case.remedy.tool, case.suspect
     found: dict[str, tuple[str, str, dict[str, Json]]] = {
         "absurd_scale": ("nobody may have so many replicas", "action", {"action": "scale", "target": target, "amount": ABSURD}),
-        "never_recovers": ("it has recovered", "recovered", {"recovered": False}),
     }
+    if not case.handed_over:
+        found["never_recovers"] = ("it has recovered", "recovered", {"recovered": False})
     if right_tool != "restart":
         found["restarts_it"] = (
             "a restart repairs nothing here",
