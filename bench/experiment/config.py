@@ -136,6 +136,8 @@ class FaultEntry(_Strict):
             raise ValueError('a fault has one trigger: either attempts = [1, ...] or "every", or a probability above 0')
         if self.position and self.subtask != EVERY:
             raise ValueError("a fault strikes a subtask or a position: give one of the two")
+        if self.effect == "mid_stream" and self.tool is not None:
+            raise ValueError("mid_stream strikes no tool; its attempts count the replies of the model in a trial")
         if self.target_key != "subtask" and (self.subtask != EVERY or self.position):
             raise ValueError(f"at '{self.point}' a fault strikes no subtask; name the {self.target_key}")
         for key in {"tool", "event"} - {self.target_key}:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal
+from typing import Literal, NoReturn
 
+from bench.errors import CutOff
 from bench.runtime.faults import Receipt
 from bench.scenario import Json
 
@@ -22,10 +23,14 @@ class Crashed(BaseException):
 
 
 class Process:
-    """One process of the agent after the other. `died` is told how each ended."""
+    """One process of the agent after the other. `died` is told how each ended.
+
+    kill   ends what really runs of it, where that is a process of the operating system: called at the moment of each death
+    """
 
     def __init__(self, died: Callable[[str], object]):
         self._died = died
+        self.kill: Callable[[], object] = bool
         self.is_dead = False
         self._armed: list[tuple[When, Receipt]] = []
         self._dead_of: tuple[Receipt, ...] = ()
@@ -48,8 +53,15 @@ class Process:
         """It dies once it has, or before it has, recorded what it was just told."""
         self._armed.append((when, receipt))
 
-    def die(self, *receipts: Receipt) -> None:
+    def disarm(self, why: str) -> None:
+        """It has ended by itself before it could die of what it was armed with."""
+        for _, receipt in self._armed:
+            receipt.enter("not_applicable", why)
+        self._armed = []
+
+    def die(self, *receipts: Receipt) -> NoReturn:
         """Raises Crashed."""
+        self.kill()
         for receipt in receipts:
             receipt.enter("delivered", receipt.due.key)
         self.is_dead, self._armed, self._dead_of = True, [], receipts
@@ -67,6 +79,18 @@ class Process:
             raise Crashed
         if any(due(when) for when, _ in self._armed):
             self.die(*(receipt for _, receipt in self._armed))
+
+
+class DiesInMidReply(CutOff):
+    """Half of a reply arrives, and then the process dies."""
+
+    def __init__(self, process: Process, receipt: Receipt, partial: str):
+        super().__init__("the agent died in mid-reply (injected)", partial=partial, injected=True)
+        self._process, self._receipt = process, receipt
+
+    def die(self) -> NoReturn:
+        """The half is there. Raises Crashed."""
+        self._process.die(self._receipt)
 
 
 class Store:

@@ -39,6 +39,7 @@ from bench.runtime.hands import Hands, shown
 from bench.runtime.injection import Corrupted, Injection
 from bench.runtime.judging import Verifier
 from bench.runtime.key import TrialKey
+from bench.runtime.lasting import Lasting
 from bench.runtime.lineage import Lineage
 from bench.runtime.log import TrialLog
 from bench.runtime.prompt import Repair, render
@@ -94,7 +95,7 @@ class Workbench(Hands):
         self._verifier = Verifier(state, self._cases, log)
         self._in_cases: dict[tuple[str, str], int] = {}
         self._accepted: set[Proposal] = set()
-        self.key = key
+        self.key, self.lasting = key, Lasting()
 
     @property
     def max_attempts(self) -> int:
