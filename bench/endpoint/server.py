@@ -37,6 +37,7 @@ from bench.endpoint.wire import Chat, Problem
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
+from bench.runtime.process import DiesInMidReply
 from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"
@@ -229,7 +230,10 @@ async def _event_stream(request: web.Request) -> web.StreamResponse:
 
 async def _failed(request: web.Request, failure: CallFailed, asked: Chat, number: int) -> web.StreamResponse:
     if isinstance(failure, CutOff):
-        return await (_cut_stream if asked.stream else _cut_body)(request, failure.partial, number)
+        response = await (_cut_stream if asked.stream else _cut_body)(request, failure.partial, number)
+        if isinstance(failure, DiesInMidReply):
+            failure.die()
+        return response
     if isinstance(failure, TimedOut) and failure.injected:
         return _hung_up(request, web.Response())
     return _refused(failure)

@@ -15,8 +15,8 @@ from bench.environment.calling import Code
 from bench.environment.database import dump
 from bench.environment.schedule import Told, at_once
 from bench.errors import GaveUp
-from bench.runtime.clock import TrialClock, in_seconds
 from bench.models.base import Reply
+from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.log import TrialLog
 from bench.runtime.process import DiesInMidReply, Process, Store
@@ -34,7 +34,7 @@ class Acting:
     """The hands of one trial's agent, over all its lives. `calls` counts the calls of tools that left an event."""
 
     def __init__(self, world: World, schedule: FaultSchedule, clock: TrialClock, log: TrialLog):
-        self.world, self._schedule, self._clock, self._log = world, schedule, clock, log
+        self.world, self._schedule, self.clock, self.log = world, schedule, clock, log
         self.process = Process(self._died)
         self.store = Store(self.process, self._stored)
         self.last_crash = 0
@@ -108,7 +108,7 @@ class Acting:
         """Ask a person; the ticket. Raises KeyError where there is no such person."""
         await self._step(effect=True)
         ticket = self.world.ask(kind, about, question, key)
-        self._log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
+        self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
         return ticket
 
     def verdict(self, tool: str, arguments: Arguments) -> Verdict:
@@ -120,9 +120,9 @@ class Acting:
         self.world.told_by(at_once)  # nobody is left whom a fault of a notice could mislead
         self.world.end()
         journal, tables = self.world.damage()
-        kept = self._log.store_text(self.world.dump())
+        kept = self.log.store_text(self.world.dump())
         damage, recount = asdict(journal), asdict(tables)
-        self._log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
+        self.log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
 
     # What a process of the operating system does: its notes cannot be seen, the requests that it makes can.
 
@@ -132,10 +132,6 @@ class Acting:
         self.process.step()
         self._write_down()
         self.process.recorded()
-
-    def answered(self) -> None:
-        """An answer is on its way to it, whole. Raises Crashed where it dies before it writes that down."""
-        self.process.step()
 
     def left(self) -> None:
         """It has ended by itself, and knows what it was told."""
@@ -179,7 +175,7 @@ class Acting:
         given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
         result = acted.result.model_dump(mode="json") if acted.result is not None else None
         self.calls += 1
-        self._log.emit(
+        self.log.emit(
             ToolCalled(
                 tool=call.tool,
                 access=known.kind if known else "",
@@ -187,8 +183,8 @@ class Acting:
                 try_=max(1, self._tries[call.tool, acted.effect]),
                 key=call.key,
                 entry=acted.entry,
-                arguments=self._log.store_text(dump(given)),
-                result=None if result is None else self._log.store_text(dump(result)),
+                arguments=self.log.store_text(dump(given)),
+                result=None if result is None else self.log.store_text(dump(result)),
                 outcome=acted.outcome,
                 reason=acted.reason,
                 decision=entry.decision if entry else "",
@@ -197,7 +193,7 @@ class Acting:
                 life=self.world.life,
                 day=self.world.now.day,
                 minute=self.world.now.minute,
-                started=in_seconds(self._clock.now()),
+                started=in_seconds(self.clock.now()),
                 before=call.before,
                 after=self.world.digest(),
             )
@@ -205,8 +201,8 @@ class Acting:
 
     def _arrived(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
         for one in arrivals:
-            payload = self._log.store_text(dump(dict(one.payload)))
-            self._log.emit(Arrived(one.number, one.name, one.kind, payload, self.world.life, *one.at))
+            payload = self.log.store_text(dump(dict(one.payload)))
+            self.log.emit(Arrived(one.number, one.name, one.kind, payload, self.world.life, *one.at))
         return tuple(arrivals)
 
     def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[Told]:
@@ -225,10 +221,10 @@ class Acting:
 
     def _stored(self, name: str, text: str) -> None:
         self.world.record()
-        self._log.emit(Stored(name, self._log.store_text(text), self.world.life))
+        self.log.emit(Stored(name, self.log.store_text(text), self.world.life))
 
     def _died(self, point: str) -> None:
-        self.last_crash = self._log.emit(ProcessDied(point, self.world.life, *self.world.now))
+        self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now))
         self.world.died(point)
 
 

@@ -7,8 +7,8 @@ still runs dies at its next step.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Literal, NoReturn
 
 from bench.errors import CutOff
@@ -22,15 +22,22 @@ class Crashed(BaseException):
     """The agent's process has died."""
 
 
-class Process:
-    """One process of the agent after the other. `died` is told how each ended.
+class Body:
+    """What really runs of an agent: of one that is code in this process, nothing."""
 
-    kill   ends what really runs of it, where that is a process of the operating system: called at the moment of each death
-    """
+    def freeze(self) -> None:
+        """It does nothing more until it is killed."""
+
+    def kill(self) -> None:
+        """It is gone."""
+
+
+class Process:
+    """One process of the agent after the other. `died` is told how each ended."""
 
     def __init__(self, died: Callable[[str], object]):
         self._died = died
-        self.kill: Callable[[], object] = bool
+        self.body = Body()
         self.is_dead = False
         self._armed: list[tuple[When, Receipt]] = []
         self._dead_of: tuple[Receipt, ...] = ()
@@ -53,6 +60,15 @@ class Process:
         """It dies once it has, or before it has, recorded what it was just told."""
         self._armed.append((when, receipt))
 
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """While inside, an answer is sent to it. Raises Crashed at the end where it is to die before it records what that says:
+        so much as to read it, it is not let."""
+        if any(when == "unrecorded" for when, _ in self._armed):
+            self.body.freeze()
+        yield
+        self.step()
+
     def disarm(self, why: str) -> None:
         """It has ended by itself before it could die of what it was armed with."""
         for _, receipt in self._armed:
@@ -61,7 +77,7 @@ class Process:
 
     def die(self, *receipts: Receipt) -> NoReturn:
         """Raises Crashed."""
-        self.kill()
+        self.body.kill()
         for receipt in receipts:
             receipt.enter("delivered", receipt.due.key)
         self.is_dead, self._armed, self._dead_of = True, [], receipts
