@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from bench.environment import Arrival
 from bench.runtime.hands import Hands
 
-MOST_DAYS, MOST_MINUTES = 10_000, 1_000_000
+MOST_DAYS, MOST_MINUTES, MOST_EVENTS = 10_000, 1_000_000, 1_000_000_000
 Work = Callable[[Hands, Any, str | None], Awaitable[Any]]
 """(hands, arguments, idempotency key) -> the result, as JSON. Raises Crashed and GaveUp as the hands do."""
 
@@ -34,13 +34,13 @@ class Wait(_Arguments):
 
 
 class NextEvent(_Arguments):
-    after: int = Field(0, ge=0, description="the number of the last event that is known")
+    after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
     days: int | None = Field(None, ge=0, le=MOST_DAYS)
     minutes: int | None = Field(None, ge=0, le=MOST_MINUTES)
 
 
 class ListEvents(_Arguments):
-    after: int = Field(0, ge=0, description="the number of the last event that is known")
+    after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
 
 
 class Asked(_Arguments):

@@ -8,6 +8,7 @@ from typing import Any
 
 from bench.endpoint.wire import Problem
 
+LARGEST = 2**63 - 1
 LONGEST_KEY = 200
 """Characters."""
 
@@ -15,8 +16,8 @@ LONGEST_KEY = 200
 def arguments_of(body: bytes) -> Mapping[str, Any]:
     """A call's arguments; no body is an empty object. Raises Problem where it is no JSON object that a database could hold."""
     try:
-        given = json.loads(body or b"{}", parse_constant=_no_number)
-        json.dumps(given, ensure_ascii=False).encode()
+        given = json.loads(body or b"{}", parse_int=_whole)
+        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
         raise Problem(400, f"the body is no JSON: {' '.join(str(error).split())[:200]}", code="json") from None
     if not isinstance(given, dict):
@@ -38,7 +39,7 @@ def versions_of(given: str | None) -> Mapping[str, int] | None:
     if given is None:
         return None
     pairs = [part.rpartition("=") for part in given.split(",")]
-    if not all(thing.strip() and version.strip().isdecimal() for thing, _, version in pairs):
+    if not all(thing.strip() and version.strip().isdecimal() and len(version) < 18 for thing, _, version in pairs):
         raise Problem(400, "If-Match: give thing=version, thing=version", code="versions")
     return {thing.strip(): int(version) for thing, _, version in pairs}
 
@@ -52,5 +53,8 @@ def expected_of(given: object) -> Mapping[str, int] | None:
     return given
 
 
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+def _whole(digits: str) -> int:
+    """A whole number that a database can hold."""
+    if len(digits) > len(str(LARGEST)) + 1 or abs(int(digits)) > LARGEST:
+        raise ValueError(f"{digits[:30]} is too large a number")
+    return int(digits)

@@ -11,6 +11,7 @@ An answer that a fault loses is never sent: the connection closes. Calls are ans
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,7 +96,8 @@ class _Exchange:
         self, name: str, arguments: Mapping[str, Any], key: str | None, expected: Mapping[str, Any] | None
     ) -> tuple[bool, Mapping[str, Any]]:
         try:
-            answer = await self._tools.call(name, arguments, key_of(key), expected_of(expected))
+            given = arguments_of(json.dumps(arguments).encode())
+            answer = await self._tools.call(name, given, key_of(key), expected_of(expected))
         except Problem as problem:
             return False, {"error": {"code": problem.code, "message": problem.message}}
         except asyncio.CancelledError:
