@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bench.endpoint.wire import Problem
+from bench.endpoint.problem import Problem
 
 LARGEST = 2**63 - 1
 LONGEST_KEY = 200

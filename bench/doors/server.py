@@ -22,7 +22,8 @@ from bench.doors.asgi import answer_by
 from bench.doors.openapi import openapi
 from bench.doors.reading import arguments_of, expected_of, key_of, versions_of
 from bench.doors.tools import Tools
-from bench.endpoint.wire import Problem
+from bench.endpoint.problem import Problem
+from bench.endpoint.server import hung_up
 from bench.errors import ConfigError
 from bench.runtime.acting import Acting
 
@@ -54,7 +55,7 @@ class WorldDoor:
         async with self._turn:
             answer = await self._tools.call(request.match_info["name"], arguments, key, expect)
             if answer.lost:
-                return hung_up(request)
+                return hung_up(request, web.Response())
             return await self._sent(request, web.json_response(dict(answer.body), status=answer.status))
 
     async def _mcp(self, request: web.Request) -> web.StreamResponse:
@@ -71,7 +72,7 @@ class WorldDoor:
             async with manager.run():
                 response = await answer_by(manager.handle_request, request)
             exchange.check()
-            return hung_up(request) if exchange.lost else await self._sent(request, response)
+            return hung_up(request, web.Response()) if exchange.lost else await self._sent(request, response)
 
     async def _sent(self, request: web.Request, response: web.Response) -> web.StreamResponse:
         """An answer whose bytes are on their way. Raises Crashed where the agent dies before it writes down what they say."""
@@ -110,10 +111,3 @@ class _Exchange:
     def check(self) -> None:
         if self._error:
             raise self._error
-
-
-def hung_up(request: web.Request) -> web.StreamResponse:
-    """No answer: the connection closes."""
-    if request.transport is not None:
-        request.transport.close()
-    return web.Response()

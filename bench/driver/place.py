@@ -19,15 +19,15 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bench.doors.server import WorldDoor, hung_up
+from bench.doors.server import WorldDoor
 from bench.doors.tools import Tools
 from bench.driver.command import Command
 from bench.driver.folder import LARGEST, Folder
 from bench.driver.life import Ended, Life
 from bench.driver.task_text import task_text
 from bench.endpoint.door import Door
-from bench.endpoint.server import application, routes, serving
-from bench.endpoint.wire import Problem
+from bench.endpoint.problem import Problem
+from bench.endpoint.server import application, hung_up, routes, serving
 from bench.errors import GaveUp
 from bench.runtime.acting import Acting
 from bench.runtime.clock import in_seconds
@@ -36,7 +36,7 @@ from bench.runtime.process import Body, Crashed
 from bench.runtime.process_events import ProcessEnded, ProcessStarted
 from bench.runtime.workbench import Workbench
 from bench.runtime.world_events import ProcessDied
-from bench.scenario import Output, Subtask, Task
+from bench.scenario import Task
 
 MOST_CONNECTIONS = 64
 LOOK_AGAIN = 1.0
@@ -46,22 +46,12 @@ MODEL = "assistant"
 AGENT = ("the agent",)
 
 
-class Reply(Output):
-    text: str
-
-
-CALLS = Subtask("agent", "Whatever the agent asks for.", reads=(), output=Reply)
-"""What the calls of its model are booked under."""
-REPLY = {"text": "This reply is simulated."}
-
-
 @asynccontextmanager
 async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[Place]:
     """The place of a trial, until its end. Raises then what went wrong at its doors."""
     with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as outer:
-        workbench.add(CALLS, REPLY)
         place = Place(command, task, workbench, Path(outer))
-        async with workbench.endpoint(CALLS, server=place.served, limit="none", judged=False):
+        async with workbench.outside_agent(place.served):
             yield place
         place.check()
 
@@ -147,7 +137,7 @@ class Place(Body):
             self._acting.heard()
             return await handler(request)
         except Crashed:
-            return hung_up(request)
+            return hung_up(request, web.Response())
         except (Problem, web.HTTPException):
             raise
         except Exception as error:

@@ -148,7 +148,7 @@ class Acting:
         )
         if due is None:
             return None
-        return DiesInMidReply(self.process, self._schedule.plan(due, call), reply.text[: len(reply.text) // 2])
+        return DiesInMidReply(self.process, self._schedule.plan(due, call), reply)
 
     def _write_down(self) -> None:
         if self._told > self._recorded:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal, NoReturn
 
-from bench.errors import CutOff
+from bench.models.base import Reply
+from bench.runtime.effects import CutReply, halved
 from bench.runtime.faults import Receipt
 from bench.scenario import Json
 
@@ -97,11 +98,12 @@ class Process:
             self.die(*(receipt for _, receipt in self._armed))
 
 
-class DiesInMidReply(CutOff):
+class DiesInMidReply(CutReply):
     """Half of a reply arrives, and then the process dies."""
 
-    def __init__(self, process: Process, receipt: Receipt, partial: str):
-        super().__init__("the agent died in mid-reply (injected)", partial=partial, injected=True)
+    def __init__(self, process: Process, receipt: Receipt, reply: Reply):
+        super().__init__(halved(reply))
+        self.detail = "the agent died in mid-reply (injected)"
         self._process, self._receipt = process, receipt
 
     def die(self) -> NoReturn:

@@ -3,6 +3,7 @@
     propose            ask a model for the outputs of one or more subtasks
     sample             ask for several samples of them at the same time
     endpoint           let a framework make its calls itself, through a measuring endpoint
+    outside_agent      the same for an agent that is a process of its own, over all its lives
     verify             hold a proposal against schemas and checks: the first Rejected, or None
     commit             write a verified proposal to the state
     commit_unverified  write a proposal as it came; `checkpoint` verifies later what was written so
@@ -17,7 +18,7 @@ at the same time: `asyncio.gather` over proposals of what is ready.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,8 @@ from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import GaveUp, nearest
 from bench.models.base import Message, Reply
 from bench.runtime import verification
+from bench.runtime.agent_causes import AgentCauses
+from bench.runtime.agent_session import AGENT, AgentSession
 from bench.runtime.caller import Caller
 from bench.runtime.cases import Cases, case_of
 from bench.runtime.causes import Ask, Causes, Limit
@@ -95,6 +98,7 @@ class Workbench(Hands):
         self._verifier = Verifier(state, self._cases, log)
         self._in_cases: dict[tuple[str, str], int] = {}
         self._accepted: set[Proposal] = set()
+        self._agent: AgentSession | None = None
         self.key, self.lasting = key, Lasting()
 
     @property
@@ -204,6 +208,31 @@ class Workbench(Hands):
             raise
         session.check()
 
+    @asynccontextmanager
+    async def outside_agent(self, server: Server | None = None) -> AsyncIterator[AgentSession]:
+        """The model's door of an agent that is a process of its own, for all its lives: open it once, and keep it open over
+        crashes. `session.base_url()` and `session.api_key` are for the agent; `server` serves it elsewhere than at a port of
+        its own.
+
+        What the agent asks for is the pseudo-subtask `agent`, which nobody verifies. At the end the calls that its last reply
+        stands on are committed as its output, so that their tokens are useful. Where it ends with an exception after its last
+        call had failed, GaveUp or that CallFailed is raised in its place.
+        """
+        self.add(AGENT)
+        self._injection.wordy.add(AGENT.name)
+        turns = Turns(self._state, self._verifier, self.answer_format)
+        session = self._agent = AgentSession(self, self._caller, turns, AgentCauses(self._causes, self._log))
+        try:
+            async with (server or self._server)(session) as session.root:
+                with self._caller.elsewhere():
+                    yield session
+        except Exception as error:
+            session.explain(error)
+            raise
+        session.check()
+        if proposal := session.output():
+            self.commit_unverified(proposal)
+
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
         """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
         it is strong enough to build on. Leaves a verdict for each part; returns the first rejection, with the reply."""
@@ -276,6 +305,8 @@ class Workbench(Hands):
         self._accepted.clear()
         self._verifier.carried.clear()
         self._cases.crashed(event)
+        if self._agent:
+            self._agent.crashed(event)
 
     def decisions(self) -> None:
         """The answer of a trial in a world: the last output of each judgment in each state of the world."""
@@ -289,8 +320,8 @@ class Workbench(Hands):
 
     # What a session at the endpoint needs of its trial (`bench.runtime.endpoint_session.Host`).
 
-    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool, limit: Limit) -> Ask:
-        return self._causes.next(_names(subtasks), messages, inferred=True, limit=limit, under_way=under_way)
+    def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: Limit) -> Ask:
+        return self._causes.next(_names(subtasks), question, inferred=True, limit=limit, under_way=under_way)
 
     def attempts(self, subtasks: Sequence[Subtask]) -> int:
         return self._causes.attempts(_names(subtasks))
