@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from bench.doors.answers import STATUS, Answer, answer_of, done, failed
 from bench.doors.common import Common, common_tools
 from bench.environment import Tool
+from bench.errors import GaveUp
 from bench.runtime.hands import Hands
 from bench.wording import first_violation
 
@@ -56,7 +57,7 @@ class Tools:
         self.taken += not self._acting.process.is_dead
         try:
             return answer_of(await self._hands.act(name, arguments, key, expect=expect))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GaveUp):  # it left no trace
             self.taken -= 1
             raise
 

@@ -62,7 +62,7 @@ def test_an_agent_has_its_own_folder_over_its_lives_and_nothing_of_its_users(mon
     monkeypatch.setenv("OPENAI_ORG_SECRET", "secret")
     fault = {"point": "process", "effect": "before", "tool": "notify", "attempts": [1]}
     said = printed(driven(["python", "surroundings.py"], [fault], env={"MINE": "1"}))
-    first, second = (dict(line.split("=", 1) for line in life.splitlines()) for life in said.split("--\n") if life)
+    first, second = (dict(line.split("=", 1) for line in life.splitlines()) for life in said.split("--\n") if life.strip())
     given = {"MCP_COMMAND", "MCP_URL", "MINE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "PATH", "TOOLS_URL"}
     assert {"HOME", "LANG", "AGENT_FOLDER", "AGENT_TASK", *given} == first.keys()
     assert first == second

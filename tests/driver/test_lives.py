@@ -27,10 +27,10 @@ def test_an_agent_that_gives_keys_and_keeps_notes_does_all_exactly_once(point: s
 @pytest.mark.parametrize(
     ("point", "damage"),
     [
-        ("before", {"doubled": 9}),
-        ("unacknowledged", {"doubled": 12, "orphaned": 1}),
-        ("unrecorded", {"doubled": 12, "orphaned": 1}),
-        ("recorded", {"doubled": 12}),
+        ("before", {"doubled": 4}),
+        ("unacknowledged", {"doubled": 6, "orphaned": 2}),
+        ("unrecorded", {"doubled": 6, "orphaned": 2}),
+        ("recorded", {"doubled": 6}),
     ],
 )
 def test_one_that_begins_anew_does_again_all_that_it_had_done(point: str, damage: dict[str, int]) -> None:

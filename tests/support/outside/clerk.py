@@ -1,4 +1,4 @@
-"""An agent for the world `refunds`, a process of its own. `careful` gives keys and keeps notes; without it, it acts and hopes."""
+"""An agent for the world `refunds`, a process of its own. `careful` gives keys and keeps notes; without, it acts and hopes."""
 
 from __future__ import annotations
 

@@ -3,8 +3,10 @@
 import http.client
 import json
 import os
+from pathlib import Path
 
-with open("seen", "a") as seen:
+SEEN = Path("seen")
+with SEEN.open("a") as seen:
     for name, value in sorted(os.environ.items()):
         if name != "LC_CTYPE":  # Python's own
             seen.write(f"{name}={' '.join(value.split())}\n")
@@ -13,5 +15,4 @@ headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-T
 connection = http.client.HTTPConnection(os.environ["TOOLS_URL"].removeprefix("http://"))
 connection.request("POST", "/tools/notify", json.dumps({"order": 1, "text": "refunded"}), headers)
 connection.getresponse()
-with open("seen") as seen:
-    print(seen.read())
+print(SEEN.read_text())
