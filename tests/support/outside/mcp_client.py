@@ -30,7 +30,7 @@ async def work(reading: Any, writing: Any) -> None:
             ("refnd", PAID, {}),
             ("next_event", {}, {}),
         ):
-            answer = await session.call_tool(name, arguments, meta=meta)  # type: ignore[arg-type]
+            answer = await session.call_tool(name, arguments, meta=meta)  # type: ignore[call-overload]
             said.append(answer.structured_content.get("error", {}).get("code") or answer.structured_content["result"])
         print(json.dumps(said))
 
