@@ -28,10 +28,10 @@ from bench.driver.task_text import task_text
 from bench.endpoint.door import Door
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import application, hung_up, routes, serving
-from bench.errors import GaveUp
+from bench.errors import ConfigError, GaveUp
 from bench.runtime.acting import Acting
 from bench.runtime.clock import in_seconds
-from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.runtime.process import Body, Crashed
 from bench.runtime.process_events import ProcessEnded, ProcessStarted
 from bench.runtime.workbench import Workbench
@@ -44,6 +44,8 @@ LOOK_AGAIN = 1.0
 MODEL = "assistant"
 """The model's name, as the agent is told it: which one answers is the experiment's affair."""
 AGENT = ("the agent",)
+LONGEST_TASK = 2**17 - 100
+"""Bytes: Linux takes 128 KiB for one variable, its name among them."""
 
 
 @asynccontextmanager
@@ -59,7 +61,10 @@ async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIte
 class Place(Body):
     def __init__(self, command: Command, task: Task, workbench: Workbench, outer: Path):
         assert workbench.acting  # a config refuses a command where there is no world
-        self._command, self._task, self._outer = command, task, outer
+        self._command, self._task, self._outer = command, task_text(task), outer
+        if len(self._task.encode()) > LONGEST_TASK:
+            said = f"the task is longer than an environment variable can be, {LONGEST_TASK:,} bytes"
+            raise ConfigError(f"{said}; a command cannot be given it")
         self._acting: Acting = workbench.acting
         self._tools = Tools(workbench)
         self._folder = Folder(outer / "home")
@@ -68,6 +73,7 @@ class Place(Body):
         self._life: Life | None = None
         self._failure: Exception | None = None
         self._left = command.time_limit
+        self._turn = asyncio.Lock()
         self._acting.process.body = self
 
     @asynccontextmanager
@@ -135,7 +141,11 @@ class Place(Body):
         """A middleware: each request at either door, by whoever may ask."""
         try:
             self._acting.heard()
-            return await handler(request)
+            if not self._in_turn(request):
+                return await handler(request)
+            async with self._turn:
+                self._acting.process.step()
+                return await handler(request)
         except Crashed:
             return hung_up(request, web.Response())
         except (Problem, web.HTTPException):
@@ -143,6 +153,12 @@ class Place(Body):
         except Exception as error:
             self._stop(error)
             raise
+
+    def _in_turn(self, request: web.Request) -> bool:
+        """Whether a request waits for the one before it: of calls of the model that are in flight together, and do not say so,
+        virtual time could not tell when they began."""
+        is_call = request.method == "POST" and request.path.startswith("/v1/")
+        return is_call and self._acting.clock.is_virtual and PARALLEL not in request.headers
 
     def freeze(self) -> None:
         if self._life:
@@ -184,7 +200,7 @@ class Place(Body):
             "OPENAI_BASE_URL": f"{self._address}/v1",
             "OPENAI_API_KEY": self._token,
             "OPENAI_MODEL": MODEL,
-            "AGENT_TASK": task_text(self._task),
+            "AGENT_TASK": self._task,
             "AGENT_FOLDER": str(self._folder.path),
             "TOOLS_URL": self._address,
             "MCP_URL": f"{self._address}/mcp",

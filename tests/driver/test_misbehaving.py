@@ -87,6 +87,10 @@ def test_one_tool_a_thousand_times_is_a_thousand_calls() -> None:
     assert (result.record.outcome, ends(result)[0].requests) == ("wrong", 1000)
 
 
+def test_calls_of_the_model_at_the_same_time_are_answered_on_virtual_time_too() -> None:
+    assert json.loads(printed(misbehaving("asks_its_model_three_times_at_once"))) == [200, 200, 200]
+
+
 def test_a_daemon_that_left_its_session_dies_with_its_agent() -> None:
     assert not left_behind(int(printed(misbehaving("leaves_a_daemon"))))
 

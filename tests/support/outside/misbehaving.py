@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,19 @@ def bad_requests() -> None:
         post("/tools/next_event", {"after": 10**12}),
     ]
     print(json.dumps([[status, body.get("error", {}).get("code", "")] for status, body in said]))
+
+
+def asks_its_model_three_times_at_once() -> None:
+    def ask(number: int) -> None:
+        said.append(post("/v1/chat/completions", {"messages": [{"role": "user", "content": f"hello {number}"}]})[0])
+
+    said: list[int] = []
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    print(json.dumps(said))
 
 
 def one_tool_a_thousand_times() -> None:
