@@ -16,7 +16,7 @@ OFFERS = [Offer(tool.name, tool.description, tool.arguments, tool.result) for to
 COMMON = ["wait", "next_event", "list_events", "ask_person"]
 
 
-@pytest.mark.parametrize("way", ["http", "stdio"])
+@pytest.mark.parametrize("way", [pytest.param("http", marks=pytest.mark.endurance), "stdio"])
 def test_an_mcp_client_finds_the_same_tools_keys_and_versions(way: str) -> None:
     result = driven(["python", "mcp_client.py", way])
     tools, *answers, event = json.loads(printed(result))

@@ -27,8 +27,8 @@ def test_an_agent_that_gives_keys_and_keeps_notes_does_all_exactly_once(point: s
 @pytest.mark.parametrize(
     ("point", "damage"),
     [
-        ("before", {"doubled": 4}),
-        ("unacknowledged", {"doubled": 6, "orphaned": 2}),
+        pytest.param("before", {"doubled": 4}, marks=pytest.mark.endurance),
+        pytest.param("unacknowledged", {"doubled": 6, "orphaned": 2}, marks=pytest.mark.endurance),
         ("unrecorded", {"doubled": 6, "orphaned": 2}),
         ("recorded", {"doubled": 6}),
     ],
