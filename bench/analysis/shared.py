@@ -54,8 +54,8 @@ def labelled(runs: Sequence[Run]) -> Labelled:
 def shared_by(runs: Labelled) -> Shared:
     """Raises ResultsError, naming what differs, where no trials can be paired: another seed or tokenizer, nothing in common."""
     _refuse_other_draws(runs)
-    cases = {label: _asked(run) for label, run in runs.items()}
-    plans = {label: _plans(run) for label, run in runs.items()}
+    cases = {label: asked(run) for label, run in runs.items()}
+    plans = {label: plan_texts(run) for label, run in runs.items()}
     shared = Shared(_alike(cases), _alike(plans), (*_packs_left_out(cases), *_plans_left_out(plans)))
     if not shared.cases or not shared.plans:
         raise ResultsError(f"{' and '.join(runs)} share no trial: {'; '.join(shared.left_out)}")
@@ -72,7 +72,7 @@ def _refuse_other_draws(runs: Labelled) -> None:
             raise ResultsError(f"{said} ({' | '.join(map(str, values))})")
 
 
-def _asked(run: Run) -> Mapping[Case, str]:
+def asked(run: Run) -> Mapping[Case, str]:
     """The digest of what each instance asks. An earlier manifest has one of all instances together."""
     packs = run.manifest.get("scenarios", {})
     cases = dict.fromkeys(case for case, _ in _places(run.trials))
@@ -83,7 +83,7 @@ def _digest(pack: Mapping[str, Any], instance: str) -> str:
     return str(pack.get("asked_by_instance", {}).get(instance, pack.get("asked")))
 
 
-def _plans(run: Run) -> Mapping[str, object]:
+def plan_texts(run: Run) -> Mapping[str, object]:
     """The text of each fault plan."""
     return {name: _text(run, name) for name in run.names("fault")}
 

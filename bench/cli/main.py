@@ -15,6 +15,7 @@ from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.running import run_to_its_end, show_preview
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
+from bench.cli.scorecard import scorecard
 from bench.cli.serve import command as serve
 from bench.cli.setup import Unguarded, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
@@ -245,6 +246,7 @@ def scenario_(
 
 
 app.command("serve")(serve)
+app.command()(scorecard)
 app.command()(compare)
 app.command()(trace)
 app.command()(verify)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.cli import scorecard
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.paths import folder_of
@@ -25,8 +26,12 @@ RunName = Annotated[str, typer.Argument(help="A run's name under results/, or it
 
 
 def compare(
-    run_a: Annotated[str, typer.Argument(help="What to compare with: a run's name under results/, or its folder.")],
-    run_b: Annotated[str | None, typer.Argument(help="The run that is judged; RUN_A itself, if not given.")] = None,
+    run_a: Annotated[
+        str, typer.Argument(help="What to compare with: a run's name under results/, its folder, or a scorecard's JSON.")
+    ],
+    run_b: Annotated[
+        str | None, typer.Argument(help="The run, or the scorecard, that is judged; RUN_A itself, if not given.")
+    ] = None,
     models: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Compare model A of RUN_A with model B of RUN_B.")
     ] = None,
@@ -44,6 +49,9 @@ def compare(
     ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Refuse runs of which one has what the other lacks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    by_scorecard: Annotated[
+        bool, typer.Option("--scorecard", help="Compare the runs' recovery scorecards; of two JSON files that is understood.")
+    ] = False,
 ) -> None:
     """Is B worse than A? Exits with 0: no worse, better, or a trade-off; 1: worse; 3: inconclusive; 2: cannot be asked.
 
@@ -57,7 +65,14 @@ def compare(
     Compared is what both runs share: packs, fault plans, architectures, models, repetitions; the rest is named and left out.
     Two runs with one model each, or one architecture each, are compared across these. Of a run with several models
     `bench compare RUN --models A B` compares two.
+
+    Of scorecards, what finishes right and what is damaged are compared, in the control and for each kind of failure:
+    significantly worse in one of these is worse.
     """
+    if by_scorecard or scorecard.is_file(run_a):
+        if models or architectures or measure:
+            raise ConfigError("--models, --architectures and --measure are not for scorecards; see `bench scorecard --system`")
+        _compare_scorecards(run_a, run_b, margin, whole, as_json)
     from bench.analysis.compare import compare as compared  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.overlap import only  # noqa: PLC0415
@@ -80,6 +95,21 @@ def compare(
         picked = [pick for pick in (models, architectures) if pick]
         a, b = (", ".join((Path(run).name, *(one[n] for one in picked))) for n, run in enumerate((run_a, run_b or run_a)))
         out.print(f"{b} against {a}: {found.summary}")
+    raise typer.Exit(EXIT_CODES[found.verdict])
+
+
+def _compare_scorecards(a: str, b: str | None, margin: float, whole: bool, as_json: bool) -> None:
+    from bench.render.table import markdown  # noqa: PLC0415
+    from bench.report.scorecard import compare_table  # noqa: PLC0415
+
+    if b is None:
+        raise ConfigError(f"compare {a} with what? Give a second scorecard, or a second run")
+    found = scorecard.compared(a, b, margin, whole)
+    if as_json:
+        out.print(compare_table.as_json(found))
+    else:
+        out.print(markdown(compare_table.compare_table(found)))
+        out.print(f"{Path(b).name} against {Path(a).name}: {found.verdict}")
     raise typer.Exit(EXIT_CODES[found.verdict])
 
 

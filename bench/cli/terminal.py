@@ -11,10 +11,11 @@ from bench.render.escaping import escape_terminal
 
 
 class Terminal(Console):
-    """Shows texts to the letter, in lines as long as they are: nothing in them is markup, and nothing steers the terminal."""
+    """Shows texts to the letter, in lines as long as they are, or `wrapped` between words: nothing in them is markup, and
+    nothing steers the terminal."""
 
-    def __init__(self, stderr: bool = False):
-        super().__init__(stderr=stderr, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    def __init__(self, stderr: bool = False, wrapped: bool = False):
+        super().__init__(stderr=stderr, highlight=False, soft_wrap=not wrapped, markup=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Every text that is printed, alone or in a table, comes by here."""

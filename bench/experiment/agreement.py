@@ -16,7 +16,8 @@ def refuse_other(there: Mapping[str, Any], now: Mapping[str, Any], folder: Path)
     for what, one, two in _what_must_agree(there, now):
         if one != two:
             said = f"{folder}: was recorded with another {what}"
-            raise ResultsError(f"{said}; give --name for a folder of its own, or --set-aside to rename the old one")
+            own = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
+            raise ResultsError(f"{said}; {own}, or --set-aside to rename the old one")
     grading = {name: pack.get("graded_by") for name, pack in there.get("scenarios", {}).items()}
     grading |= {regrade.scenario: regrade.graded_by for regrade in read_grades(folder).history}
     for name, pack in now.get("scenarios", {}).items():

@@ -1,79 +1,15 @@
-"""The report as one page that needs nothing beside it: styles, scripts, figures, events and texts are in it.
-
-Its policy lets the browser run these scripts and styles, known by their digests, and load nothing from anywhere.
-"""
+"""The report as one page that needs nothing beside it: styles, scripts, figures, events and texts are in it."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from pathlib import Path
-
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
-from bench.render.drawing import Picture
-from bench.render.escaping import escape_terminal
-from bench.render.table import Cell, text_of
+from bench.report.html import rendered, source
 from bench.report.page import Page
 from bench.report.trace import Trace
 
-FOLDER = Path(__file__).parent
-TEMPLATE, STYLE = "page.html.j2", "page.css"
 SCRIPTS = ("page_data.js", "page_tables.js", "page_list.js", "page_trial.js", "page_call.js", "page.js")
 """One program, in this order."""
 
 
 def as_html(page: Page, trace: Trace | None) -> str:
     """The page; without a trace, without the trials."""
-    environment = Environment(autoescape=True, finalize=_shown, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    style, script = _source(STYLE), "".join(map(_source, SCRIPTS))
-    return (
-        environment.from_string(_source(TEMPLATE)).render(
-            page=page,
-            trace=trace,
-            policy=_policy(style, script),
-            style=Markup(style),
-            script=Markup(script),
-            data_uri=_data_uri,
-            sort_value=_sort_value,
-            text_of=text_of,
-        )
-        + "\n"
-    )
-
-
-def _shown(value: object) -> object:
-    """What a text is shown as, before it is escaped for HTML."""
-    return escape_terminal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _source(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """Of the page's content. https://www.w3.org/TR/CSP3/"""
-    allowed = {
-        "default-src": "'none'",
-        "img-src": "data:",
-        "style-src": _digest(style),
-        "script-src": _digest(script),
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    return "; ".join(f"{directive} {sources}" for directive, sources in allowed.items())
-
-
-def _digest(source: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode('ascii')}'"
-
-
-def _sort_value(cell: Cell) -> str:
-    """The number by which a cell is sorted: its estimate; '' where it has none."""
-    value = cell if isinstance(cell, str | int) else cell.numbers().get("")
-    return repr(value) if isinstance(value, int | float) else ""
-
-
-def _data_uri(picture: Picture) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(picture.svg).decode("ascii")
+    return rendered("page.html.j2", source("page.css"), "".join(map(source, SCRIPTS)), page=page, trace=trace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
@@ -61,55 +61,51 @@ def _row(run: Run, one: RecoveryRate) -> tuple[Cell, ...]:
 
 
 def recovery_figures(run: Run, arms: Arms) -> Iterator[Picture]:
-    """One for each model: the recovery rate by architecture and fault plan, a panel for each scenario."""
-    rates = [one for one in recovery_rates(run, arms) if one.recovered.n]
+    """One for each model of which a control solved something: what is solved without a fault and under each plan, by
+    architecture, a panel for each scenario."""
+    told = {one.arm.condition.scenario for one in recovery_rates(run, arms)}
     for model in run.names("model"):
-        if own := [one for one in rates if one.arm.condition.model == model]:
+        own = {one: found for one, found in arms.items() if one.model == model and one.scenario in told}
+        if own:
             yield _figure(run, model, own)
 
 
-def _figure(run: Run, model: str, rates: Sequence[RecoveryRate]) -> Picture:
-    scenarios = _by_scenario(rates)
-    signs = signs_of(list(dict.fromkeys(one.arm.condition.plan for one in rates)))
-    names = [name for name in run.names("architecture") if any(one.arm.architecture == name for one in rates)]
+def _figure(run: Run, model: str, arms: Arms) -> Picture:
+    scenarios = [name for name in run.names("scenario") if any(one.scenario == name for one in arms)]
+    plans = [name for name in run.names("fault") if any(one.plan == name for one in arms)]
+    names = [name for name in run.names("architecture") if any(name in found for found in arms.values())]
+    signs = signs_of(plans)
     figure, axes = panels(len(scenarios), 3, max(4.2, (0.5 + 0.25 * len(signs)) * len(names)), 2.9)
-    for (scenario, found), ax in zip(scenarios.items(), axes, strict=True):
-        _panel(ax, found, names, signs)
-        numbers = {one.arm.condition.plan: one.recovered.n for one in found}
-        panel_title(ax, scenario, _numbers(numbers))
+    for scenario, ax in zip(scenarios, axes, strict=True):
+        chosen = {one.plan: found for one, found in arms.items() if one.scenario == scenario}
+        shares = {plan: {name: arm.solved() for name, arm in found.items()} for plan, found in chosen.items()}
+        _panel(ax, shares, names, signs)
+        panel_title(ax, scenario, _numbers([share.n for found in shares.values() for share in found.values()]))
     legend_of_points(figure, signs)
-    title = f"Recovered to a right answer, by fault plan, {model_label(run, model)}"
+    title = f"Solved without a fault, and under each fault plan, {model_label(run, model)}"
     caption = (
-        f"{title}: solved under faults, of the N pairs of instance and repetition that every architecture solves without; "
-        "whiskers are 95% intervals."
+        f"{title}: of N trials each; whiskers are 95% intervals. All plans meet the same instances: the paired change stands "
+        "in the table."
     )
     return finish(figure, slug("recovery", model), title, caption)
 
 
-def _by_scenario(rates: Iterable[RecoveryRate]) -> Mapping[str, list[RecoveryRate]]:
-    found: dict[str, list[RecoveryRate]] = {}
-    for one in rates:
-        found.setdefault(one.arm.condition.scenario, []).append(one)
-    return found
+def _numbers(counts: Sequence[int]) -> str:
+    least, most = min(counts), max(counts)
+    return f"N = {least}" if least == most else f"N = {least} to {most}"
 
 
-def _numbers(by_plan: Mapping[str, int]) -> str:
-    """As one number, where all plans have it."""
-    if len(set(by_plan.values())) == 1:
-        return f"N = {next(iter(by_plan.values()))}"
-    return ", ".join(f"{plan}: N = {n}" for plan, n in by_plan.items())
-
-
-def _panel(ax: Axes, rates: Sequence[RecoveryRate], names: Sequence[str], signs: Mapping[str, Sign]) -> None:
+def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[str], signs: Mapping[str, Sign]) -> None:
     step = 0.6 / len(signs)
-    for one in rates:
-        place = list(signs).index(one.arm.condition.plan) - (len(signs) - 1) / 2
-        _point(ax, names.index(one.arm.architecture) + step * place, one.recovered, signs[one.arm.condition.plan])
+    for plan, found in shares.items():
+        place = list(signs).index(plan) - (len(signs) - 1) / 2
+        for name, share in found.items():
+            _point(ax, names.index(name) + step * place, share, signs[plan])
     ax.set_xticks(range(len(names)), tick_labels(names))
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_ylim(-0.03, 1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.set_ylabel("recovered")
+    ax.set_ylabel("solved")
     ax.grid(axis="y", color=PALE, lw=0.6)
 
 

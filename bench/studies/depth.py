@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms, Condition, arms_of
 from bench.analysis.frames import Run
+from bench.analysis.plans import FaultTable
 from bench.analysis.statistics import Mean
 from bench.errors import ResultsError
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
@@ -18,7 +19,7 @@ from bench.render.marks import joined, signs_of
 from bench.render.table import Cell, Estimate, Rate, Table
 from bench.studies.by_model import by_model
 from bench.studies.context import slope_of
-from bench.studies.plans import FaultTable, single_faults
+from bench.studies.plans import single_faults
 
 End = Literal["first", "last"]
 

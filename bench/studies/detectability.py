@@ -10,13 +10,14 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import UNUSABLE, share_in
 from bench.analysis.frames import Run
+from bench.analysis.plans import FaultTable
 from bench.analysis.statistics import Share
 from bench.errors import ResultsError
 from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Cell, Rate, Table
 from bench.studies.by_model import by_model
-from bench.studies.plans import FaultTable, single_faults
+from bench.studies.plans import single_faults
 
 ENDS = ("silently corrupted", "wrong otherwise", "gave up", "recovered", "did no harm")
 """What became of a trial in which the fault was delivered; each trial has one end.

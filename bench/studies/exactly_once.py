@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from bench.analysis.arms import UNUSABLE
+from bench.analysis.beyond_control import beyond_control
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share
 from bench.errors import ResultsError
@@ -26,7 +26,6 @@ from bench.studies.plans import single_faults
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 KINDS = ("lost", "doubled", "orphaned", "uncompensated")
-PAIR = ["scenario", "instance", "model", "architecture", "repetition"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def exactly_once(run: Run) -> list[Crashed]:
     points = {plan: fault["effect"] for plan, fault in single_faults(run).items() if fault["point"] == "process"}
     if not points or FAULT_FREE not in run.names("fault"):
         raise ResultsError(f"needs fault plans with one fault each, at `process`, and the plan '{FAULT_FREE}' beside them")
-    more = _beyond_control(run)
+    more = beyond_control(run)
     return [
         _crashed(str(scenario), str(model), architecture, point, own[own["fault"].map(points) == point])
         for (scenario, model), trials in more.groupby(["scenario", "model"], sort=False)
@@ -72,15 +71,6 @@ def exactly_once(run: Run) -> list[Crashed]:
     ]
 
 
-def _beyond_control(run: Run) -> pd.DataFrame:
-    """The trials with a control, with how much more of each kind of damage there was."""
-    columns = [f"damage_{kind}" for kind in KINDS]
-    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
-    controls = usable[usable["fault"] == FAULT_FREE][[*PAIR, *columns]]
-    both = usable[usable["fault"] != FAULT_FREE].merge(controls, on=PAIR, suffixes=("", "_control"))
-    return both.assign(**{kind: (both[f"damage_{kind}"] - both[f"damage_{kind}_control"]).clip(lower=0) for kind in KINDS})
-
-
 def _crashed(scenario: str, model: str, architecture: str, point: str, trials: pd.DataFrame) -> Crashed:
     once = trials[trials["lives"] == 2]
     return Crashed(
@@ -88,8 +78,8 @@ def _crashed(scenario: str, model: str, architecture: str, point: str, trials: p
         model,
         architecture,
         point,
-        {kind: exact_share(int((once[kind] > 0).sum()), len(once)) for kind in KINDS},
-        {kind: int(once[kind].sum()) for kind in KINDS},
+        {kind: exact_share(int((once[f"beyond_{kind}"] > 0).sum()), len(once)) for kind in KINDS},
+        {kind: int(once[f"beyond_{kind}"].clip(lower=0).sum()) for kind in KINDS},
         len(trials) - len(once),
         once["instance"].nunique(),
     )

@@ -1,22 +1,12 @@
-"""What a run's config says about its fault plans."""
+"""Which fault plans of a run a study can use."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from bench.analysis.frames import Run
+from bench.analysis.plans import FaultTable, faults_of
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 from bench.runtime.faults import EVERY
-
-FaultTable = Mapping[str, Any]
-"""A fault as the config has it: point, effect, subtask, attempts, probability."""
-
-
-def faults_of(run: Run, plan: str) -> list[FaultTable]:
-    found: list[FaultTable] = run.manifest["config"].get("plan", {}).get(plan, {}).get("faults", [])
-    return found
 
 
 def single_faults(run: Run) -> dict[str, FaultTable]:

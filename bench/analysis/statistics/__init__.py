@@ -19,18 +19,22 @@ from bench.analysis.statistics.mcnemar import (
 from bench.analysis.statistics.methods import METHODS
 from bench.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
 from bench.analysis.statistics.parts import Part, parts_of
+from bench.analysis.statistics.pass_hat import PassHat, pass_hat
 from bench.analysis.statistics.power import RequiredPairs, required_pairs
 from bench.analysis.statistics.rates import (
     Denominators,
     RateDifference,
     Share,
     exact_share,
+    exact_share_by_instance,
     paired_rates,
     ranking_depends,
     share_by_instance,
     share_of,
+    unpaired_rates,
 )
 from bench.analysis.statistics.significance import Groups, PairedTest, generator, groups_differ, holm, paired_test, rates_differ
+from bench.analysis.statistics.sums import ratio_of_sums
 
 __all__ = [
     "CONFIDENCE",
@@ -44,6 +48,7 @@ __all__ = [
     "PairedMean",
     "PairedTest",
     "Part",
+    "PassHat",
     "RateDifference",
     "Ratio",
     "RequiredInstances",
@@ -53,6 +58,7 @@ __all__ = [
     "amount_of",
     "by_unit",
     "exact_share",
+    "exact_share_by_instance",
     "generator",
     "groups_differ",
     "has_width",
@@ -68,14 +74,17 @@ __all__ = [
     "paired_rates",
     "paired_test",
     "parts_of",
+    "pass_hat",
     "percentiles",
     "ranking_depends",
     "rates_differ",
     "ratio_of_means",
+    "ratio_of_sums",
     "required_instances",
     "required_pairs",
     "resampled",
     "share_by_instance",
     "share_of",
     "two_by_two",
+    "unpaired_rates",
 ]

@@ -62,6 +62,21 @@ def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
     return Share(k, n, k / n, low, high, len(set(instances)))
 
 
+def exact_share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
+    """The exact share of values, each of the instance beside it. Clopper and Pearson's interval takes the number of values that
+    they count for (`effective_number`); where all or none held they show no likeness within instances, and count as they are.
+
+    Source: Korn and Graubard, Survey Methodology 24 (1998), by the quantiles of the beta distribution.
+    """
+    n, k = len(held), sum(map(bool, held))
+    number = effective_number(instances, [float(one) for one in held])
+    if k in (0, n) or number == n:
+        return exact_share(k, n)
+    few, below = k / n * number, (1 - CONFIDENCE) / 2
+    low, high = stats.beta.ppf(below, few, number - few + 1), stats.beta.isf(below, few + 1, number - few)
+    return Share(k, n, k / n, float(low), float(high), len(set(instances)))
+
+
 def wilson(rate: float, n: float) -> tuple[float, float]:
     """Wilson's interval of a rate, for a number of values that need not be whole."""
     z2 = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
@@ -102,6 +117,19 @@ def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> Ra
     part = effective_number([instance for instance, _ in ours], differences) / pairs
     low, high = _bonett_price(gained * part, lost * part, pairs * part)
     return RateDifference(pairs, gained, lost, (gained - lost) / pairs, low, high, unpaired)
+
+
+def unpaired_rates(one: Share, other: Share) -> tuple[float, float] | None:
+    """The 95% interval of `one` less `other`, of rates that are not paired; None where one is of nothing.
+
+    Source: Newcombe, Interval estimation for the difference between independent proportions, Statistics in Medicine 17 (1998),
+    method 10, of each rate's own interval.
+    """
+    rates = (one.rate, one.low, one.high, other.rate, other.low, other.high)
+    if any(rate is None for rate in rates):
+        return None
+    p, low, high, q, under, over = (rate for rate in rates if rate is not None)
+    return p - q - math.hypot(p - low, over - q), p - q + math.hypot(high - p, q - under)
 
 
 def _bonett_price(gained: float, lost: float, pairs: float) -> tuple[float, float]:

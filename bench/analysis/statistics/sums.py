@@ -1,0 +1,32 @@
+"""A total of what may be negative by a total of what it is put by: effects by crashes, say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from bench.analysis.statistics.intervals import mean_of, t_quantile
+from bench.analysis.statistics.paired import Ratio
+
+
+def ratio_of_sums(above: Sequence[float], below: Sequence[float]) -> Ratio:
+    """The sum of `above` by that of `below`, unit by unit, with its 95% interval by Student's t and the delta method.
+
+    Each unit is a cluster: an instance with all its trials, or a trial where there is one instance. No interval below two
+    units, and where the units' own ratios are all the same: those show no spread.
+
+    Source: Cochran, Sampling Techniques, 3rd edition (1977), section 6.4. `METHODS` says why Student's t for what has a sign.
+    Raises ValueError for a unit whose `below` is not above 0.
+    """
+    units = len(below)
+    if not all(one > 0 for one in below):
+        raise ValueError("a unit has nothing to put its total by")
+    if not units:
+        return Ratio(0, None, None, None)
+    whole = math.fsum(below)
+    ratio = math.fsum(above) / whole
+    if units == 1 or len({one / by for one, by in zip(above, below, strict=True)}) == 1:
+        return Ratio(units, ratio, None, None)
+    rest = mean_of(one - ratio * by for one, by in zip(above, below, strict=True))
+    error = t_quantile(units - 1) * (rest.sd or 0.0) * math.sqrt(units) / whole
+    return Ratio(units, ratio, ratio - error, ratio + error)

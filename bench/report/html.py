@@ -1,0 +1,79 @@
+"""Pages that need nothing beside them: styles, scripts and figures are in them.
+
+A page's policy lets the browser run its own scripts and styles, known by their digests, and load nothing from anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from bench.render.drawing import Picture
+from bench.render.escaping import escape_terminal
+from bench.render.table import Cell, text_of
+
+FOLDER = Path(__file__).parent
+
+
+def rendered(template: str, style: str, script: str = "", **shown: Any) -> str:
+    """A template beside this file, with this style and script. Every text in it is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template(template).render(
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        data_uri=_data_uri,
+        sort_value=_sort_value,
+        text_of=text_of,
+        **shown,
+    )
+    return page + "\n"
+
+
+def source(name: str) -> str:
+    """A style or a script beside this file."""
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _shown(value: object) -> object:
+    """What a text is shown as, before it is escaped for HTML."""
+    return escape_terminal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _policy(style: str, script: str) -> str:
+    """Of the page's content. https://www.w3.org/TR/CSP3/"""
+    allowed = {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "style-src": _digest(style),
+        "script-src": _digest(script),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{directive} {sources}" for directive, sources in allowed.items())
+
+
+def _digest(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode('ascii')}'"
+
+
+def _sort_value(cell: Cell) -> str:
+    """The number by which a cell is sorted: its estimate; '' where it has none."""
+    value = cell if isinstance(cell, str | int) else cell.numbers().get("")
+    return repr(value) if isinstance(value, int | float) else ""
+
+
+def _data_uri(picture: Picture) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(picture.svg).decode("ascii")

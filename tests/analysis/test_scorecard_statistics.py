@@ -1,0 +1,71 @@
+"""What the scorecard's numbers are worked out by, against answers by hand."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.analysis.statistics import (
+    exact_share,
+    exact_share_by_instance,
+    pass_hat,
+    ratio_of_sums,
+    share_of,
+    unpaired_rates,
+)
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=9), st.integers(1, 9))
+def test_the_chance_of_k_right_ones_is_the_share_of_all_draws_of_k(tries: list[bool], k: int) -> None:
+    found = pass_hat(k, [(sum(tries), len(tries))])
+    draws = list(combinations(tries, k))
+    if not draws:
+        assert (found.value, found.low, found.high) == (None, None, None)
+    else:
+        assert found.value is not None and found.low is not None and found.high is not None
+        assert found.value == pytest.approx(sum(map(all, draws)) / len(draws))
+        assert found.low <= found.value <= found.high
+
+
+def test_of_several_tasks_it_is_their_mean_and_of_tasks_tried_once_it_is_of_all_trials() -> None:
+    assert pass_hat(2, [(3, 4), (4, 4)]).value == pytest.approx((0.5 + 1) / 2)
+    once = pass_hat(2, [(1, 1), (1, 1), (1, 1), (0, 1)])
+    assert once.value == pytest.approx(0.5) and (once.of, once.n) == ("trials", 4)
+    assert pass_hat(2, []).value is None
+
+
+def test_a_ratio_of_sums_has_the_interval_of_its_units_residuals() -> None:
+    """Residuals of 3/2 over (1, 1): -0.5 and 0.5, of sd sqrt(0.5); t(1) = 12.706; / sqrt(2) / mean 1."""
+    found = ratio_of_sums([1, 2], [1, 1])
+    assert (found.pairs, found.ratio) == (2, 1.5)
+    assert found.high == pytest.approx(1.5 + 12.7062 * math.sqrt(0.5) / math.sqrt(2), rel=1e-4)
+    assert found.low == pytest.approx(3 - (found.high or 0))
+    assert ratio_of_sums([-3, 1], [2, 2]).ratio == -0.5
+
+
+def test_no_interval_of_one_unit_or_of_units_that_are_alike_and_no_ratio_of_nothing() -> None:
+    assert ratio_of_sums([2], [1]).low is None
+    assert (ratio_of_sums([2, 4], [1, 2]).ratio, ratio_of_sums([2, 4], [1, 2]).low) == (2, None)
+    assert ratio_of_sums([], []).ratio is None
+    with pytest.raises(ValueError, match="nothing to put its total by"):
+        ratio_of_sums([1, 1], [1, 0])
+
+
+def test_an_exact_share_is_wider_where_trials_of_an_instance_are_alike() -> None:
+    alike = exact_share_by_instance(["a"] * 5 + ["b"] * 5 + ["c"] * 5 + ["d"] * 5, [True] * 10 + [False] * 10)
+    apart = exact_share(10, 20)
+    assert (alike.k, alike.n, alike.instances) == (10, 20, 4)
+    assert alike.low is not None and apart.low is not None and alike.high is not None and apart.high is not None
+    assert alike.low < apart.low < apart.high < alike.high
+    assert exact_share_by_instance(list("abcd"), [True, False, True, True]) == exact_share(3, 4)
+    assert exact_share_by_instance(["a", "a", "b"], [True] * 3) == exact_share(3, 3)
+
+
+def test_newcombes_interval_is_that_of_his_paper() -> None:
+    """Newcombe 1998, table II, example (a), method 10: 56/70 less 48/80."""
+    assert unpaired_rates(share_of(56, 70), share_of(48, 80)) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    assert unpaired_rates(share_of(0, 0), share_of(1, 2)) is None
