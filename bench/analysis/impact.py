@@ -34,4 +34,14 @@ def impacts_by_control(found: Sequence[Receipt], calls: Sequence[Entry], control
 def _did(entry: Entry) -> tuple[object, ...]:
     """What was asked and what came: all that the next call can depend on."""
     call = entry.call
-    return call.subtasks, call.attempt, call.seed, call.messages, call.reply, call.delivered, call.failure
+    return (
+        call.subtasks,
+        call.attempt,
+        call.seed,
+        call.messages,
+        call.reply,
+        call.delivered,
+        call.failure,
+        call.tool_calls,
+        call.options,
+    )

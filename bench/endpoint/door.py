@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bench.endpoint.wire import Problem
+from bench.endpoint.problem import Problem
 
 HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 LARGEST_BODY = 8 * 2**20

@@ -1,21 +1,26 @@
-"""Which fields of a chat completion are taken. Nothing that a client sends is dropped without a word.
+"""Which fields of a request are taken. Nothing that a client sends is dropped without a word.
 
-    read       the messages, and whether the reply is streamed
+    read       the messages, whether the reply is streamed, and how many replies there are to be
+    passed on  what the model is asked as well: tools, the form of the reply, where it ends (`bench.models.options`)
     replaced   what the experiment decides for every architecture: its own setting takes the place of the client's
     refused    what would change what a reply looks like, unless its value says what happens anyway; and what nobody knows
 
-Of a message, role and content are read. Its `name` is taken and not passed on: AutoGen sends one with every message.
+Of the client's bound on a reply's length and the experiment's own the smaller counts.
+Of a message, role, content and tool calls are read. Its `name` is taken and not passed on: AutoGen sends one with every
+message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bench.endpoint.problem import refuse_field
 from bench.errors import nearest
+from bench.models.options import LENGTHS, OPTIONS, options_text
 
-READ = frozenset({"messages", "stream", "stream_options"})
+READ = frozenset({"messages", "stream", "stream_options", "n"})
 REPLACED = frozenset(
     {
         "model",
@@ -38,7 +43,7 @@ REPLACED = frozenset(
     }
 )
 """Sampling settings, and what only the provider's own bookkeeping is for."""
-TOOLS = "tools are not served; describe them in the messages, and read the calls off the reply's text"
+FUNCTIONS = "functions have become tools; give tools and tool_choice"
 
 
 @dataclass(frozen=True)
@@ -50,19 +55,8 @@ class Restricted:
 
 
 RESTRICTED: Mapping[str, Restricted] = {
-    "tools": Restricted(TOOLS),
-    "tool_choice": Restricted(TOOLS, ("none", "auto")),
-    "parallel_tool_calls": Restricted(TOOLS, (True, False)),
-    "functions": Restricted(TOOLS),
-    "function_call": Restricted(TOOLS, ("none", "auto")),
-    "response_format": Restricted(
-        "the experiment's model is not held to this form; leave the field out and ask for the form in the messages",
-        ({"type": "text"},),
-    ),
-    "max_tokens": Restricted("the experiment's model is not held to this length; leave the field out"),
-    "max_completion_tokens": Restricted("the experiment's model is not held to this length; leave the field out"),
-    "stop": Restricted("replies are not cut; leave the field out, and cut the reply's text yourself"),
-    "n": Restricted("a request has one reply; leave the field out, and ask several times", (1,)),
+    "functions": Restricted(FUNCTIONS),
+    "function_call": Restricted(FUNCTIONS, ("none", "auto")),
     "logprobs": Restricted("no probabilities are given; leave the field out", (False,)),
     "top_logprobs": Restricted("no probabilities are given; leave the field out", (0,)),
     "logit_bias": Restricted("no token is favoured; leave the field out", ({},)),
@@ -72,26 +66,96 @@ RESTRICTED: Mapping[str, Restricted] = {
     "prediction": Restricted("what it says would not be passed on; leave the field out"),
     "web_search_options": Restricted("nothing is searched; leave the field out"),
 }
-LENGTHS = ("max_tokens", "max_completion_tokens")
 
 
-def objection(field: str, value: Any, parameters: Mapping[str, object]) -> str | None:
-    """Why a field with this value is not taken, and what to do; None where it is. `parameters` are the model's own."""
-    if field in READ or field in REPLACED or value is None or value == []:
-        return None
-    if field not in RESTRICTED:
-        return f"unknown; {nearest(field, READ | REPLACED | RESTRICTED.keys())}"
-    restricted = RESTRICTED[field]
-    if value in restricted.harmless or _is_as_asked(field, value, parameters):
-        return None
-    return restricted.remedy
+def objection(field: str, value: Any, restricted: Mapping[str, Restricted] = RESTRICTED, known: frozenset[str] = READ) -> str:
+    """Why a field with this value is not taken, and what to do; "" where it is."""
+    if field in known or field in REPLACED or field in OPTIONS or value is None or value == []:
+        return ""
+    if field not in restricted:
+        return f"unknown; {nearest(field, known | REPLACED | restricted.keys() | set(OPTIONS))}"
+    return "" if value in restricted[field].harmless else restricted[field].remedy
+
+
+def options_among(fields: Mapping[str, Any], parameters: Mapping[str, object]) -> str:
+    """What the model, with these parameters of its own, is asked beside the messages; what happens anyway is left out. Raises
+    Problem where a value is none."""
+    said = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
+    for name, value in said.items():
+        if why := _VALUES[name](value):
+            refuse_field(name, why)
+    if not said.get("tools"):
+        if said.get("tool_choice") not in (None, "none", "auto"):
+            refuse_field("tool_choice", "there are no tools to choose from; give tools as well")
+        said = {name: value for name, value in said.items() if name not in ("tool_choice", "parallel_tool_calls")}
+    return options_text({name: value for name, value in said.items() if not _is_as_asked(name, value, parameters)})
 
 
 def _is_as_asked(field: str, value: Any, parameters: Mapping[str, object]) -> bool:
     """Whether the experiment's own setting does what the client wants."""
     if field in LENGTHS:
-        longest = parameters.get("max_tokens")
-        return isinstance(longest, int) and isinstance(value, int | float) and value >= longest
+        longest = longest_of(parameters)
+        return longest is not None and value >= longest
     if field == "response_format":
-        return value == {"type": "json_object"} and parameters.get("response_format") == "json_object"
+        own = parameters.get("response_format")
+        return value == {"type": "text"} or (value == {"type": "json_object"} and own == "json_object")
     return False
+
+
+def longest_of(parameters: Mapping[str, object]) -> int | None:
+    """The experiment's own bound on a reply, in tokens; None where it has none."""
+    extra = parameters.get("extra_body")
+    for longest in (parameters.get("max_tokens"), extra.get("max_completion_tokens") if isinstance(extra, Mapping) else None):
+        if isinstance(longest, int):
+            return longest
+    return None
+
+
+def _tools(value: Any) -> str:
+    if not isinstance(value, list):
+        return "give a list of tools"
+    for number, tool in enumerate(value):
+        function = tool.get("function") if isinstance(tool, dict) and tool.get("type") == "function" else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
+            return f"{number}: only tools of type 'function', each with a function and its name, are passed on"
+        if not isinstance(function.get("parameters", {}), dict | None):
+            return f"{number}: its parameters are no JSON schema"
+    return ""
+
+
+def _tool_choice(value: Any) -> str:
+    if value in ("none", "auto", "required"):
+        return ""
+    function = value.get("function") if isinstance(value, dict) and value.get("type") == "function" else None
+    is_named = isinstance(function, dict) and isinstance(function.get("name"), str)
+    return "" if is_named else "give 'none', 'auto', 'required', or one function by its name"
+
+
+def _response_format(value: Any) -> str:
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind in ("text", "json_object"):
+        return ""
+    schema = value.get("json_schema") if kind == "json_schema" else None
+    if isinstance(schema, dict) and isinstance(schema.get("schema", {}), dict):
+        return ""
+    return "give a type: 'text', 'json_object', or 'json_schema' with its json_schema"
+
+
+def _stop(value: Any) -> str:
+    texts = value if isinstance(value, list) else [value]
+    return "" if all(isinstance(text, str) and text for text in texts) else "give a text, or a list of texts"
+
+
+def _length(value: Any) -> str:
+    return "" if isinstance(value, int) and not isinstance(value, bool) and value > 0 else "give a number of tokens above 0"
+
+
+_VALUES: Mapping[str, Callable[[Any], str]] = {
+    "tools": _tools,
+    "tool_choice": _tool_choice,
+    "parallel_tool_calls": lambda value: "" if isinstance(value, bool) else "give true or false",
+    "response_format": _response_format,
+    "stop": _stop,
+    **dict.fromkeys(LENGTHS, _length),
+}
+"""Field -> what is wrong with a value, or ""."""

@@ -2,6 +2,7 @@
 
     /v1/chat/completions           asks for all of the session's subtasks
     /NAME+NAME/v1/chat/completions asks for these
+    /v1/responses                  the same in the other dialect; /NAME+NAME/v1/responses as well
     /v1/models                     one model: the experiment's, whatever name the client sends
 
     429, 500          with Retry-After where the fault has one
@@ -25,18 +26,23 @@ import asyncio
 import errno
 import functools
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from bench.endpoint import wire
+from bench.endpoint.dialects import CHAT, RESPONSES, Dialect
 from bench.endpoint.door import LARGEST_BODY, Door, TurnedAway
-from bench.endpoint.wire import Chat, Problem
+from bench.endpoint.problem import Problem
+from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
+from bench.runtime.effects import CutReply
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
+from bench.runtime.process import Crashed
 from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"
@@ -47,8 +53,8 @@ UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
 """OpenAI's clients repeat no request whose answer says `false` here: what no repetition can mend."""
 
-ANSWERS = "/chat/completions"
-OTHER_APIS = ("/responses", "/embeddings", "/completions", "/messages", "/images/generations", "/audio/speech")
+ASKED_AT = (CHAT.path, RESPONSES.path)
+OTHER_APIS = ("/embeddings", "/completions", "/messages", "/images/generations", "/audio/speech")
 """Ends of addresses that an agent may mean to ask at, and that nothing is served at."""
 
 
@@ -111,18 +117,21 @@ async def _listen(connection: Callable[[], asyncio.Protocol], port: int) -> asyn
 def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
     """The API of the current session."""
 
-    async def chat(request: web.Request) -> web.StreamResponse:
-        session = current()
-        subtasks = session.named(request.match_info.get("names", ""))
-        if subtasks is None:
-            raise _unknown_names(request, session)
-        asked, together = wire.chat_of(await request.read(), session.parameters), _together(request)
-        session.received += 1
-        return await _answered(request, session, subtasks, asked, together)
+    def asking(dialect: Dialect) -> Handler:
+        async def ask(request: web.Request) -> web.StreamResponse:
+            session = current()
+            await session.guard.asked()
+            subtasks = session.named(request.match_info.get("names", ""))
+            if subtasks is None:
+                raise _unknown_names(request, session)
+            asked, together = dialect.read(await request.read(), session.parameters), _together(request)
+            return await _Exchange(request, session, dialect, asked).answered(subtasks, together)
 
+        return ask
+
+    posts = [(f"{where}/v1{dialect.path}", asking(dialect)) for dialect in (CHAT, RESPONSES) for where in ("", "/{names}")]
     return [
-        web.post("/v1/chat/completions", chat),
-        web.post("/{names}/v1/chat/completions", chat),
+        *(web.post(path, handler) for path, handler in posts),
         web.get("/v1/models", _models),
         web.get("/{names}/v1/models", _models),
     ]
@@ -145,6 +154,8 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
             problem = _nothing_at(request)
         except web.HTTPException as refused:
             problem = Problem(refused.status, f"{request.method} {request.path}: {refused.reason}")
+        except Crashed:  # whoever asked is dead
+            return _hung_up(request, web.Response())
         except Exception as bug:  # the session keeps it, and the trial ends in it
             return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
         if request.method != "GET":
@@ -173,10 +184,10 @@ async def _models(_: web.Request) -> web.StreamResponse:
 def _nothing_at(request: web.Request, why: str = "") -> Problem:
     """Nothing is here, and what the client may have meant."""
     path = request.path
-    if not why and path.endswith(ANSWERS):
-        why = f": a base_url ends in /v1, as http://{request.host}{path.removesuffix(ANSWERS)}/v1 does"
+    if not why and (end := next((end for end in ASKED_AT if path.endswith(end)), "")):
+        why = f": a base_url ends in /v1, as http://{request.host}{path.removesuffix(end)}/v1 does"
     elif not why and path.endswith(OTHER_APIS):
-        why = f": chat completions alone are served; set your client to ask at {ANSWERS}"
+        why = f": only chat completions and responses are served; set your client to ask at {CHAT.path}"
     return Problem(404, f"nothing is served at {request.method} {path}{why}", code="not_found")
 
 
@@ -198,56 +209,75 @@ def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:
     return web.json_response(problem.body, status=problem.status, headers=headers)
 
 
-async def _answered(
-    request: web.Request, session: EndpointSession, subtasks: tuple[Subtask, ...], asked: Chat, together: int | None
-) -> web.StreamResponse:
-    number = session.received
-    try:
-        reply = await session.answer(subtasks, asked.messages, together)
-    except CallFailed as failure:
-        return await _failed(request, failure, asked, number)
-    except GaveUp as reached:
-        session.received -= 1  # it was not taken after all
-        raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
-    if asked.stream:
-        return await _streamed(request, reply, asked, number)
-    return web.Response(body=wire.completion(reply, number), content_type="application/json")
+@dataclass(frozen=True)
+class _Exchange:
+    """A request that is taken, on its way to its answer in a dialect."""
 
+    request: web.Request
+    session: EndpointSession
+    dialect: Dialect
+    asked: Chat
 
-async def _streamed(request: web.Request, reply: Reply, asked: Chat, number: int) -> web.StreamResponse:
-    response = await _event_stream(request)
-    for chunk in wire.chunks(reply, number, asked.include_usage):
-        await response.write(chunk)
-    return response
+    async def answered(self, subtasks: tuple[Subtask, ...], together: int | None) -> web.StreamResponse:
+        replies: list[Reply] = []
+        for _ in range(self.asked.replies):
+            self.session.received += 1
+            number = self.session.received
+            try:
+                replies.append(await self.session.answer(subtasks, self.asked.messages, together, self.asked.options))
+            except CallFailed as failure:
+                return await self._failed(failure, number)
+            except GaveUp as reached:
+                self.session.received -= 1  # it was not taken after all
+                raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
+        return await self._given(replies, number)
 
+    async def _given(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:
+        dialect, guard = self.dialect, self.session.guard
+        if self.asked.stream:
+            return await self._written(dialect.stream(replies, number, self.asked), number)
+        body = dialect.whole(replies, number, self.asked)
+        if not guard.watches:
+            return web.Response(body=body, content_type="application/json")
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(body))})
+        await response.prepare(self.request)
+        return await self._in_halves(response, [body[: len(body) // 2], body[len(body) // 2 :]], number)
 
-async def _event_stream(request: web.Request) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-    await response.prepare(request)
-    return response
+    async def _written(self, events: Iterable[bytes], number: int) -> web.StreamResponse:
+        return await self._in_halves(await self._event_stream(), list(events), number)
 
+    async def _in_halves(self, response: web.StreamResponse, pieces: Sequence[bytes], number: int) -> web.StreamResponse:
+        for place, piece in enumerate(pieces):
+            if place == len(pieces) // 2:
+                await self.session.guard.midway(number)
+            await response.write(piece)
+        return response
 
-async def _failed(request: web.Request, failure: CallFailed, asked: Chat, number: int) -> web.StreamResponse:
-    if isinstance(failure, CutOff):
-        return await (_cut_stream if asked.stream else _cut_body)(request, failure.partial, number)
-    if isinstance(failure, TimedOut) and failure.injected:
-        return _hung_up(request, web.Response())
-    return _refused(failure)
+    async def _event_stream(self) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        await response.prepare(self.request)
+        return response
 
+    async def _failed(self, failure: CallFailed, number: int) -> web.StreamResponse:
+        if isinstance(failure, CutOff):
+            begun = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
+            return await (self._cut_stream if self.asked.stream else self._cut_body)(begun, number)
+        if isinstance(failure, TimedOut) and failure.injected:
+            return _hung_up(self.request, web.Response())
+        return _refused(failure)
 
-async def _cut_body(request: web.Request, partial: str, number: int) -> web.StreamResponse:
-    sent = wire.broken_off(partial, number)
-    response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
-    await response.prepare(request)
-    await response.write(sent)
-    return _hung_up(request, response)
+    async def _cut_body(self, begun: Reply, number: int) -> web.StreamResponse:
+        sent = self.dialect.begun(begun, number, self.asked)
+        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
+        await response.prepare(self.request)
+        await response.write(sent)
+        return _hung_up(self.request, response)
 
-
-async def _cut_stream(request: web.Request, partial: str, number: int) -> web.StreamResponse:
-    response = await _event_stream(request)
-    for chunk in wire.opening_chunks(partial, number):
-        await response.write(chunk)
-    return _hung_up(request, response)
+    async def _cut_stream(self, begun: Reply, number: int) -> web.StreamResponse:
+        response = await self._event_stream()
+        for chunk in self.dialect.stream_begun(begun, number, self.asked):
+            await response.write(chunk)
+        return _hung_up(self.request, response)
 
 
 def _hung_up(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:

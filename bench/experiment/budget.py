@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bench.errors import CallFailed, ConfigError
 from bench.experiment.cost import parameters_of, priced, unpriced
 from bench.models.base import Model, Response
+from bench.models.counting import tokens_read, tokens_written
 from bench.tokens import count_tokens
 
 
@@ -65,12 +66,12 @@ def _tokens_of(response: Response) -> tuple[int, int]:
     if isinstance(outcome, CallFailed):
         if not outcome.paid:
             return 0, 0
-        written = outcome.partial
+        written = count_tokens(outcome.partial)
     elif outcome.reused:
         return 0, 0
     else:
-        written = outcome.text
-    return sum(count_tokens(message.content) for message in response.request.messages), count_tokens(written)
+        written = tokens_written(outcome)
+    return tokens_read(response.request), written
 
 
 def _billed(response: Response, tokens: tuple[int, int]) -> tuple[int, int]:

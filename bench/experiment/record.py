@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter
 
 from bench.models.base import Timing
 from bench.numbers import Count, Seconds, Seed
-from bench.runtime.events import Event, StoredMessage
+from bench.runtime.events import Event, Seldom, StoredMessage
 from bench.scenario import Grade
 
 Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
@@ -89,6 +89,7 @@ class ResponseRecord:
     seed, occurrence, answers   of the request: which seed, which time this trial sent it, how many replies it had had to it
     reply       digest of the reply's text; None where the call failed
     failure     the kind of the CallFailed that it ended in; "" where a reply came; `partial` is the digest of what did arrive
+    tool_calls, options   as in the event of the call
     """
 
     model: str
@@ -113,6 +114,8 @@ class ResponseRecord:
     retry_after: Seconds | None = None
     partial: str | None = None
     usage_cached: Count | None = None
+    tool_calls: Seldom = None
+    options: Seldom = None
 
 
 RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)

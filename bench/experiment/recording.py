@@ -18,7 +18,8 @@ from bench.experiment.reading import latest, read_manifest, read_records, read_r
 from bench.experiment.record import ResponseRecord, SessionRecord, TrialRecord
 from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
 from bench.models.recorded import Recording
-from bench.runtime.events import StoredMessage
+from bench.models.tool_calls import calls_in, text_of
+from bench.runtime.events import StoredMessage, stored
 
 RECORDED = "recorded:"
 """What stands before a run's name on the command line, where its recorded models are to answer."""
@@ -112,7 +113,7 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
     asked: dict[str, Any] = {
         "model": response.model,
         "settings": settings,
-        "messages": tuple(StoredMessage(message.role, store_text(message.content)) for message in request.messages),
+        "messages": tuple(stored(message, store_text) for message in request.messages),
         "seed": request.seed,
         "occurrence": request.occurrence,
         "answers": request.answers,
@@ -122,6 +123,7 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
         "arm": context.arm,
         "seconds": response.seconds,
         "by": outcome.by,
+        "options": store_text(request.options) if request.options else None,
     }
     if isinstance(outcome, CallFailed):
         return ResponseRecord(
@@ -140,12 +142,14 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
         usage_out=usage.tokens_out if usage else None,
         usage_cached=usage.cached if usage else None,
         reused=outcome.reused,
+        tool_calls=store_text(text_of(outcome.tool_calls)) if outcome.tool_calls else None,
     )
 
 
 def _response(record: ResponseRecord, texts: Mapping[str, str], folder: Path) -> Response:
     try:
-        messages = tuple(Message(message.role, texts[message.content]) for message in record.messages)
+        messages = tuple(_message(message, texts) for message in record.messages)
+        options = texts[record.options] if record.options else ""
         outcome = _outcome(record, texts)
     except KeyError as missing:
         named = f"{folder / TEXTS}: lacks the text {missing} of a response in {RESPONSES}"
@@ -153,8 +157,13 @@ def _response(record: ResponseRecord, texts: Mapping[str, str], folder: Path) ->
     context = RequestContext(
         record.scenario, (), record.repetition, attempt=0, arm=record.arm, instance=record.instance, model=record.model
     )
-    request = Request(messages, record.seed, context, record.occurrence, record.answers)
+    request = Request(messages, record.seed, context, record.occurrence, record.answers, options=options)
     return Response(record.model, request, outcome, record.seconds)
+
+
+def _message(message: StoredMessage, texts: Mapping[str, str]) -> Message:
+    calls = calls_in(texts[message.tool_calls]) if message.tool_calls else ()
+    return Message(message.role, texts[message.content], calls, message.tool_call_id)
 
 
 def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFailed:
@@ -165,7 +174,8 @@ def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFa
         return failure
     known = record.usage_in is not None and record.usage_out is not None
     usage = Usage(record.usage_in or 0, record.usage_out or 0, record.usage_cached) if known else None
-    return Reply(texts[record.reply], record.finish, usage, record.by, record.reused)
+    calls = calls_in(texts[record.tool_calls]) if record.tool_calls else ()
+    return Reply(texts[record.reply], record.finish, usage, record.by, record.reused, tool_calls=calls)
 
 
 def _whole_repetitions(trials: Sequence[TrialRecord]) -> int:

@@ -21,7 +21,7 @@ from bench.experiment.chain import Broken, link_of, sealed, unsealed
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, last_link, lines_of, opened
 from bench.experiment.reading import read_manifest, text_of_line
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
-from bench.runtime.events import Called, Committed
+from bench.runtime.events import Called, Committed, StoredMessage
 from bench.wording import first_violation
 
 MOST = 20
@@ -221,14 +221,19 @@ def _lost_texts(texts: _Texts, named_in: Mapping[str, Lines]) -> Iterator[Defect
 def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Iterator[str | None]:
     """The digests of the texts that a record names."""
     if isinstance(record, ResponseRecord):
-        yield from (record.reply, record.partial, *(message.content for message in record.messages))
+        yield from (record.reply, record.partial, record.tool_calls, record.options, *_in_messages(record.messages))
     elif isinstance(record, TrialRecord):
         yield record.traceback
         for event in record.events:
             if isinstance(event, Called):
-                yield from (event.reply, event.delivered, *(message.content for message in event.messages))
+                yield from (event.reply, event.delivered, event.tool_calls, event.options, *_in_messages(event.messages))
             elif isinstance(event, Committed):
                 yield event.digest
+
+
+def _in_messages(messages: Iterable[StoredMessage]) -> Iterator[str | None]:
+    for message in messages:
+        yield from (message.content, message.tool_calls)
 
 
 def _grades_of_nothing(path: Path, records: Lines, trials: set[str]) -> Iterator[Defect]:

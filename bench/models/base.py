@@ -8,17 +8,22 @@ from typing import Any, Literal, Protocol
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import CallFailed
+from bench.models.tool_calls import ToolCall
 from bench.scenario import Json
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]
 """Where a trial's seconds come from."""
 
 
 @dataclass(frozen=True)
 class Message:
+    """`tool_calls` are those that the assistant made; a message of role `tool` is the result of the one that it names."""
+
     role: Role
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ class Request:
 
     `occurrence` counts, from 1, how often this trial has sent just these messages with this seed, and `answers` how many of
     these times a reply came. `schema` is the JSON schema
-    of the answer that is asked for, for a model that can be held to one.
+    of the answer that is asked for, for a model that can be held to one. `options` are what a client asked for beside its
+    messages (`bench.models.options`), as JSON; "" for nothing.
     """
 
     messages: tuple[Message, ...]
@@ -59,6 +65,15 @@ class Request:
     occurrence: int = 1
     answers: int = 0
     schema: Mapping[str, Any] | None = None
+    options: str = ""
+
+    @property
+    def asked(self) -> Asked:
+        """What makes it the same request as another."""
+        return self.messages, self.options, self.seed
+
+
+Asked = tuple[tuple[Message, ...], str, int]
 
 
 @dataclass(frozen=True)
@@ -73,10 +88,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """`finish` is the provider's finish reason (`stop`, `length`, `content_filter`); `usage` is None if it told none. `by`
-    names the model that answered, where the one that was asked had passed the request on. A reply that is `reused` had been
-    given before to the same request, and `took` so many seconds then. `flight` is from when to when it was waited for, in
-    nanoseconds of `time.perf_counter_ns`, where the model knows that better than who awaits it: a busy process is late."""
+    """`finish` is the provider's finish reason (`stop`, `length`, `tool_calls`, `content_filter`); `usage` is None if it told
+    none. `by` names the model that answered, where the one that was asked had passed the request on. A reply that is `reused`
+    had been given before to the same request, and `took` so many seconds then. `flight` is from when to when it was waited for,
+    in nanoseconds of `time.perf_counter_ns`, where the model knows that better than who awaits it: a busy process is late."""
 
     text: str
     finish: str = "stop"
@@ -85,6 +100,7 @@ class Reply:
     reused: bool = False
     took: float | None = None
     flight: tuple[int, int] | None = field(default=None, compare=False)
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
 
-from bench.models.base import Message, Model, Reply, Request, Response, Sleep, Timing
+from bench.models.base import Asked, Model, Reply, Request, Response, Sleep, Timing
 
-Key = tuple[tuple[str, ...], tuple[Message, ...], int, int]
-"""The trial's model and arm (none where all share their replies), messages, seed, and how many replies the trial had to them
+Key = tuple[tuple[str, ...], Asked, int]
+"""The trial's model and arm (none where all share their replies), what was asked, and how many replies the trial had to it
 before."""
 
 
@@ -58,7 +58,7 @@ class CachedModel:
 
     def _key(self, request: Request) -> Key:
         asker = () if self.shared else (request.context.model, request.context.arm)
-        return asker, request.messages, request.seed, request.answers
+        return asker, request.asked, request.answers
 
     async def prepare(self, patient: bool = True) -> None:
         await self._model.prepare(patient)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from bench.errors import (
@@ -25,7 +26,10 @@ from bench.models.openai_advice import advice_on
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.models.openai_http import Client, Refused
 from bench.models.openai_replies import EXPECTED, failure_of, reply_of
+from bench.models.openai_requests import sent, within
 from bench.models.openai_settings import OpenAISettings, key_of, refuse_key_in
+from bench.models.options import options_in
+from bench.models.tool_calls import ToolCall
 
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
@@ -65,7 +69,8 @@ class OpenAIModel:
         """One HTTP request; raises CallFailed, or EndpointError where there is no key."""
         del sleep  # a real call takes its own time
         try:
-            return await self._ask(self._body(request.messages, request.seed, request.schema), self.settings.timeout_seconds)
+            body = self._body(request.messages, request.seed, request.schema, options_in(request.options))
+            return await self._ask(body, self.settings.timeout_seconds)
         except EXPECTED as error:
             raise self._failure_of(error) from None  # the cause's text may quote the key
 
@@ -89,8 +94,14 @@ class OpenAIModel:
         async with asyncio.timeout(seconds):  # a trickle would never reach a limit for each read
             answer = await self._connected().post(body)
         reply = reply_of(answer.body.decode(errors="replace"))  # JSON is UTF-8, whatever a header says
-        text, finish = blotted(reply.text, self._key), blotted(reply.finish, self._key)
-        return replace(reply, text=text, finish=finish, flight=answer.flight)
+        text, finish = self._blotted(reply.text), self._blotted(reply.finish)
+        calls = tuple(
+            ToolCall(self._blotted(one.id), self._blotted(one.name), self._blotted(one.arguments)) for one in reply.tool_calls
+        )
+        return replace(reply, text=text, finish=finish, tool_calls=calls, flight=answer.flight)
+
+    def _blotted(self, text: str) -> str:
+        return blotted(text, self._key)
 
     def _connected(self) -> Client:
         """The client, made at its first use, without I/O; raises EndpointError."""
@@ -99,7 +110,15 @@ class OpenAIModel:
             self._client = Client(self.settings, self._key)
         return self._client
 
-    def _body(self, messages: Sequence[Message], seed: int, schema: Mapping[str, Any] | None) -> dict[str, object]:
+    def _body(
+        self,
+        messages: Sequence[Message],
+        seed: int,
+        schema: Mapping[str, Any] | None,
+        asked: Mapping[str, Any] = MappingProxyType({}),
+    ) -> dict[str, object]:
+        """`asked` are the request's options, which stand in the place of the settings where both say something: a bound on
+        the reply's length is among them only where it is the smaller one."""
         settings = self.settings
         optional = {
             "temperature": settings.temperature,
@@ -109,10 +128,11 @@ class OpenAIModel:
         }
         return {
             "model": self._model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "messages": [sent(message) for message in messages],
             "seed": seed,
             **{name: value for name, value in optional.items() if value is not None},
             **(settings.extra_body or {}),
+            **within(asked, settings),
         }
 
     def _probe_body(self) -> dict[str, object]:

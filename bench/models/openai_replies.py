@@ -32,6 +32,7 @@ from bench.models.openai_advice import has_no_files, is_used_up, tls_of
 from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
 from bench.models.openai_errors import ErrorSaid, error_in
 from bench.models.openai_http import Refused
+from bench.models.tool_calls import ToolCall
 from bench.numbers import Count
 
 EXCERPT_CHARACTERS = 120
@@ -48,9 +49,22 @@ class UnreadableBody(Exception):
         self.body, self.broke_off, self.lacks_text = body, broke_off, lacks_text
 
 
+class _Function(BaseModel):
+    name: str
+    arguments: str = ""
+
+
+class _ToolCall(BaseModel):
+    """Some servers give it no id."""
+
+    id: str | None = None
+    function: _Function
+
+
 class _Message(BaseModel):
     content: str | None = None
     refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
 
 
 class _Choice(BaseModel):
@@ -83,9 +97,13 @@ def reply_of(body: str) -> Reply:
     message, finish = choice.message, choice.finish_reason or "stop"
     if message.refusal or finish == "content_filter":
         return Reply(message.refusal or message.content or "", "content_filter", usage)
-    if message.content is None and finish != "length":  # all tokens may go into unseen reasoning: an empty reply
+    calls = tuple(
+        ToolCall(one.id or f"call_{number}", one.function.name, one.function.arguments)
+        for number, one in enumerate(message.tool_calls or (), start=1)
+    )
+    if message.content is None and not calls and finish != "length":  # all tokens may go into unseen reasoning: an empty reply
         raise UnreadableBody(body, lacks_text=True)
-    return Reply(message.content or "", finish, usage)
+    return Reply(message.content or "", finish, usage, tool_calls=calls)
 
 
 def usage_of(counted: object) -> Usage | None:

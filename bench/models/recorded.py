@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bench.errors import CallFailed, NotRecorded
-from bench.models.base import Message, Reply, Request, Response, Sleep, Timing
+from bench.models.base import Asked, Reply, Request, Response, Sleep, Timing
 
-Sent = tuple[tuple[Message, ...], int, int]
-"""Messages, seed, occurrence."""
+Sent = tuple[Asked, int]
+"""What was asked, and the how manieth time."""
 
 
 class Recording:
@@ -51,7 +51,7 @@ class Recording:
 
 
 def _sent(request: Request) -> Sent:
-    return request.messages, request.seed, request.occurrence
+    return request.asked, request.occurrence
 
 
 class RecordedModel:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from bench.errors import CallFailed, TimedOut, Unreachable
 from bench.models.base import Reply, Request, Usage
+from bench.models.tool_calls import ToolCall
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Span
 from bench.runtime.faults import Receipt
@@ -23,6 +24,7 @@ class Received:
     receipts: tuple[Receipt, ...] = ()
     usage: Usage | None = None
     undamaged: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
     def with_receipts(self, earlier: Sequence[Receipt]) -> Received:
         """It carries these faults as well."""

@@ -16,12 +16,14 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bench.errors import Broken, CallFailed, GaveUp, whole_text
-from bench.models.base import Message, Model, Reply, Request, Response
+from bench.models.base import Asked, Message, Model, Reply, Request, Response
+from bench.models.counting import tokens_read, tokens_written
+from bench.models.tool_calls import text_of
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Pause, TrialClock, in_seconds
 from bench.runtime.effects import EFFECTS, Disturbance, Send
-from bench.runtime.events import Called, Refused, StoredMessage, Waited
+from bench.runtime.events import Called, Refused, Waited, stored
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
@@ -48,8 +50,8 @@ class Caller:
     ):
         self._model, self._clock, self._schedule, self._slots = model, clock, schedule, slots
         self._back_off, self._log = back_off, log
-        self._sent: Counter[tuple[tuple[Message, ...], int]] = Counter()
-        self._answered: Counter[tuple[tuple[Message, ...], int]] = Counter()
+        self._sent: Counter[Asked] = Counter()
+        self._answered: Counter[Asked] = Counter()
         self.calls = 0
         self.abandoned: Lost | None = None
         self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
@@ -88,10 +90,11 @@ class Caller:
         try_: int,
         corrupt: Corrupt,
         schema: Schema | None = None,
+        options: str = "",
     ) -> Received | Lost:
         """One request; `faults` loses those that it uses up. A framework that makes its retries itself calls this."""
         self.calls += 1
-        request = Request(tuple(messages), ask.seed, ask.context, schema=schema)
+        request = Request(tuple(messages), ask.seed, ask.context, schema=schema, options=options)
         attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
         try:
             async with self._slot_held(attempt):
@@ -114,9 +117,9 @@ class Caller:
             self._account(attempt, attempt.reply.text)
             raise
         self._account(attempt, corrupted.text)
-        undamaged = attempt.reply.text if corrupted.text != attempt.reply.text else None
-        receipts = (*attempt.receipts, *corrupted.receipts)
-        return Received(attempt.call, corrupted.text, attempt.reply.finish, receipts, attempt.reply.usage, undamaged)
+        reply, receipts = attempt.reply, (*attempt.receipts, *corrupted.receipts)
+        undamaged = reply.text if corrupted.text != reply.text else None
+        return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, reply.tool_calls)
 
     def due(self, ask: Ask) -> list[Due]:
         """The call faults due for this attempt. A refusal is a reply: it comes after all failures."""
@@ -219,7 +222,7 @@ class Caller:
         return disturbed
 
     async def _ask_model(self, attempt: CallAttempt) -> Reply:
-        asked = (attempt.request.messages, attempt.request.seed)
+        asked = attempt.request.asked
         self._sent[asked] += 1
         attempt.asked = True
         request = replace(attempt.request, occurrence=self._sent[asked], answers=self._answered[asked])
@@ -248,8 +251,8 @@ class Caller:
         said = reply.text if reply else received
         given = received if failure else delivered
         paid = failure is None or failure.paid
-        tokens_in = sum(count_tokens(message.content) for message in request.messages) if paid else 0
-        tokens_out = count_tokens(received) if paid else 0
+        tokens_in = tokens_read(request) if paid else 0
+        tokens_out = (count_tokens(received) if failure or not reply else tokens_written(reply)) if paid else 0
         self.tokens += tokens_in + tokens_out
         usage = reply.usage if reply else None
         store_text = self._log.store_text
@@ -263,7 +266,7 @@ class Caller:
                 started=in_seconds(attempt.in_flight_since),
                 seconds=in_seconds(attempt.length),
                 seed=request.seed,
-                messages=tuple(StoredMessage(message.role, store_text(message.content)) for message in request.messages),
+                messages=tuple(stored(message, store_text) for message in request.messages),
                 reply=store_text(said) if reply or said else None,
                 delivered=store_text(given) if given is not None and given != said else None,
                 tokens_in=tokens_in,
@@ -283,6 +286,8 @@ class Caller:
                 sample=request.context.sample,
                 caused_by=ask.caused_by,
                 inferred=ask.inferred,
+                tool_calls=store_text(text_of(reply.tool_calls)) if reply and reply.tool_calls else None,
+                options=store_text(request.options) if request.options else None,
             )
         )
 

@@ -151,6 +151,10 @@ class Causes:
         for name in names:
             self._last[name].questions.add(question)
 
+    def ask(self, name: str, number: int, sample: int, cause: Cause, caused_by: int | None) -> Ask:
+        """What goes with a call whose attempt, sample and cause are known."""
+        return self._ask((name,), _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=False)
+
     def judge(self, names: Sequence[str]) -> Ask:
         """A judge call about these subtasks, within their latest attempt. A rejection of theirs before it caused it."""
         attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from bench.errors import CutOff, RateLimited, ServerFailed, TimedOut
 from bench.models.base import Reply, Sleep
+from bench.models.tool_calls import ToolCall, text_of
 from bench.scenario import Json, Output, schema_of
 
 Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
@@ -161,10 +162,31 @@ async def timeout(_: Send, fault: Disturbance) -> Reply:
     raise TimedOut(f"no reply within {fault.seconds:g} s (injected)", injected=True)
 
 
+class CutReply(CutOff):
+    """`begun` is what came of the reply before the connection broke. It is recorded as what it is to the call, a `cut_off`."""
+
+    def __init__(self, begun: Reply):
+        said = begun.text + text_of(begun.tool_calls)
+        super().__init__("the connection broke in mid-reply (injected)", partial=said, injected=True)
+        self.begun = begun
+
+
 async def cut_off(send: Send, _: Disturbance) -> Reply:
-    """Half of the reply comes."""
-    text = (await send()).text
-    raise CutOff("the connection broke in mid-reply (injected)", partial=text[: len(text) // 2], injected=True)
+    """Half of the reply comes: of its text, and then of the arguments of its tool calls."""
+    raise CutReply(halved(await send()))
+
+
+def halved(reply: Reply) -> Reply:
+    """The first half of what a reply says, by characters: its text, then its tool calls one after another."""
+    left = (len(reply.text) + sum(len(call.arguments) for call in reply.tool_calls)) // 2
+    text, begun = reply.text[:left], list[ToolCall]()
+    left -= len(text)
+    for call in reply.tool_calls if len(text) == len(reply.text) else ():
+        begun.append(replace(call, arguments=call.arguments[:left]))
+        left -= len(call.arguments)
+        if left <= 0:
+            break
+    return Reply(text, reply.finish, tool_calls=tuple(begun))
 
 
 async def slow(send: Send, fault: Disturbance) -> Reply:

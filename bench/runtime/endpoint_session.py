@@ -47,6 +47,20 @@ def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
     raise RuntimeError("nothing serves the sessions of this workbench")
 
 
+class Guard:
+    """Who watches over what goes through an endpoint. Both may raise `bench.runtime.process.Crashed`: the connection is then
+    cut, and what was not written is never written."""
+
+    watches = False
+    """Whether replies are written in two halves for it."""
+
+    async def asked(self) -> None:
+        """A request has come, and nothing is done yet."""
+
+    async def midway(self, reply: int) -> None:
+        """Half of the n-th reply, from 1, is written."""
+
+
 @dataclass
 class _Pending:
     """One request on its way to a reply: the faults still due, its tries, the events of the paid replies to it that were lost,
@@ -59,8 +73,8 @@ class _Pending:
     pause: Pause | None = None
 
 
-Question = tuple[tuple[str, ...], tuple[Message, ...]]
-"""What makes a request the repetition of another: the names of its subtasks, and its messages."""
+Question = tuple[tuple[str, ...], tuple[Message, ...], str]
+"""What makes a request the repetition of another: the names of its subtasks, its messages, and its options."""
 
 
 class EndpointSession:
@@ -69,6 +83,7 @@ class EndpointSession:
     root       where it is served, and `api_key`, what a client gives there as its API key
     received   the endpoint's own count of the requests that it took; the account's calls must come to as many
     refused    how many it did not take
+    guard      is told of each request as it comes, and of each reply when half of it is written
     """
 
     def __init__(
@@ -89,6 +104,7 @@ class EndpointSession:
         self._read: dict[tuple[str, ...], tuple[Receipt, ...]] = {}
         self._failure: Exception | None = None
         self._bug: Exception | None = None
+        self.guard = Guard()
 
     def base_url(self, *subtasks: Subtask) -> str:
         """The address for calls that ask for the outputs of these subtasks; for all of the session's, if none is named."""
@@ -167,16 +183,18 @@ class EndpointSession:
         on a live model, nor where it makes one at a time. Raises UndeclaredCalls where a call is in flight already."""
         self._caller.expect(calls)
 
-    async def answer(self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None) -> Reply:
-        """One request, made `together` with so many, if it says so. Raises the CallFailed that it met, injected or real; the
-        framework sees that as HTTP. Raises GaveUp where a limit lets no such call through. A cancellation means that its client
-        went away."""
-        question = _names(subtasks), messages
+    async def answer(
+        self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None, options: str = ""
+    ) -> Reply:
+        """One request with these options, made `together` with so many, if it says so. Raises the CallFailed that it met,
+        injected or real; the framework sees that as HTTP. Raises GaveUp where a limit lets no such call through. A cancellation
+        means that its client went away."""
+        question = _names(subtasks), messages, options
         pending = None
         try:
             async with self._caller.arrival(question, together, again=bool(self._failed.get(question))):
                 pending = self._pending(question, subtasks)
-                outcome = await self._send(pending, subtasks, messages)
+                outcome = await self._send(pending, subtasks, question)
         except asyncio.CancelledError:
             if pending and (lost := self._caller.abandoned):
                 self._caller.abandoned = None
@@ -194,10 +212,15 @@ class EndpointSession:
             raise outcome.failure
         self._failure = None
         for event in pending.losses:
-            self._host.recovered(event)
+            self._recovered(event)
         if pending.ask.cause != "judge":
-            self._turns.add(subtasks, pending.ask, self._with_inputs(question[0], outcome))
-        return Reply(outcome.text, outcome.finish, outcome.usage)
+            self._keep(question, subtasks, pending.ask, self._with_inputs(question[0], outcome))
+        return Reply(outcome.text, outcome.finish, outcome.usage, tool_calls=outcome.tool_calls)
+
+    def _keep(self, question: Question, subtasks: tuple[Subtask, ...], ask: Ask, received: Received) -> None:
+        """A reply came."""
+        del question
+        self._turns.add(subtasks, ask, received)
 
     def explain(self, error: Exception) -> None:
         """Raise what a framework's exception comes down to, where it is known: a bug behind the endpoint, or the failure of the
@@ -221,13 +244,17 @@ class EndpointSession:
             if pending.pause:
                 self._caller.waited(pending.pause)
             return pending
-        messages = question[1]
-        if self._judges(messages):
+        if self._judges(question[1]):
             return _Pending(self._host.judge_ask(subtasks), [])
+        ask = self._ask(question, subtasks)
+        return _Pending(ask, self._caller.due(ask))
+
+    def _ask(self, question: Question, subtasks: tuple[Subtask, ...]) -> Ask:
+        """What a new request is for. Raises GaveUp where the limit is reached."""
         if self._judged:
             self._turns.judge_last(subtasks)
-        ask = self._host.next_ask(subtasks, messages, self._turns.under_way(subtasks), self._limit)
-        return _Pending(ask, self._caller.due(ask))
+        asked = question[1:] if question[2] else question[1]
+        return self._host.next_ask(subtasks, asked, self._turns.under_way(subtasks), self._limit)
 
     def _reach_limit(self, gave_up: GaveUp) -> None:
         """An agent whose attempts are bounded here may still hand in what it has. Any other should have stopped before."""
@@ -236,14 +263,15 @@ class EndpointSession:
         else:
             self._bug = self._bug or gave_up
 
-    async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...]) -> Received | Lost:
+    async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], question: Question) -> Received | Lost:
         pending.tries += 1
         ask = pending.ask
 
         def corrupt(reply: Reply, call: int) -> Corrupted:
             return Corrupted(reply.text) if ask.cause == "judge" else self._host.corrupt(reply, subtasks, ask, call)
 
-        return await self._caller.send(messages, ask, pending.faults, pending.tries, corrupt)
+        _, messages, options = question
+        return await self._caller.send(messages, ask, pending.faults, pending.tries, corrupt, options=options)
 
     def _lose(self, question: Question, pending: _Pending, lost: Lost) -> None:
         """A request failed: it may be repeated, and the time until then is the framework's back-off."""
@@ -254,11 +282,19 @@ class EndpointSession:
             pending.ask = after(lost, pending.ask)
             if failure.paid:
                 pending.losses.append(lost.event)
-                self._host.lost(pending.ask, lost.event)
+                self._lost(pending.ask, lost.event)
         pending.pause = self._caller.pause()
         self._failed.setdefault(question, []).append(pending)
         gave_up = GaveUp(question[0], f"the framework gave up: {failure.detail}")
         self._failure = gave_up if failure.injected else failure
+
+    def _lost(self, ask: Ask, event: int) -> None:
+        """A paid reply was lost, by this event."""
+        self._host.lost(ask, event)
+
+    def _recovered(self, event: int) -> None:
+        """The reply whose loss this event was has come after all."""
+        self._host.recovered(event)
 
     def _with_inputs(self, names: tuple[str, ...], received: Received) -> Received:
         """A reply carries the faults of what was read for it, too."""

@@ -8,12 +8,14 @@ is named by its number: its place among the trial's events, from 0.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
-from bench.models.base import Role
+from bench.models.base import Message, Role
+from bench.models.tool_calls import text_of
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.world_events import IN_WORLDS, Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
 
@@ -38,12 +40,30 @@ def digest_of(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
+def _is_nothing(value: object) -> bool:
+    """What is not there is not written, so that a record without it is what it was before there was such a field."""
+    return value in (None, "")
+
+
+Seldom = Annotated[str | None, Field(exclude_if=_is_nothing)]
+"""A text's digest that most records lack."""
+
+
 @dataclass(frozen=True)
 class StoredMessage:
-    """A message that was sent; `content` is the digest of its text. Further fields (tool calls) may be added."""
+    """A message that was sent; `content` is the digest of its text, `tool_calls` that of their JSON. What a message does not
+    have leaves no trace."""
 
     role: Role
     content: str
+    tool_calls: Seldom = None
+    tool_call_id: Annotated[str, Field(exclude_if=_is_nothing)] = ""
+
+
+def stored(message: Message, store_text: Callable[[str], str]) -> StoredMessage:
+    """A message as it is kept; its texts go to `store_text`."""
+    calls = text_of(message.tool_calls)
+    return StoredMessage(message.role, store_text(message.content), store_text(calls) if calls else None, message.tool_call_id)
 
 
 @dataclass(frozen=True)
@@ -68,6 +88,8 @@ class Called:
     reused       the same request had been answered before: this is that reply, with its seconds
     retry_after  the seconds after which the server that refused the call asked for the next
     by           the model that answered, where the trial's model had passed the request on to it; else ""
+    tool_calls   digest of the JSON of the tool calls in what the model said; None where it made none
+    options      digest of the JSON of what was asked beside the messages, tools among it; None for nothing
     """
 
     call: Count
@@ -98,6 +120,8 @@ class Called:
     inferred: bool = False
     usage_cached: Count | None = None
     client: Seconds = 0.0
+    tool_calls: Seldom = None
+    options: Seldom = None
     kind: Literal["call"] = "call"
 
 

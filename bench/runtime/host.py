@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from bench.answers.formats import AnswerFormat
@@ -21,7 +21,7 @@ class Host(Protocol):
         """In which form answers are asked for, and read."""
         ...
 
-    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool, limit: Limit) -> Ask:
+    def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: Limit) -> Ask:
         """The next call for outputs of these subtasks, which may be `under_way`: asked for and not there. Raises GaveUp where
         the limit is reached."""
         ...

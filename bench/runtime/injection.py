@@ -29,7 +29,8 @@ Place = tuple[str, int, int]
 
 
 class Injection:
-    """Applies the content faults of one trial. `wrong_outputs` are each subtask's plausible wrong outputs."""
+    """Applies the content faults of one trial. `wrong_outputs` are each subtask's plausible wrong outputs; `wordy` are the
+    subtasks of which any words are an output."""
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Injection:
     ):
         self._state, self._schedule, self._wrong_outputs, self._format = state, schedule, wrong_outputs, answer_format
         self._struck: set[Place] = set()
+        self.wordy = set[str]()
         self._unstruck: dict[Place, tuple[Due, int]] = {}
 
     def read(
@@ -68,8 +70,8 @@ class Injection:
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> Corrupted:
         """The reply as the faults at point `output` leave it, each striking its subtask's part.
 
-        A fault strikes the attempt's first reply that reads as the subtask's output. The last part is struck first: what an
-        earlier part's fault then cuts off has had its own.
+        A fault strikes the attempt's first reply that reads as the subtask's output; one that calls tools is a step on the way,
+        and is never struck. The last part is struck first: what an earlier part's fault then cuts off has had its own.
         """
         dues = self._dues(reply, subtasks, context, call)
         if not dues:
@@ -111,13 +113,18 @@ class Injection:
             place = (due.subtask, due.attempt, due.sample)
             if place in self._struck:
                 continue
-            if reads_as(reply.text, reply.finish, self._state.subtask(due.subtask), subtasks, self._format):
+            if self._gives(reply, due.subtask, subtasks):
                 self._struck.add(place)
                 self._unstruck.pop(place, None)
                 dues.append(due)
             else:
                 self._unstruck[place] = (due, call)
         return dues
+
+    def _gives(self, reply: Reply, name: str, subtasks: Sequence[Subtask]) -> bool:
+        if reply.tool_calls:
+            return False
+        return name in self.wordy or reads_as(reply.text, reply.finish, self._state.subtask(name), subtasks, self._format)
 
     def _input_to_strike(self, due: Due) -> str:
         """Drawn among all that the subtask reads, seen by this call or not, so that the draw is every architecture's."""

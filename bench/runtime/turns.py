@@ -21,7 +21,8 @@ from bench.scenario import Json, Subtask
 
 @dataclass(frozen=True)
 class Turn:
-    """One call and its reply. `gives_output`: it reads as an output of one of the subtasks, before or after its faults."""
+    """One call and its reply. `gives_output`: it reads as an output of one of the subtasks, before or after its faults; one
+    that calls tools is a step on the way."""
 
     subtasks: tuple[Subtask, ...]
     ask: Ask
@@ -39,7 +40,8 @@ class Turns:
 
     def add(self, subtasks: Sequence[Subtask], ask: Ask, received: Received) -> None:
         texts = (received.text, received.undamaged if received.undamaged is not None else received.text)
-        gives_output = any(reads_as(text, received.finish, one, subtasks, self._format) for text in texts for one in subtasks)
+        reads = (reads_as(text, received.finish, one, subtasks, self._format) for text in texts for one in subtasks)
+        gives_output = not received.tool_calls and any(reads)
         turn = Turn(tuple(subtasks), ask, received, gives_output)
         for subtask in subtasks:
             self._of.setdefault(subtask.name, []).append(turn)

@@ -3,6 +3,7 @@
     propose            ask a model for the outputs of one or more subtasks
     sample             ask for several samples of them at the same time
     endpoint           let a framework make its calls itself, through a measuring endpoint
+    outside_agent      the same for an agent that is a process of its own, over all its lives
     verify             hold a proposal against schemas and checks: the first Rejected, or None
     commit             write a verified proposal to the state
     commit_unverified  write a proposal as it came; `checkpoint` verifies later what was written so
@@ -17,8 +18,8 @@ at the same time: `asyncio.gather` over proposals of what is ready.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,11 +29,13 @@ from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import GaveUp, nearest
 from bench.models.base import Message, Reply
 from bench.runtime import verification
+from bench.runtime.agent_causes import AgentCauses
+from bench.runtime.agent_session import AGENT, AgentSession
 from bench.runtime.caller import Caller
 from bench.runtime.cases import Cases, case_of
 from bench.runtime.causes import Ask, Causes, Limit
 from bench.runtime.effects import dump
-from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never, no_server
+from bench.runtime.endpoint_session import EndpointSession, Guard, IsJudging, Server, never, no_server
 from bench.runtime.events import Answered, Committed
 from bench.runtime.faults import FaultSchedule, Receipt
 from bench.runtime.hands import Hands, shown
@@ -94,6 +97,8 @@ class Workbench(Hands):
         self._verifier = Verifier(state, self._cases, log)
         self._in_cases: dict[tuple[str, str], int] = {}
         self._accepted: set[Proposal] = set()
+        self._agent: AgentSession | None = None
+        self.lasting = AsyncExitStack()
         self.key = key
 
     @property
@@ -203,6 +208,35 @@ class Workbench(Hands):
             raise
         session.check()
 
+    @asynccontextmanager
+    async def outside_agent(self, guard: Guard | None = None, server: Server | None = None) -> AsyncIterator[AgentSession]:
+        """The model's door for one life of an agent that is a process of its own: `session.base_url()`, `session.api_key`.
+
+        It is the same session at the same address in every life: it is opened in the first, and closed with `lasting`, after
+        the last. What the agent asks there is for the pseudo-subtask `agent`, which nobody verifies. `guard` is told of each
+        request and of each reply (`bench.runtime.endpoint_session.Guard`). A life that ends here without an exception is the
+        last: what its calls stand on is committed as the agent's output, so that their tokens are useful. Where it ends with
+        one after its last call had failed, GaveUp or that CallFailed is raised in its place.
+        """
+        if (session := self._agent) is None:
+            self.add(AGENT)
+            self._injection.wordy.add(AGENT.name)
+            turns = Turns(self._state, self._verifier, self.answer_format)
+            causes = AgentCauses(self._causes, self._log)
+            session = self._agent = AgentSession(self, self._caller, turns, causes)
+            session.root = await self.lasting.enter_async_context((server or self._server)(session))
+        session.guard = guard or Guard()
+        session.live()
+        try:
+            with self._caller.elsewhere():
+                yield session
+        except Exception as error:
+            session.explain(error)
+            raise
+        session.check()
+        if proposal := session.output():
+            self.commit_unverified(proposal)
+
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
         """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
         it is strong enough to build on. Leaves a verdict for each part; returns the first rejection, with the reply."""
@@ -275,6 +309,8 @@ class Workbench(Hands):
         self._accepted.clear()
         self._verifier.carried.clear()
         self._cases.crashed(event)
+        if self._agent:
+            self._agent.crashed(event)
 
     def decisions(self) -> None:
         """The answer of a trial in a world: the last output of each judgment in each state of the world."""
@@ -288,8 +324,8 @@ class Workbench(Hands):
 
     # What a session at the endpoint needs of its trial (`bench.runtime.endpoint_session.Host`).
 
-    def next_ask(self, subtasks: Sequence[Subtask], messages: tuple[Message, ...], under_way: bool, limit: Limit) -> Ask:
-        return self._causes.next(_names(subtasks), messages, inferred=True, limit=limit, under_way=under_way)
+    def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: Limit) -> Ask:
+        return self._causes.next(_names(subtasks), question, inferred=True, limit=limit, under_way=under_way)
 
     def attempts(self, subtasks: Sequence[Subtask]) -> int:
         return self._causes.attempts(_names(subtasks))

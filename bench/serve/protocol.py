@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bench.endpoint.wire import Problem
+from bench.endpoint.problem import Problem
 from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.key import TrialKey

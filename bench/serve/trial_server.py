@@ -20,8 +20,8 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bench.endpoint.server import ANSWERS, routes
-from bench.endpoint.wire import Problem
+from bench.endpoint.problem import Problem
+from bench.endpoint.server import ASKED_AT, routes
 from bench.errors import GaveUp, Ungraded
 from bench.experiment.record import TrialRecord
 from bench.runtime.causes import Limit
@@ -73,7 +73,7 @@ class TrialServer:
         """Know when somebody last asked, and each request that is in hand, so that none outlives its trial."""
         trial, task = self._open, asyncio.current_task()
         self._in_hand += 1
-        calls = trial.calls if trial and request.path.endswith(ANSWERS) else set()
+        calls = trial.calls if trial and request.path.endswith(ASKED_AT) else set()
         try:
             if trial and request.method != "GET":
                 await trial.ask_for()

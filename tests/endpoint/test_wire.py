@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bench.endpoint import wire
+from bench.endpoint import answers
 from bench.endpoint.fields import REPLACED, RESTRICTED
-from bench.endpoint.wire import Chat, Problem, chat_of
+from bench.endpoint.problem import Problem
+from bench.endpoint.wire import Chat, chat_of
 from bench.models.base import Message, Reply, Usage
 
 HELLO = {"role": "user", "content": "hello"}
@@ -173,8 +174,8 @@ def test_a_refusal_names_what_is_wrong(body: object, param: str | None, said: st
 @given(st.text(), st.sampled_from(["stop", "length", "content_filter"]), st.booleans())
 def test_a_stream_says_what_a_whole_answer_says(text: str, finish: str, include_usage: bool) -> None:
     reply = Reply(text, finish, Usage(12, 3))
-    whole = json.loads(wire.completion(reply, 1))
-    *events, done = wire.chunks(reply, 1, include_usage)
+    whole = json.loads(answers.whole([reply], 1, ASKED))
+    *events, done = answers.stream([reply], 1, replace(ASKED, include_usage=include_usage))
     streamed = [json.loads(event.removeprefix(b"data: ")) for event in events]
     choices = [choice for chunk in streamed for choice in chunk["choices"]]
     assert done == b"data: [DONE]\n\n"
@@ -185,8 +186,8 @@ def test_a_stream_says_what_a_whole_answer_says(text: str, finish: str, include_
 
 @given(st.text())
 def test_an_answer_that_breaks_off_is_the_beginning_of_a_whole_one(text: str) -> None:
-    assert wire.completion(Reply(text), 1) == wire.broken_off(text, 1) + b'"}}]}'
+    assert answers.whole([Reply(text)], 1, ASKED) == answers.begun(Reply(text), 1, ASKED) + b'"}}]}'
 
 
 def test_a_reply_whose_tokens_nobody_counted_has_no_usage() -> None:
-    assert "usage" not in json.loads(wire.completion(Reply("text"), 1))
+    assert "usage" not in json.loads(answers.whole([Reply("text")], 1, ASKED))

@@ -15,7 +15,9 @@ from bench.environment import Environment, Tool, World
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.trial import TrialResult, run_trial
+from bench.models.base import Model
 from bench.packs import load_pack
+from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
 from bench.runtime.workbench import Workbench
@@ -47,6 +49,8 @@ def lived(
     faults: Sequence[Fault] = (),
     environment: Environment = ENVIRONMENT,
     repetition: int = 1,
+    server: Server = no_server,
+    model: Model | None = None,
     **settings: Any,
 ) -> TrialResult:
     """One trial of this architecture in the world. Assertions that fail in it fail the test."""
@@ -72,7 +76,8 @@ def lived(
     }
     scenario = replace(REFUNDS, environment=environment)
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"refunds": scenario})
-    matrix = replace(matrix, architectures={"clerks:bare": asserted})
+    matrix = replace(matrix, architectures={"clerks:bare": asserted}, server=server)
+    matrix = replace(matrix, models={"m": model} if model else matrix.models)
     result = run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS))
     for error in wrong:
         raise error

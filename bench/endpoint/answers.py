@@ -1,0 +1,101 @@
+"""What goes back over the wire: replies, written as chat completions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.endpoint.wire import MODEL, Chat
+from bench.models.base import Reply, Usage
+
+PIECE = 40
+"""Characters of a reply in one chunk of a stream."""
+DONE = b"data: [DONE]\n\n"
+
+
+def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
+    """The whole answer to request `number`: a choice for each reply. Where nobody counted its tokens, it has no usage."""
+    del asked
+    counted = usage_of(replies)
+    usage = {"usage": _usage(counted)} if counted else {}
+    choices = [{"index": index, "finish_reason": one.finish, "message": _message(one)} for index, one in enumerate(replies)]
+    return as_json({**_head(number, "chat.completion"), **usage, "choices": choices})
+
+
+def begun(reply: Reply, number: int, asked: Chat) -> bytes:
+    """The first bytes of an answer, up to where this beginning of a reply breaks off."""
+    written = whole([reply], number, asked)
+    return written[: written.rindex(b'"}}]}}]}' if reply.tool_calls else b'"}}]}')]
+
+
+def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
+    """The same answer as events: of each reply its text and its tool calls in pieces, and how it finished; their usage where it
+    is asked for; the end."""
+    for index, reply in enumerate(replies):
+        yield from _pieces(reply, number, index)
+        yield _chunk(number, [{"index": index, "delta": {}, "finish_reason": reply.finish}])
+    if asked.include_usage:
+        counted = usage_of(replies)
+        yield _chunk(number, [], usage=_usage(counted) if counted else None)
+    yield DONE
+
+
+def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
+    """The events that carry the beginning of a reply, without those that end the stream."""
+    del asked
+    yield from _pieces(reply, number, 0)
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """A text as a stream carries it."""
+    for start in range(0, len(text), PIECE):
+        yield text[start : start + PIECE]
+
+
+def usage_of(replies: Sequence[Reply]) -> Usage | None:
+    """Of all replies: their prompt counts once, as it does where a provider makes them. None where one was not counted."""
+    counted = [reply.usage for reply in replies if reply.usage]
+    if len(counted) < len(replies):
+        return None
+    return Usage(counted[0].tokens_in, sum(one.tokens_out for one in counted), counted[0].cached)
+
+
+def as_json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _message(reply: Reply) -> dict[str, Any]:
+    if not reply.tool_calls:
+        return {"role": "assistant", "content": reply.text}
+    return {"role": "assistant", "content": reply.text or None, "tool_calls": [call.plain for call in reply.tool_calls]}
+
+
+def _pieces(reply: Reply, number: int, index: int) -> Iterator[bytes]:
+    def piece(**delta: Any) -> bytes:
+        return _chunk(number, [{"index": index, "delta": delta, "finish_reason": None}])
+
+    yield piece(role="assistant", content=None if reply.tool_calls and not reply.text else "")
+    for text in pieces_of(reply.text):
+        yield piece(content=text)
+    for place, call in enumerate(reply.tool_calls):
+        opening = {"index": place, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+        yield piece(tool_calls=[opening])
+        for text in pieces_of(call.arguments):
+            yield piece(tool_calls=[{"index": place, "function": {"arguments": text}}])
+
+
+def _chunk(number: int, choices: list[dict[str, Any]], **more: Any) -> bytes:
+    return b"data: " + as_json({**_head(number, "chat.completion.chunk"), **more, "choices": choices}) + b"\n\n"
+
+
+def _head(number: int, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{number}", "object": kind, "created": 0, "model": MODEL}
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    return {
+        "prompt_tokens": usage.tokens_in,
+        "completion_tokens": usage.tokens_out,
+        "total_tokens": usage.tokens_in + usage.tokens_out,
+    }

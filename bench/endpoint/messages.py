@@ -1,0 +1,87 @@
+"""The messages of a chat completion as they come over the wire."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from bench.endpoint.problem import LONGEST_NAME
+from bench.models.base import Message, Role
+from bench.models.tool_calls import ToolCall
+
+
+def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
+    """A content's parts as one text, where all of them are text of these kinds. Raises ValueError where one is not."""
+    if not isinstance(content, list):
+        return content
+    for part in content:
+        if not isinstance(part, dict) or part.get("type") not in kinds or not isinstance(part.get("text"), str):
+            raise ValueError(f"only parts of type '{kinds[0]}', each with a text, are taken; images and sound are not served")
+        if unknown := {name for name, value in part.items() if value not in ([], None)} - {"type", "text", "cache_control"}:
+            raise ValueError(f"a part has a type and a text; '{min(unknown)}' would not be passed on")
+    return "".join(part["text"] for part in content)
+
+
+def _served_role(role: object) -> object:
+    if role == "function":
+        raise ValueError("'function': functions have become tools; give role 'tool' and a tool_call_id")
+    return role
+
+
+class _Function(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1)
+    arguments: str
+
+
+class _ToolCall(BaseModel):
+    """`index` is taken, as a client may keep it from a stream."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    type: Literal["function"] = "function"
+    function: _Function
+    index: int | None = None
+
+
+class SentMessage(BaseModel):
+    """`name` is taken and not passed on; what else a message has must be empty."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: Annotated[Literal["system", "developer", "user", "assistant", "tool"], BeforeValidator(_served_role)]
+    content: Annotated[str | None, BeforeValidator(text_in)] = None
+    name: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+    tool_call_id: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> SentMessage:
+        for field, value in (self.model_extra or {}).items():
+            if value not in (None, [], {}, ""):
+                raise ValueError(f"{field[:LONGEST_NAME]}: only role, content and tool calls of a message are passed on")
+        if self.content is None and self.role not in ("assistant", "tool"):
+            raise ValueError("its content is no text; only a message of the assistant or of a tool may lack one")
+        if self.tool_calls and self.role != "assistant":
+            raise ValueError("tool_calls: only the assistant makes them")
+        if (self.role == "tool") != bool(self.tool_call_id):
+            raise ValueError("tool_call_id: a message of role 'tool', and no other, names the call that it answers")
+        return self
+
+    @property
+    def plain(self) -> Message:
+        role: Role = "system" if self.role == "developer" else self.role
+        calls = [ToolCall(one.id, one.function.name, one.function.arguments) for one in self.tool_calls or ()]
+        return Message(role, self.content or "", tuple(calls), self.tool_call_id or "")
+
+
+def refuse_loose_results(messages: tuple[Message, ...]) -> None:
+    """Raise ValueError for a tool's result whose call stands nowhere before it, which no provider takes."""
+    called = set[str]()
+    for number, message in enumerate(messages):
+        called.update(call.id for call in message.tool_calls)
+        if message.tool_call_id and message.tool_call_id not in called:
+            raise ValueError(f"messages.{number}: no tool call before it is '{message.tool_call_id[:LONGEST_NAME]}'")

@@ -1,0 +1,157 @@
+"""What goes back over the wire: a reply, written as the Responses API writes it, whole and as typed events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.endpoint.answers import as_json, pieces_of
+from bench.endpoint.wire import MODEL, Chat
+from bench.models.base import Reply
+from bench.models.options import options_in
+
+UNFINISHED = {"length": "max_output_tokens", "content_filter": "content_filter"}
+"""Finish reasons of a reply that is not complete, and what is said of it."""
+Json = dict[str, Any]
+
+
+def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
+    """The whole answer to request `number`."""
+    [reply] = replies
+    return as_json(_response(reply, number, asked, _status(reply), [_done(item) for item in _items(reply, number)]))
+
+
+def begun(reply: Reply, number: int, asked: Chat) -> bytes:
+    """The first bytes of an answer, up to where this beginning of a reply breaks off."""
+    written = whole([reply], number, asked)
+    item = reply.tool_calls[-1].arguments if reply.tool_calls else reply.text
+    last = as_json(item)[:-1]
+    return written[: written.rindex(last) + len(last)]
+
+
+def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
+    """The same answer as events."""
+    [reply] = replies
+    numbered = _Numbered()
+    yield from _opening(reply, number, asked, numbered)
+    status = _status(reply)
+    ended = _response(reply, number, asked, status, [_done(item) for item in _items(reply, number)])
+    yield numbered.event(f"response.{status}", response=ended)
+
+
+def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
+    """The events that carry the beginning of a reply. What breaks off is never said to be done."""
+    events = list(_opening(reply, number, asked, _Numbered()))
+    kinds = [event.split(b"\n", 1)[0] for event in events]
+    last = max(place for place, kind in enumerate(kinds) if kind.endswith((b".delta", b".added", b".in_progress")))
+    yield from events[: last + 1]
+
+
+class _Numbered:
+    """Events are numbered, from 0."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def event(self, kind: str, **said: Any) -> bytes:
+        body = as_json({"type": kind, "sequence_number": self._next, **said})
+        self._next += 1
+        return b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n"
+
+
+def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Iterator[bytes]:
+    """All events before the last."""
+    started = _response(reply, number, asked, "in_progress", [])
+    yield numbered.event("response.created", response=started)
+    yield numbered.event("response.in_progress", response=started)
+    for index, item in enumerate(_items(reply, number)):
+        yield numbered.event("response.output_item.added", output_index=index, item=_empty(item))
+        where = {"item_id": item["id"], "output_index": index}
+        yield from _message(item, where, numbered) if item["type"] == "message" else _call(item, where, numbered)
+        yield numbered.event("response.output_item.done", output_index=index, item=_done(item))
+
+
+def _message(item: Json, where: Json, numbered: _Numbered) -> Iterator[bytes]:
+    [part] = item["content"]
+    kind = "output_text" if "text" in part else "refusal"
+    said = part["text" if kind == "output_text" else "refusal"]
+    field = "text" if kind == "output_text" else "refusal"
+    extra: Json = {"logprobs": []} if kind == "output_text" else {}
+    at = {**where, "content_index": 0}
+    yield numbered.event("response.content_part.added", **at, part={**part, field: ""})
+    for piece in pieces_of(said):
+        yield numbered.event(f"response.{kind}.delta", **at, delta=piece, **extra)
+    yield numbered.event(f"response.{kind}.done", **at, **{field: said}, **extra)
+    yield numbered.event("response.content_part.done", **at, part=part)
+
+
+def _call(item: Json, where: Json, numbered: _Numbered) -> Iterator[bytes]:
+    for piece in pieces_of(item["arguments"]):
+        yield numbered.event("response.function_call_arguments.delta", **where, delta=piece)
+    done = "response.function_call_arguments.done"
+    yield numbered.event(done, **where, name=item["name"], arguments=item["arguments"])
+
+
+def _items(reply: Reply, number: int) -> list[Json]:
+    """A message, unless there is nothing in it but tool calls, and each of these."""
+    items: list[Json] = []
+    if reply.text or not reply.tool_calls:
+        part: Json = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        if reply.finish == "content_filter":
+            part = {"type": "refusal", "refusal": reply.text}
+        items.append({"id": f"msg_{number}", "type": "message", "role": "assistant", "content": [part]})
+    for place, call in enumerate(reply.tool_calls):
+        known = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        items.append({"id": f"fc_{number}_{place}", "type": "function_call", **known})
+    return items
+
+
+def _done(item: Json) -> Json:
+    return {**item, "status": "completed"}
+
+
+def _empty(item: Json) -> Json:
+    """As it is when it begins."""
+    return {**item, "status": "in_progress", **({"content": []} if item["type"] == "message" else {"arguments": ""})}
+
+
+def _status(reply: Reply) -> str:
+    return "incomplete" if reply.finish in UNFINISHED else "completed"
+
+
+def _response(reply: Reply, number: int, asked: Chat, status: str, output: list[Json]) -> Json:
+    options = options_in(asked.options)
+    usage = reply.usage if status != "in_progress" else None
+    return {
+        "id": f"resp_{number}",
+        "object": "response",
+        "created_at": 0,
+        "status": status,
+        "error": None,
+        "incomplete_details": {"reason": UNFINISHED[reply.finish]} if status == "incomplete" else None,
+        "instructions": None,
+        "metadata": {},
+        "model": MODEL,
+        "parallel_tool_calls": options.get("parallel_tool_calls", True),
+        "temperature": None,
+        "tool_choice": _choice(options.get("tool_choice", "auto")),
+        "tools": [_tool(tool["function"]) for tool in options.get("tools", [])],
+        "top_p": None,
+        "usage": usage
+        and {
+            "input_tokens": usage.tokens_in,
+            "input_tokens_details": {"cached_tokens": usage.cached or 0},
+            "output_tokens": usage.tokens_out,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.tokens_in + usage.tokens_out,
+        },
+        "output": output,
+    }
+
+
+def _choice(choice: Any) -> Any:
+    return {"type": "function", "name": choice["function"]["name"]} if isinstance(choice, dict) else choice
+
+
+def _tool(function: Json) -> Json:
+    return {"type": "function", "parameters": None, "strict": None, **function}

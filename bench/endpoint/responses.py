@@ -1,0 +1,187 @@
+"""OpenAI's Responses API, read: a request to /v1/responses becomes the chat completion that it means.
+
+Input is a text, or items: messages, `function_call`, `function_call_output`. A client sends all of them each time: nothing that
+was said is kept here, so that `previous_response_id` and `conversation` are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
+
+from bench.endpoint.fields import Restricted, objection, options_among
+from bench.endpoint.messages import text_in
+from bench.endpoint.problem import malformed, refuse_field
+from bench.endpoint.wire import Chat, conversation
+from bench.models.base import Message
+from bench.models.tool_calls import ToolCall
+
+KEPT = "what was said before is not kept here; send all items with each request"
+READ = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"})
+READ |= {"parallel_tool_calls", "include", "reasoning", "truncation"}
+RESTRICTED: Mapping[str, Restricted] = {
+    "previous_response_id": Restricted(KEPT),
+    "conversation": Restricted(KEPT),
+    "prompt": Restricted("no prompts are stored here; send the messages"),
+    "background": Restricted("replies are given at once; leave the field out", (False,)),
+    "top_logprobs": Restricted("no probabilities are given; leave the field out", (0,)),
+    "max_tool_calls": Restricted("no tools are called here; leave the field out"),
+    "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
+}
+TEXTS = ("input_text", "output_text", "text")
+
+
+def _text(content: object) -> object:
+    """Parts of text as one. What a reply's own parts have beside it says nothing."""
+    if isinstance(content, list):
+        plain = [{key: one[key] for key in one if key not in ("annotations", "logprobs")} for one in content if _is_object(one)]
+        content = plain if len(plain) == len(content) else content
+    return text_in(content, TEXTS)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+class _Item(BaseModel):
+    """`id` and `status` are those of a reply that is given back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str | None = None
+    status: str | None = None
+
+
+class _Said(_Item):
+    type: Literal["message"] = "message"
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Annotated[str, BeforeValidator(_text)]
+    phase: str | None = None
+
+
+class _Called(_Item):
+    type: Literal["function_call"]
+    call_id: str
+    name: str = Field(min_length=1)
+    arguments: str
+
+
+class _Output(_Item):
+    type: Literal["function_call_output"]
+    call_id: str
+    output: Annotated[str, BeforeValidator(_text)]
+
+
+def _kind(item: Any) -> str:
+    kind = item.get("type", "message") if isinstance(item, dict) else getattr(item, "type", "")
+    return kind if isinstance(kind, str) else ""
+
+
+Item = Annotated[
+    Annotated[_Said, Tag("message")]
+    | Annotated[_Called, Tag("function_call")]
+    | Annotated[_Output, Tag("function_call_output")],
+    Discriminator(
+        _kind,
+        custom_error_type="item",
+        custom_error_message="only items of type 'message', 'function_call' and 'function_call_output' are taken",
+    ),
+]
+
+
+class _Format(BaseModel):
+    """As the Responses API writes a `response_format`: flat."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+
+
+class _Text(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    format: _Format | None = None
+    verbosity: Literal["medium"] | None = None
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    input: str | list[Item]
+    instructions: str | None = None
+    stream: bool | None = None
+    text: _Text | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+
+
+def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
+    """Read a request's body, as `bench.endpoint.wire.chat_of` reads a chat completion's."""
+    try:
+        asked = _Body.model_validate_json(body)
+    except ValidationError as error:
+        raise malformed(error) from None
+    for field, value in (asked.model_extra or {}).items():
+        if why := objection(field, value, RESTRICTED, READ):
+            refuse_field(field, why)
+    messages = conversation(_messages(asked))
+    if not messages:
+        refuse_field("input", "there is none; give a text, or items")
+    return Chat(messages, bool(asked.stream), options=options_among(_fields(asked), parameters or {}))
+
+
+def _messages(asked: _Body) -> Iterator[Message]:
+    """What an assistant said and called in one turn is one message."""
+    if asked.instructions:
+        yield Message("system", asked.instructions)
+    if isinstance(asked.input, str):
+        yield Message("user", asked.input)
+        return
+    turn: Message | None = None
+    for item in asked.input:
+        if isinstance(item, _Called):
+            call = ToolCall(item.call_id, item.name, item.arguments)
+            turn = replace(turn, tool_calls=(*turn.tool_calls, call)) if turn else Message("assistant", "", (call,))
+            continue
+        if turn:
+            yield turn
+        turn = None
+        if isinstance(item, _Output):
+            yield Message("tool", item.output, tool_call_id=item.call_id)
+        elif item.role == "assistant":
+            turn = Message("assistant", item.content)
+        else:
+            yield Message("system" if item.role == "developer" else item.role, item.content)
+    if turn:
+        yield turn
+
+
+def _fields(asked: _Body) -> dict[str, Any]:
+    """The options as a chat completion has them."""
+    choice = asked.tool_choice
+    if isinstance(choice, dict) and "name" in choice:
+        choice = {"type": choice.get("type"), "function": {"name": choice["name"]}}
+    return {
+        "tools": [_tool(tool) for tool in asked.tools or ()],
+        "tool_choice": choice,
+        "parallel_tool_calls": asked.parallel_tool_calls,
+        "response_format": _response_format(asked.text.format) if asked.text and asked.text.format else None,
+        "max_completion_tokens": asked.max_output_tokens,
+    }
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    if tool.get("type") != "function":
+        return dict(tool)  # which is refused, with its place
+    function = {name: value for name, value in tool.items() if name != "type" and value is not None}
+    return {"type": "function", "function": function}
+
+
+def _response_format(wanted: _Format) -> dict[str, Any]:
+    said = {name: value for name, value in (wanted.model_extra or {}).items() if value is not None}
+    return {"type": wanted.type, "json_schema": said} if wanted.type == "json_schema" else {"type": wanted.type, **said}

@@ -1,0 +1,30 @@
+"""What a request asks beside its messages, and that the model is asked as well: its tools, the form and the length of a reply.
+
+They are kept as one JSON text, as the client wrote them: so they can be compared, stored once and sent again to the letter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+LENGTHS = ("max_tokens", "max_completion_tokens")
+OPTIONS = ("tools", "tool_choice", "parallel_tool_calls", "response_format", "stop", *LENGTHS)
+
+
+def options_text(fields: Mapping[str, Any]) -> str:
+    """ "" where none of them says anything."""
+    said = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
+    return json.dumps(said, ensure_ascii=False) if said else ""
+
+
+def options_in(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+def tools_text(options: str) -> str:
+    """The JSON text of the tool definitions among them, by which their tokens are counted; "" where there are none."""
+    tools = options_in(options).get("tools")
+    return json.dumps(tools, ensure_ascii=False) if tools else ""
