@@ -42,7 +42,6 @@ from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, N
 from bench.models.base import Reply
 from bench.runtime.effects import CutReply
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
-from bench.runtime.process import Crashed
 from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"
@@ -120,7 +119,6 @@ def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
     def asking(dialect: Dialect) -> Handler:
         async def ask(request: web.Request) -> web.StreamResponse:
             session = current()
-            await session.guard.asked()
             subtasks = session.named(request.match_info.get("names", ""))
             if subtasks is None:
                 raise _unknown_names(request, session)
@@ -154,8 +152,6 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
             problem = _nothing_at(request)
         except web.HTTPException as refused:
             problem = Problem(refused.status, f"{request.method} {request.path}: {refused.reason}")
-        except Crashed:  # whoever asked is dead
-            return _hung_up(request, web.Response())
         except Exception as bug:  # the session keeps it, and the trial ends in it
             return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
         if request.method != "GET":
@@ -233,24 +229,11 @@ class _Exchange:
         return await self._given(replies, number)
 
     async def _given(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:
-        dialect, guard = self.dialect, self.session.guard
-        if self.asked.stream:
-            return await self._written(dialect.stream(replies, number, self.asked), number)
-        body = dialect.whole(replies, number, self.asked)
-        if not guard.watches:
-            return web.Response(body=body, content_type="application/json")
-        response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(len(body))})
-        await response.prepare(self.request)
-        return await self._in_halves(response, [body[: len(body) // 2], body[len(body) // 2 :]], number)
-
-    async def _written(self, events: Iterable[bytes], number: int) -> web.StreamResponse:
-        return await self._in_halves(await self._event_stream(), list(events), number)
-
-    async def _in_halves(self, response: web.StreamResponse, pieces: Sequence[bytes], number: int) -> web.StreamResponse:
-        for place, piece in enumerate(pieces):
-            if place == len(pieces) // 2:
-                await self.session.guard.midway(number)
-            await response.write(piece)
+        if not self.asked.stream:
+            return web.Response(body=self.dialect.whole(replies, number, self.asked), content_type="application/json")
+        response = await self._event_stream()
+        for event in self.dialect.stream(replies, number, self.asked):
+            await response.write(event)
         return response
 
     async def _event_stream(self) -> web.StreamResponse:

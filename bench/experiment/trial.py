@@ -164,20 +164,19 @@ async def _live(
     architecture: Architecture, scenario: Scenario, clock: TrialClock, workbench: Workbench, acting: Acting
 ) -> None:
     """Start the architecture, and again on the same world and the same store each time that it dies. Raises GaveUp where it
-    dies too often, and whatever ends a life that is no death. What lasts longer than a life is closed after the last."""
-    async with workbench.lasting:
-        for _ in range(MOST_LIVES):
-            failed: BaseException | None = None
-            try:
-                await clock.run(architecture(scenario.task, workbench))
-            except (Exception, Crashed, BaseExceptionGroup) as error:
-                failed = error
-            if not acting.process.ended():
-                if failed:
-                    raise failed
-                return
-            workbench.crashed(acting.last_crash)
-            acting.process.restart()
+    dies too often, and whatever ends a life that is no death."""
+    for _ in range(MOST_LIVES):
+        failed: BaseException | None = None
+        try:
+            await clock.run(architecture(scenario.task, workbench))
+        except (Exception, Crashed, BaseExceptionGroup) as error:
+            failed = error
+        if not acting.process.ended():
+            if failed:
+                raise failed
+            return
+        workbench.crashed(acting.last_crash)
+        acting.process.restart()
     raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
 
 

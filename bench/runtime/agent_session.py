@@ -50,16 +50,13 @@ class AgentSession(EndpointSession):
         super().__init__((AGENT,), host, caller, turns, limit="none", judged=False)
         self._agent_causes = causes
         self._answered_calls: list[_Answered] = []
-        self.life = 0
+        self.life = 1
 
-    def live(self) -> None:
-        """A life begins. What the last one had asked in vain is forgotten with it."""
+    def crashed(self, event: int) -> None:
+        """The process has died, by this event. What it had asked in vain is forgotten with it."""
         self.life += 1
         self._failed.clear()
         self._failure = None
-
-    def crashed(self, event: int) -> None:
-        """The process has died, by this event."""
         self._agent_causes.crashed(event)
 
     def output(self) -> Proposal | None:

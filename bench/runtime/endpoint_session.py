@@ -47,20 +47,6 @@ def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
     raise RuntimeError("nothing serves the sessions of this workbench")
 
 
-class Guard:
-    """Who watches over what goes through an endpoint. Both may raise `bench.runtime.process.Crashed`: the connection is then
-    cut, and what was not written is never written."""
-
-    watches = False
-    """Whether replies are written in two halves for it."""
-
-    async def asked(self) -> None:
-        """A request has come, and nothing is done yet."""
-
-    async def midway(self, reply: int) -> None:
-        """Half of the n-th reply, from 1, is written."""
-
-
 @dataclass
 class _Pending:
     """One request on its way to a reply: the faults still due, its tries, the events of the paid replies to it that were lost,
@@ -83,7 +69,6 @@ class EndpointSession:
     root       where it is served, and `api_key`, what a client gives there as its API key
     received   the endpoint's own count of the requests that it took; the account's calls must come to as many
     refused    how many it did not take
-    guard      is told of each request as it comes, and of each reply when half of it is written
     """
 
     def __init__(
@@ -104,7 +89,6 @@ class EndpointSession:
         self._read: dict[tuple[str, ...], tuple[Receipt, ...]] = {}
         self._failure: Exception | None = None
         self._bug: Exception | None = None
-        self.guard = Guard()
 
     def base_url(self, *subtasks: Subtask) -> str:
         """The address for calls that ask for the outputs of these subtasks; for all of the session's, if none is named."""

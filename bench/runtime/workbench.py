@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from bench.runtime.caller import Caller
 from bench.runtime.cases import Cases, case_of
 from bench.runtime.causes import Ask, Causes, Limit
 from bench.runtime.effects import dump
-from bench.runtime.endpoint_session import EndpointSession, Guard, IsJudging, Server, never, no_server
+from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never, no_server
 from bench.runtime.events import Answered, Committed
 from bench.runtime.faults import FaultSchedule, Receipt
 from bench.runtime.hands import Hands, shown
@@ -98,7 +98,6 @@ class Workbench(Hands):
         self._in_cases: dict[tuple[str, str], int] = {}
         self._accepted: set[Proposal] = set()
         self._agent: AgentSession | None = None
-        self.lasting = AsyncExitStack()
         self.key = key
 
     @property
@@ -209,27 +208,23 @@ class Workbench(Hands):
         session.check()
 
     @asynccontextmanager
-    async def outside_agent(self, guard: Guard | None = None, server: Server | None = None) -> AsyncIterator[AgentSession]:
-        """The model's door for one life of an agent that is a process of its own: `session.base_url()`, `session.api_key`.
+    async def outside_agent(self, server: Server | None = None) -> AsyncIterator[AgentSession]:
+        """The model's door of an agent that is a process of its own, for all its lives: open it once, and keep it open over
+        crashes. `session.base_url()` and `session.api_key` are for the agent; `server` serves it elsewhere than at a port of
+        its own.
 
-        It is the same session at the same address in every life: it is opened in the first, and closed with `lasting`, after
-        the last. What the agent asks there is for the pseudo-subtask `agent`, which nobody verifies. `guard` is told of each
-        request and of each reply (`bench.runtime.endpoint_session.Guard`). A life that ends here without an exception is the
-        last: what its calls stand on is committed as the agent's output, so that their tokens are useful. Where it ends with
-        one after its last call had failed, GaveUp or that CallFailed is raised in its place.
+        What the agent asks for is the pseudo-subtask `agent`, which nobody verifies. At the end the calls that its last reply
+        stands on are committed as its output, so that their tokens are useful. Where it ends with an exception after its last
+        call had failed, GaveUp or that CallFailed is raised in its place.
         """
-        if (session := self._agent) is None:
-            self.add(AGENT)
-            self._injection.wordy.add(AGENT.name)
-            turns = Turns(self._state, self._verifier, self.answer_format)
-            causes = AgentCauses(self._causes, self._log)
-            session = self._agent = AgentSession(self, self._caller, turns, causes)
-            session.root = await self.lasting.enter_async_context((server or self._server)(session))
-        session.guard = guard or Guard()
-        session.live()
+        self.add(AGENT)
+        self._injection.wordy.add(AGENT.name)
+        turns = Turns(self._state, self._verifier, self.answer_format)
+        session = self._agent = AgentSession(self, self._caller, turns, AgentCauses(self._causes, self._log))
         try:
-            with self._caller.elsewhere():
-                yield session
+            async with (server or self._server)(session) as session.root:
+                with self._caller.elsewhere():
+                    yield session
         except Exception as error:
             session.explain(error)
             raise

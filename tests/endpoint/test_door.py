@@ -12,7 +12,7 @@ from aiohttp import web
 
 from bench.endpoint.door import LARGEST_BODY, Door
 from bench.endpoint.server import application, serving
-from bench.endpoint.wire import Problem
+from bench.endpoint.problem import Problem
 
 TOKEN = "a-token"
 ASKED = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}

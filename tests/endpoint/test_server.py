@@ -385,9 +385,9 @@ def test_a_malformed_request_is_refused_and_not_counted(endpoint: Trial, body: b
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("/v1/completions", "chat completions alone are served"),
-        ("/v1/responses", "chat completions alone are served; set your client to ask at /chat/completions"),
-        ("/gather/v1/embeddings", "chat completions alone are served"),
+        ("/v1/completions", "only chat completions and responses are served; set your client to ask at /chat/completions"),
+        ("/responses", "a base_url ends in /v1"),
+        ("/gather/v1/embeddings", "only chat completions and responses are served"),
         ("/chat/completions", "a base_url ends in /v1, as http://127.0.0.1:"),
         ("/gather/chat/completions", "/gather/v1 does"),
         ("/gahter/v1/chat/completions", "no subtask is called 'gahter'; did you mean 'gather'?"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from bench.endpoint.wire import Chat, chat_of
 from bench.models.base import Message, Reply, Usage
 
 HELLO = {"role": "user", "content": "hello"}
+CALL = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+ASKED = Chat((Message("user", "hello"),))
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -108,16 +111,18 @@ def test_what_says_only_what_happens_anyway_is_taken(field: str, value: object, 
 @pytest.mark.parametrize(
     ("field", "value", "parameters", "said"),
     [
-        ("n", 2, {}, "a request has one reply"),
-        ("tools", [{"type": "function"}], {}, "tools are not served"),
-        ("functions", [{"name": "f"}], {}, "tools are not served"),
-        ("tool_choice", "required", {}, "tools are not served"),
-        ("response_format", {"type": "json_object"}, {}, "ask for the form in the messages"),
-        ("response_format", {"type": "json_object"}, {"response_format": "json_object_schema"}, "not held to this form"),
-        ("response_format", {"type": "json_schema"}, {"response_format": "json_schema"}, "not held to this form"),
-        ("max_tokens", 100, {}, "not held to this length"),
-        ("max_tokens", 100, {"max_tokens": 800}, "not held to this length"),
-        ("stop", "\n", {}, "cut the reply's text"),
+        ("n", 0, {}, "greater than or equal to 1"),
+        ("tools", [{"type": "web_search"}], {}, "0: only tools of type 'function'"),
+        ("tools", {"type": "function"}, {}, "a list of tools"),
+        ("functions", [{"name": "f"}], {}, "functions have become tools"),
+        ("tool_choice", "required", {}, "there are no tools to choose from"),
+        ("tool_choice", "any", {}, "give 'none', 'auto', 'required'"),
+        ("response_format", {"type": "json_schema"}, {}, "with its json_schema"),
+        ("response_format", "json", {}, "give a type"),
+        ("max_tokens", 0, {}, "tokens above 0"),
+        ("max_completion_tokens", True, {}, "tokens above 0"),
+        ("stop", ["a", 1], {}, "a list of texts"),
+        ("parallel_tool_calls", "no", {}, "true or false"),
         ("logprobs", True, {}, "no probabilities"),
         ("top_logprobs", 5, {}, "no probabilities"),
         ("modalities", ["text", "audio"], {}, "replies are text"),
@@ -152,15 +157,18 @@ def test_a_message_that_a_client_gives_back_as_it_got_it_is_taken() -> None:
     [
         ({}, "messages", "required"),
         ({"messages": []}, "messages", "at least 1"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role", "'tool': tools are not served"),
-        ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages.0", "tool_calls: tools are not served"),
+        ({"messages": [{"role": "function", "content": "x"}]}, "messages.0.role", "functions have become tools"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0", "tool_call_id"),
+        ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "a"}]}, "messages", "no tool call before it is 'a'"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages.0.tool_calls.0.id", "required"),
+        ({"messages": [{**HELLO, "tool_calls": [CALL]}]}, "messages.0", "only the assistant"),
         ({"messages": [{"role": "user", "content": None}]}, "messages.0", "its content is no text"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
             "messages.0.content",
             "images and sound are not",
         ),
-        ({"messages": [{**HELLO, "reasoning": "so"}]}, "messages.0", "reasoning: only role and content"),
+        ({"messages": [{**HELLO, "reasoning": "so"}]}, "messages.0", "reasoning: only role, content"),
         ({"messages": [HELLO], "stream_options": {"every": 1}}, "stream_options.every", "not permitted"),
         ([HELLO], None, "the body"),
     ],

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import openai
-import pytest
 from little_worlds import lived
 from openai.types.chat import ChatCompletionMessageParam
 from trials import Fault, events
@@ -16,18 +14,12 @@ from bench.analysis import ledger
 from bench.endpoint.server import serve_session
 from bench.experiment.trial import TrialResult
 from bench.runtime.agent_session import AgentSession
-from bench.runtime.endpoint_session import Guard
 from bench.runtime.events import Called, Faulted
-from bench.runtime.process import Crashed
 from bench.runtime.workbench import Workbench
 from bench.runtime.world_events import ProcessDied
 from bench.scenario import Task
 
 Life = Callable[[AgentSession, Workbench], Awaitable[None]]
-
-
-def said(text: str) -> list[ChatCompletionMessageParam]:
-    return [{"role": "user", "content": text}]
 
 
 async def ask(session: AgentSession, *texts: str, **more: object) -> str:
@@ -42,22 +34,21 @@ async def ask(session: AgentSession, *texts: str, **more: object) -> str:
 
 
 def die(workbench: Workbench) -> None:
-    workbench.world  # noqa: B018
     assert workbench.acting
     workbench.acting.process.die()
 
 
-def lives(*each: Life, faults: Sequence[Fault] = (), guard: Guard | None = None) -> TrialResult:
+def lives(*each: Life, faults: Sequence[Fault] = ()) -> TrialResult:
     """One trial, whose agent does in each life what stands there."""
-    addresses = set[tuple[str, str]]()
 
     async def architecture(_: Task, workbench: Workbench) -> None:
-        async with workbench.outside_agent(guard) as session:
-            addresses.add((session.root, session.api_key))
-            await each[workbench.life - 1](session, workbench)
+        if workbench.life == 1:
+            opened.append(await door.enter_async_context(workbench.outside_agent()))
+        await each[workbench.life - 1](opened[0], workbench)
+        await door.aclose()
 
+    door, opened = AsyncExitStack(), list[AgentSession]()
     result = lived(architecture, faults, server=serve_session)
-    assert len(addresses) == 1
     entries = ledger.book(result.record.events)
     assert ledger.imbalance(entries, result.record.tokens) is None
     return result
@@ -120,55 +111,17 @@ def test_what_an_agent_kept_over_a_crash_is_useful_and_what_it_lost_is_not() -> 
 
 
 def test_a_call_in_flight_when_the_agent_dies_is_paid_and_lost_and_asked_again_a_rerun() -> None:
-    class Deadly(Guard):
-        watches = True
-
-        def __init__(self) -> None:
-            self.died = asyncio.Event()
-
-        async def midway(self, reply: int) -> None:
-            if reply == 1:
-                self.died.set()
-                raise Crashed
-
-    guard = Deadly()
-
     async def first(session: AgentSession, workbench: Workbench) -> None:
-        asking = asyncio.create_task(ask(session, "one"))
-        await guard.died.wait()
         with suppress(openai.APIConnectionError):
-            await asking
+            await ask(session, "one")
         die(workbench)
 
     async def second(session: AgentSession, _: Workbench) -> None:
         await ask(session, "one")
 
-    result = lives(first, second, guard=guard)
+    result = lives(first, second, faults=[{"point": "call", "effect": "cut_off", "attempts": [1]}])
     assert causes(result) == ["first", "rerun"]
-    assert [entry.account for entry in ledger.book(result.record.events)] == ["superseded", "useful"]
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_of_a_reply_that_its_guard_stops_midway_the_second_half_never_comes(stream: bool) -> None:
-    class Deadly(Guard):
-        watches = True
-
-        async def midway(self, reply: int) -> None:
-            halves.append(reply)
-            raise Crashed
-
-    async def life(session: AgentSession, _: Workbench) -> None:
-        async with openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key, max_retries=0) as client:
-            with pytest.raises((openai.APIConnectionError, openai.APIError, Exception)) as caught:
-                got = await client.chat.completions.create(model="any", messages=said("one"), stream=stream)
-                if isinstance(got, openai.AsyncStream):
-                    async for _ in got:
-                        pass
-            assert not isinstance(caught.value, AssertionError)
-
-    halves = list[int]()
-    lives(life, guard=Deadly())
-    assert halves == [1]
+    assert [entry.account for entry in ledger.book(result.record.events)] == ["lost", "useful"]
 
 
 def test_faults_at_call_are_drawn_for_each_call_of_an_agent() -> None:
