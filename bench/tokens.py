@@ -45,3 +45,9 @@ def counts() -> Counts:
 def count_tokens(text: str) -> int:
     """Tokens of `text`. Special-token texts such as <|endoftext|> are counted as the plain text that they are."""
     return counts().of(text)
+
+
+def first_tokens(text: str, most: int) -> str:
+    """The text's first so many tokens, and all of it where it has no more. A character that they cut through is left out."""
+    tokens = _encoding().encode_ordinary(text)
+    return text if len(tokens) <= most else _encoding().decode(tokens[:most], errors="ignore")

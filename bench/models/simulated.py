@@ -3,24 +3,32 @@
 What it simulates is declared, not measured: a rate of natural failures (a required field forgotten), a habit of wrapping
 its JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's
 seed, scenario and subtasks, so that a trial is the same wherever and whenever it runs. Asked for a judgment, it looks whether
-what it is shown fits its schema.
+what it is shown fits its schema. Offered tools in a pack that has a world, it does the pack's work with them
+(`bench.models.simulated_proposer`); elsewhere it calls one only where it has to.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bench.answers.fenced import written
 from bench.answers.places import Schema, holds_code
+from bench.environment import Call, Environment
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
+from bench.models.counting import tokens_read, tokens_written
+from bench.models.options import LENGTHS, options_in
+from bench.models.simulated_proposer import proposed
 from bench.models.smallest import smallest
+from bench.models.tool_calls import ToolCall
 from bench.scenario import Json, Output, Scenario, scenario_key
-from bench.seeding import draw_for
-from bench.tokens import count_tokens
+from bench.seeding import draw_for, seed_of
+from bench.tokens import first_tokens
 
 ADVICE = "Give every field of the form that is asked for."
 
@@ -71,12 +79,51 @@ class SimulatedModel:
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         context, settings = request.context, self._settings
         draw = draw_for("simulated", request.seed, context.scenario, *context.subtasks)
-        text = self._judgment(request) if context.judging else self._text(request, draw)
-        tokens_in, tokens_out = sum(count_tokens(message.content) for message in request.messages), count_tokens(text)
+        reply = self._said(request, draw)
+        tokens_in, tokens_out = tokens_read(request), tokens_written(reply)
         seconds = settings.seconds_per_call
         seconds += (tokens_in * settings.seconds_per_1000_in + tokens_out * settings.seconds_per_1000_out) / 1000
         await sleep(seconds * draw.lognormvariate(0.0, settings.jitter))
-        return Reply(text, usage=Usage(tokens_in, tokens_out))
+        return replace(reply, usage=Usage(tokens_in, tokens_out))
+
+    def _said(self, request: Request, draw: Random) -> Reply:
+        options = options_in(request.options)
+        if request.context.judging:
+            return Reply(self._judgment(request))
+        scenario, choice = self._scenario(request), options.get("tool_choice", "auto")
+        if options.get("tools") and choice != "none":
+            if isinstance(choice, dict) or (choice == "required" and scenario.environment is None):
+                return _calling([self._forced(request, draw, options)], request)
+            if scenario.environment is not None:
+                return self._working(scenario, scenario.environment, request, draw, options)
+        return within(Reply(self._text(request, draw)), options)
+
+    def _working(
+        self, scenario: Scenario, environment: Environment, request: Request, draw: Random, options: Mapping[str, Any]
+    ) -> Reply:
+        """The next calls of the work that the conversation is about; of one of them a required argument may be forgotten."""
+        together = options.get("parallel_tool_calls", True)
+        next_ = proposed(environment, scenario.task, request.messages, options["tools"], together)
+        if not next_.calls:
+            return within(Reply(next_.text), options)
+        calls = list(next_.calls)
+        if draw.random() < self._settings.failure_rate and calls[0].arguments:
+            forgotten = draw.choice(list(calls[0].arguments))
+            calls[0] = Call(calls[0].tool, {name: one for name, one in calls[0].arguments.items() if name != forgotten})
+        return _calling(calls, request)
+
+    def _forced(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
+        """The tool that has to be called, with the output that is asked for where that fits, else the smallest arguments."""
+        choice = options["tool_choice"]
+        named = choice["function"]["name"] if isinstance(choice, dict) else None
+        functions = [tool["function"] for tool in options["tools"]]
+        function = next((one for one in functions if one["name"] == named), functions[0])
+        schema = function.get("parameters") or {}
+        output = self._output(self._scenario(request), request.context.subtasks[0], request, draw)
+        fits = (
+            isinstance(output, dict) and set(schema.get("required", ())) <= output.keys() <= schema.get("properties", {}).keys()
+        )
+        return Call(function["name"], output if fits else smallest(schema))
 
     def _text(self, request: Request, draw: Random) -> str:
         scenario = self._scenario(request)
@@ -149,3 +196,24 @@ def _wrapped(value: Json, draw: Random) -> str:
     """The JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
     text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
     return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)
+
+
+def _calling(calls: Sequence[Call], request: Request) -> Reply:
+    """Each call has an id of its own, another one for each request."""
+    where = ("tool call", request.seed, request.occurrence, len(request.messages))
+    written = [
+        ToolCall(f"call_{seed_of(*where, number):016x}", call.tool, json.dumps(call.arguments, ensure_ascii=False))
+        for number, call in enumerate(calls)
+    ]
+    return Reply("", "tool_calls", tool_calls=tuple(written))
+
+
+def within(reply: Reply, options: Mapping[str, Any]) -> Reply:
+    """The reply up to what the request says is its end, and no longer than it says."""
+    stops = options.get("stop", ())
+    text = reply.text
+    for stop in [stops] if isinstance(stops, str) else stops:
+        text = text.partition(stop)[0]
+    longest = min((options[name] for name in LENGTHS if name in options), default=None)
+    short = text if longest is None else first_tokens(text, longest)
+    return replace(reply, text=short, finish=reply.finish if short == text else "length")

@@ -27,6 +27,8 @@ class Words(Output):
 
 
 AGENT = Subtask("agent", "Whatever the agent itself asks for.", reads=(), output=Words)
+SIMULATED = {"text": "This reply is simulated."}
+"""What a simulated model says to an agent that offers it no tools."""
 
 
 Said = tuple[str, tuple[tuple[str, str], ...]]

@@ -30,7 +30,7 @@ from bench.errors import GaveUp, nearest
 from bench.models.base import Message, Reply
 from bench.runtime import verification
 from bench.runtime.agent_causes import AgentCauses
-from bench.runtime.agent_session import AGENT, AgentSession
+from bench.runtime.agent_session import AGENT, SIMULATED, AgentSession
 from bench.runtime.caller import Caller
 from bench.runtime.cases import Cases, case_of
 from bench.runtime.causes import Ask, Causes, Limit
@@ -217,7 +217,7 @@ class Workbench(Hands):
         stands on are committed as its output, so that their tokens are useful. Where it ends with an exception after its last
         call had failed, GaveUp or that CallFailed is raised in its place.
         """
-        self.add(AGENT)
+        self.add(AGENT, SIMULATED)
         self._injection.wordy.add(AGENT.name)
         turns = Turns(self._state, self._verifier, self.answer_format)
         session = self._agent = AgentSession(self, self._caller, turns, AgentCauses(self._causes, self._log))

@@ -1,0 +1,66 @@
+"""A proposer that calls tools: a pure function of a pack's world, of the messages, and of the tools that are offered.
+
+It takes the pack's procedure, or where it has none its reference course, as somebody does who knows nothing but this
+conversation: it looks up what was called and told already, and proposes the first calls that were not made. When nothing is
+left to be done, it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from bench.environment import Call, Environment
+from bench.models.base import Message
+from bench.models.simulated_conversation import Conversation, offered
+from bench.models.simulated_course import ProcedureCourse, tools_of
+from bench.models.simulated_world import NotYet, RememberedWorld
+from bench.scenario import Task
+
+DONE = "The work is done."
+STUCK = "I cannot go on: what I was told does not let me do what is left."
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """Calls, by the names that the tools are offered under; or, without any, a last word."""
+
+    calls: tuple[Call, ...] = ()
+    text: str = ""
+
+
+def proposed(
+    environment: Environment, task: Task, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], together: bool = True
+) -> Proposed:
+    """What comes next. Several calls where they may be made `together`."""
+    names = offered(tools, tools_of(environment))
+    with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
+        try:
+            _take_course(environment, task, world)
+        except NotYet as next_:
+            if missing := [call.tool for call in next_.calls if call.tool not in names]:
+                return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.")
+            calls = next_.calls if together else next_.calls[:1]
+            return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls))
+        except _Lost:
+            return Proposed(text=STUCK)
+    return Proposed(text=DONE)
+
+
+class _Lost(Exception):
+    """A reference course knows only how things go well."""
+
+
+def _take_course(environment: Environment, task: Task, world: RememberedWorld) -> None:
+    if environment.procedure and (right := environment.right):
+        ProcedureCourse(task, environment, world, right).take()
+        return
+    try:
+        world.learn_time()
+        environment.reference(world)
+    except NotYet:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _Lost from error

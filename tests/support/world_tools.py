@@ -1,0 +1,50 @@
+"""A world's tools for an agent in a test: as a chat completion offers them, and carried out straight on the world."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bench.environment import Arrival, World
+
+ANY: Mapping[str, Any] = {"type": "object"}
+
+
+def tools(world: World) -> list[dict[str, Any]]:
+    own = {tool.name: tool.arguments.model_json_schema() for tool in world.environment.tools}
+    common = dict.fromkeys(("wait", "next_event", "ask_person"), ANY)
+    return [{"type": "function", "function": {"name": name, "parameters": one}} for name, one in {**own, **common}.items()]
+
+
+def carried_out(world: World, name: str, arguments: Mapping[str, Any]) -> str:
+    """What the agent is told, as a world's door says it."""
+    if name in world.environment.by_name:
+        acted = world.call(name, arguments)
+        world.acknowledge(acted.entry)
+        if not acted.ok:
+            return json.dumps({"error": {"code": acted.code, "message": acted.reason}})
+        return json.dumps({"result": acted.result.model_dump(mode="json"), "versions": dict(acted.versions or {})})
+    return json.dumps({"result": _common(world, name, arguments), "versions": {}})
+
+
+def _common(world: World, name: str, given: Mapping[str, Any]) -> Any:
+    limit = world.now.after(given.get("days", 0), given.get("minutes", 0))
+    if name == "wait":
+        came = world.wait_until(limit)
+        return {"day": world.now.day, "minute": world.now.minute, "events": [_shown(one) for one in came]}
+    if name == "next_event":
+        found = world.next_event(given.get("after", 0), limit if "days" in given else None)
+        return _shown(found) if found else None
+    ticket, last, until = world.ask(given["kind"], given["about"], given["question"]), 0, world.now.after(3)
+    while found := world.next_event(last, until):
+        last = found.number
+        if found.kind == "answer" and found.payload["ticket"] == ticket:
+            said = "approved" if found.payload["approved"] else "denied"
+            return {"answer": said, "ticket": ticket, "event": _shown(found)}
+    return {"answer": "late", "ticket": ticket, "event": None}
+
+
+def _shown(one: Arrival) -> dict[str, Any]:
+    when = {"number": one.number, "day": one.at.day, "minute": one.at.minute}
+    return {**when, "kind": one.kind, "name": one.name, "payload": dict(one.payload)}
