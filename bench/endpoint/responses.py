@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 from bench.endpoint.fields import Restricted, objection, options_among
 from bench.endpoint.messages import text_in
-from bench.endpoint.problem import malformed, refuse_field
+from bench.endpoint.problem import LONGEST_NAME, malformed, refuse_field
 from bench.endpoint.wire import Chat, conversation
 from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
@@ -47,12 +47,19 @@ def _is_object(value: object) -> bool:
 
 
 class _Item(BaseModel):
-    """`id` and `status` are those of a reply that is given back."""
+    """`id` and `status` are those of a reply that is given back. What else an item has must be empty."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="allow")
 
     id: str | None = None
     status: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Item:
+        for field, value in (self.model_extra or {}).items():
+            if value not in (None, [], {}, ""):
+                raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
+        return self
 
 
 class _Said(_Item):

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from bench.endpoint.door import LARGEST_BODY, Door
-from bench.endpoint.server import application, serving
 from bench.endpoint.problem import Problem
+from bench.endpoint.server import application, serving
 
 TOKEN = "a-token"
 ASKED = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}

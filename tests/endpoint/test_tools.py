@@ -1,0 +1,201 @@
+"""Tools over the endpoint, under OpenAI's own client: an agent's loop in a world, in both APIs, whole and streamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from little_worlds import lived
+from trials import Fault, events
+from world_tools import carried_out, tools
+
+from bench.analysis import ledger
+from bench.endpoint.server import serve_session
+from bench.experiment.trial import TrialResult
+from bench.models.tool_calls import calls_in
+from bench.runtime.agent_session import AgentSession
+from bench.runtime.events import Called, Faulted
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+TASK = "Do the work."
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a client made of a reply: its text, its calls as (id, name, arguments), and what of it goes back as messages."""
+
+    text: str
+    calls: list[tuple[str, str, str]]
+    back: list[Any]
+
+
+Ask = Callable[[openai.AsyncOpenAI, list[Any], list[dict[str, Any]]], Awaitable[Turn]]
+
+
+async def chat(client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
+    got: Any = await client.chat.completions.create(model="any", messages=messages, tools=offered)  # type: ignore[arg-type]
+    said = got.choices[0].message
+    calls = [(one.id, one.function.name, one.function.arguments) for one in said.tool_calls or ()]
+    assert got.choices[0].finish_reason == ("tool_calls" if calls else "stop")
+    return Turn(said.content or "", calls, [said.model_dump(exclude_none=True)])
+
+
+async def streamed_chat(client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
+    async with client.chat.completions.stream(model="any", messages=messages, tools=offered) as stream:  # type: ignore[arg-type]
+        said = (await stream.get_final_completion()).choices[0].message
+    calls = [(one.id, one.function.name, one.function.arguments) for one in said.tool_calls or ()]
+    back = {"role": "assistant", "content": said.content}
+    made = [{"id": id_, "type": "function", "function": {"name": name, "arguments": given}} for id_, name, given in calls]
+    return Turn(said.content or "", calls, [{**back, **({"tool_calls": made} if made else {})}])
+
+
+def flat(offered: list[dict[str, Any]]) -> list[Any]:
+    return [{"type": "function", "strict": None, **tool["function"]} for tool in offered]
+
+
+def turn_of(response: Any) -> Turn:
+    calls = [(one.call_id, one.name, one.arguments) for one in response.output if one.type == "function_call"]
+    assert response.status == "completed"
+    assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens > 0
+    return Turn(response.output_text, calls, [one.model_dump() for one in response.output])
+
+
+async def responses(client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
+    return turn_of(await client.responses.create(model="any", input=messages, tools=flat(offered), store=False))
+
+
+async def streamed_responses(client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
+    seen = list[str]()
+    async with client.responses.stream(model="any", input=messages, tools=flat(offered)) as stream:
+        async for event in stream:
+            seen.append(event.type)
+        assert seen[:2] == ["response.created", "response.in_progress"]
+        assert seen[-1] == "response.completed"
+        return turn_of(await stream.get_final_response())
+
+
+def result_of(ask: Ask, call_id: str, told: str) -> dict[str, Any]:
+    if ask in (responses, streamed_responses):
+        return {"type": "function_call_output", "call_id": call_id, "output": told}
+    return {"role": "tool", "tool_call_id": call_id, "content": told}
+
+
+def agent(ask: Ask, faults: Sequence[Fault] = (), most: int = 60) -> TrialResult:
+    """An agent in forty lines, in the world of refunds; after so many replies it stops."""
+
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with workbench.outside_agent() as session:
+            await loop(ask, session, workbench, most)
+
+    return lived(architecture, faults, server=serve_session)
+
+
+async def loop(ask: Ask, session: AgentSession, workbench: Workbench, most: int) -> None:
+    messages: list[Any] = [{"role": "user", "content": TASK}]
+    offered = tools(workbench.world)
+    async with openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key, max_retries=1) as client:
+        for _ in range(most):
+            turn = await patient(ask, client, messages, offered)
+            messages += turn.back
+            if not turn.calls:
+                assert turn.text
+                return
+            for call_id, name, given in turn.calls:
+                messages.append(result_of(ask, call_id, carried_out(workbench.world, name, json.loads(given))))
+
+
+async def patient(ask: Ask, client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
+    """Asks once more where a stream breaks off, which OpenAI's client does not."""
+    try:
+        return await ask(client, messages, offered)
+    except (httpx2.RemoteProtocolError, openai.APIError):
+        return await ask(client, messages, offered)
+
+
+def test_an_agent_does_a_worlds_work_by_tool_calls_and_each_way_asks_the_model_the_same() -> None:
+    asked = list[list[tuple[object, ...]]]()
+    for ask in (chat, streamed_chat, responses, streamed_responses):
+        result = agent(ask)
+        assert result.record.outcome == "solved"
+        calls = events(result, Called)
+        assert [call.cause for call in calls] == ["first", *["step"] * (len(calls) - 1)]
+        assert all(call.options and call.tool_calls for call in calls[:-1])
+        entries = ledger.book(result.record.events)
+        assert ledger.imbalance(entries, result.record.tokens) is None
+        assert {entry.account for entry in entries} == {"useful"}
+        asked.append([(call.messages, call.seed, call.tokens_in, call.tool_calls) for call in calls])
+    assert asked[1:] == asked[:1] * 3, "so that a recording of one answers the other"
+
+
+@pytest.mark.parametrize(
+    ("ask", "effect"),
+    [
+        (chat, "cut_off"),
+        (streamed_chat, "cut_off"),
+        (responses, "cut_off"),
+        (streamed_responses, "cut_off"),
+        (streamed_chat, "server_error"),
+        (responses, "rate_limit"),
+        (streamed_responses, "timeout"),
+    ],
+)
+def test_a_reply_of_tool_calls_that_is_lost_is_asked_for_again(ask: Ask, effect: str) -> None:
+    result = agent(ask, [{"point": "call", "effect": effect, "attempts": [2], "seconds": 0.01}], most=3)
+    calls = events(result, Called)
+    assert [bool(call.failure) for call in calls] == [False, True, False, False]
+    assert (calls[1].tokens_out > 0) == (effect == "cut_off")
+    assert calls[2].cause == ("retry" if effect in ("cut_off", "timeout") else "step")
+    stages = [event.stage for event in events(result, Faulted)]
+    assert stages[:3] == ["planned", "delivered", "detected"]
+
+
+def test_of_a_tool_call_that_is_cut_off_the_first_half_arrives() -> None:
+    begun = list[str]()
+
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with workbench.outside_agent() as session, httpx2.AsyncClient(trust_env=False) as client:
+            for path in ("chat/completions", "responses"):
+                said = {"role": "user", "content": path}
+                asked = {"messages": [said], "tools": tools(workbench.world)}
+                if path == "responses":
+                    asked = {"input": [said], "tools": flat(tools(workbench.world))}
+                for stream in (False, True):
+                    with pytest.raises(httpx2.RemoteProtocolError):
+                        await read(client, session, path, {**asked, "stream": stream})
+
+    async def read(client: httpx2.AsyncClient, session: AgentSession, path: str, body: object) -> None:
+        headers = {"Authorization": f"Bearer {session.api_key}"}
+        begun.append("")
+        async with client.stream("POST", f"{session.base_url()}/{path}", json=body, headers=headers) as answer:
+            async for text in answer.aiter_text():
+                begun[-1] += text
+
+    lived(architecture, [{"point": "call", "effect": "cut_off", "attempts": "every"}], server=serve_session)
+    assert len(begun) == 4
+    for text in begun:
+        assert '"wait"' in text
+        assert "days" in text
+        assert "minutes" not in text.partition('"wait"')[2].rpartition("days")[2]
+        assert not any(end in text for end in ("[DONE]", "response.completed", '"finish_reason":"tool_calls"}'))
+
+
+def test_a_fault_at_output_never_strikes_a_reply_that_calls_tools() -> None:
+    result = agent(chat, [{"point": "output", "effect": "truncated", "attempts": [1]}])
+    assert result.record.outcome == "solved"
+    [*_, last] = events(result, Faulted)
+    assert (last.stage, "no reply read as an output" in last.detail) == ("not_applicable", True)
+
+
+def test_what_a_reply_holds_is_in_the_record() -> None:
+    result = agent(chat, most=1)
+    first, *_ = events(result, Called)
+    assert first.tool_calls and first.options
+    [call] = calls_in(result.texts[first.tool_calls])
+    assert call.name == "wait"
+    assert json.loads(result.texts[first.options])["tools"]
