@@ -114,10 +114,15 @@ class _Text(BaseModel):
     verbosity: Literal["medium"] | None = None
 
 
+def _items(given: object) -> object:
+    """A text is what the user says."""
+    return [{"role": "user", "content": given}] if isinstance(given, str) else given
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    input: str | list[Item]
+    input: Annotated[list[Item], BeforeValidator(_items)]
     instructions: str | None = None
     stream: bool | None = None
     text: _Text | None = None
@@ -146,9 +151,6 @@ def _messages(asked: _Body) -> Iterator[Message]:
     """What an assistant said and called in one turn is one message."""
     if asked.instructions:
         yield Message("system", asked.instructions)
-    if isinstance(asked.input, str):
-        yield Message("user", asked.input)
-        return
     turn: Message | None = None
     for item in asked.input:
         if isinstance(item, _Called):

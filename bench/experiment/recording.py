@@ -82,7 +82,7 @@ def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iter
     texts = read_texts(folder)
     for record in read_responses(folder):
         if wanted(record):
-            yield _response(record, texts, folder)
+            yield response_of(record, texts, folder)
 
 
 def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) -> tuple[list[Response], list[dict[str, str]]]:
@@ -146,7 +146,8 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
     )
 
 
-def _response(record: ResponseRecord, texts: Mapping[str, str], folder: Path) -> Response:
+def response_of(record: ResponseRecord, texts: Mapping[str, str], folder: Path) -> Response:
+    """The response that `record_of` kept; `folder` is named where a text of it is missing. Raises ResultsError."""
     try:
         messages = tuple(_message(message, texts) for message in record.messages)
         options = texts[record.options] if record.options else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -16,10 +17,14 @@ from world_tools import carried_out, tools
 
 from bench.analysis import ledger
 from bench.endpoint.server import serve_session
+from bench.experiment.record import RESPONSE
+from bench.experiment.recording import record_of, response_of
 from bench.experiment.trial import TrialResult
+from bench.models.base import Response
+from bench.models.recorded import RecordedModel, Recording
 from bench.models.tool_calls import calls_in
 from bench.runtime.agent_session import AgentSession
-from bench.runtime.events import Called, Faulted
+from bench.runtime.events import Called, Faulted, digest_of
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -86,14 +91,14 @@ def result_of(ask: Ask, call_id: str, told: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": told}
 
 
-def agent(ask: Ask, faults: Sequence[Fault] = (), most: int = 60) -> TrialResult:
+def agent(ask: Ask, faults: Sequence[Fault] = (), most: int = 60, **how: Any) -> TrialResult:
     """An agent in forty lines, in the world of refunds; after so many replies it stops."""
 
     async def architecture(_: Task, workbench: Workbench) -> None:
         async with workbench.outside_agent() as session:
             await loop(ask, session, workbench, most)
 
-    return lived(architecture, faults, server=serve_session)
+    return lived(architecture, faults, server=serve_session, **how)
 
 
 async def loop(ask: Ask, session: AgentSession, workbench: Workbench, most: int) -> None:
@@ -199,3 +204,77 @@ def test_what_a_reply_holds_is_in_the_record() -> None:
     [call] = calls_in(result.texts[first.tool_calls])
     assert call.name == "wait"
     assert json.loads(result.texts[first.options])["tools"]
+
+
+def test_a_recording_of_an_agents_calls_gives_each_reply_back_byte_for_byte() -> None:
+    responses_ = list[Response]()
+    live = agent(chat, most=4, on_response=responses_.append)
+    kept = [kept_and_found(one) for one in responses_]
+    assert [one.outcome for one in kept] == [one.outcome for one in responses_]
+    recorded = RecordedModel("m", Recording("run", "2026-01-01", kept), {})
+    again = agent(chat, most=4, model=recorded)
+    assert [as_called(call) for call in events(again, Called)] == [as_called(call) for call in events(live, Called)]
+    assert [again.texts[call.tool_calls or ""] for call in events(again, Called)] == [
+        live.texts[call.tool_calls or ""] for call in events(live, Called)
+    ]
+
+
+def kept_and_found(response: Response) -> Response:
+    """As a run's files hold it."""
+    texts = dict[str, str]()
+
+    def store_text(text: str) -> str:
+        texts[digest_of(text)] = text
+        return digest_of(text)
+
+    line = RESPONSE.dump_json(record_of(response, "settings", store_text))
+    return response_of(RESPONSE.validate_json(line), texts, Path())
+
+
+def as_called(call: Called) -> tuple[object, ...]:
+    return call.messages, call.seed, call.options, call.reply, call.tool_calls, call.finish, call.usage_in, call.cause
+
+
+def test_n_replies_are_n_calls_each_booked_and_all_but_the_first_are_samples() -> None:
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with (
+            workbench.outside_agent() as session,
+            openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key) as client,
+        ):
+            hello: Any = [{"role": "user", "content": "hello"}]
+            whole = await client.chat.completions.create(model="any", messages=hello, n=3)
+            assert [choice.index for choice in whole.choices] == [0, 1, 2]
+            stream = await client.chat.completions.create(model="any", messages=hello, n=2, stream=True)
+            ends = [one.index async for chunk in stream for one in chunk.choices if one.finish_reason]
+            assert ends == [0, 1]
+            assert session.received == 5
+
+    result = lived(architecture, server=serve_session)
+    calls = events(result, Called)
+    assert [call.cause for call in calls] == ["first", *["sample"] * 4]
+    assert [call.sample for call in calls] == [1, 2, 3, 4, 5]
+    assert len({call.seed for call in calls}) == 5
+
+
+def test_what_ends_a_reply_is_passed_on_and_the_smaller_bound_counts() -> None:
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with (
+            workbench.outside_agent() as session,
+            openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key) as client,
+        ):
+            for more in ({"stop": ["simulated"]}, {"max_tokens": 4}, {"max_completion_tokens": 4}):
+                got: Any = await client.chat.completions.create(
+                    model="any",
+                    messages=[{"role": "user", "content": "hello"}],
+                    **more,
+                )
+                said.append((got.choices[0].finish_reason, got.choices[0].message.content))
+            short = await client.responses.create(model="any", input="hello", max_output_tokens=16)
+            assert short.status in ("completed", "incomplete")
+
+    said = list[tuple[str, str]]()
+    result = lived(architecture, server=serve_session)
+    assert said[0][0] == "stop" and "simulated" not in said[0][1]
+    assert [finish for finish, _ in said[1:]] == ["length", "length"]
+    options = [json.loads(result.texts[call.options or ""]) for call in events(result, Called)]
+    assert options == [{"stop": ["simulated"]}, {"max_tokens": 4}, {"max_completion_tokens": 4}, {"max_completion_tokens": 16}]

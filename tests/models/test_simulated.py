@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 from trials import ROOTS, TINY
@@ -110,3 +111,19 @@ def test_it_answers_in_the_format_that_is_asked_for_whoever_asks() -> None:
 
 async def no_time(_: float) -> None:
     pass
+
+
+def test_a_tool_that_has_to_be_called_gets_the_output_that_is_asked_for_where_it_fits() -> None:
+    tool = {"name": "final_result", "parameters": TINY.task.subtask("gather").output.model_json_schema()}
+    other = {"name": "other", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}
+    for function, arguments in ((tool, TINY.reference["gather"]), (other, {"n": 0})):
+        options = {"tools": [{"type": "function", "function": function}], "tool_choice": "required"}
+        reply, _ = ask(replace(request("gather"), options=json.dumps(options)))
+        [call] = reply.tool_calls
+        assert (call.name, json.loads(call.arguments), reply.text, reply.finish) == (
+            function["name"],
+            arguments,
+            "",
+            "tool_calls",
+        )
+        assert reply.usage and reply.usage.tokens_in > count_tokens("What came in?")

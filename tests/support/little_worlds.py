@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from bench.environment import Environment, Tool, World
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.trial import TrialResult, run_trial
-from bench.models.base import Model
+from bench.models.base import Model, Response
 from bench.packs import load_pack
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.loop import run
@@ -51,6 +51,7 @@ def lived(
     repetition: int = 1,
     server: Server = no_server,
     model: Model | None = None,
+    on_response: Callable[[Response], object] | None = None,
     **settings: Any,
 ) -> TrialResult:
     """One trial of this architecture in the world. Assertions that fail in it fail the test."""
@@ -78,7 +79,7 @@ def lived(
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"refunds": scenario})
     matrix = replace(matrix, architectures={"clerks:bare": asserted}, server=server)
     matrix = replace(matrix, models={"m": model} if model else matrix.models)
-    result = run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS))
+    result = run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS, on_response))
     for error in wrong:
         raise error
     return result
