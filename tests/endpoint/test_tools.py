@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import httpx2
 import openai
 import pytest
 from little_worlds import lived
-from trials import Fault, events
+from scripted_model import ScriptedModel
+from trials import TINY, Fault, events, matrix_of, run_all, with_model
 from world_tools import carried_out, tools
 
 from bench.analysis import ledger
@@ -20,9 +21,9 @@ from bench.endpoint.server import serve_session
 from bench.experiment.record import RESPONSE
 from bench.experiment.recording import record_of, response_of
 from bench.experiment.trial import TrialResult
-from bench.models.base import Response
+from bench.models.base import Reply, Response
 from bench.models.recorded import RecordedModel, Recording
-from bench.models.tool_calls import calls_in
+from bench.models.tool_calls import ToolCall, calls_in
 from bench.runtime.agent_session import AgentSession
 from bench.runtime.events import Called, Faulted, digest_of
 from bench.runtime.workbench import Workbench
@@ -278,3 +279,30 @@ def test_what_ends_a_reply_is_passed_on_and_the_smaller_bound_counts() -> None:
     assert [finish for finish, _ in said[1:]] == ["length", "length"]
     options = [json.loads(result.texts[call.options or ""]) for call in events(result, Called)]
     assert options == [{"stop": ["simulated"]}, {"max_tokens": 4}, {"max_completion_tokens": 4}, {"max_completion_tokens": 16}]
+
+
+def test_in_a_graded_task_a_reply_that_calls_tools_is_a_step_and_its_output_is_struck_later() -> None:
+    called = Reply("", "tool_calls", tool_calls=(ToolCall("a", "look", "{}"),))
+    hello: list[Any] = [{"role": "user", "content": "hello"}]
+    look: Any = [{"type": "function", "function": {"name": "look"}}]
+
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with (
+            workbench.endpoint(TINY.task.subtask("gather")) as session,
+            openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key) as client,
+        ):
+            first = await client.chat.completions.create(model="any", messages=hello, tools=look)
+            [call] = first.choices[0].message.tool_calls or []
+            back = [{"role": "assistant", "content": None, "tool_calls": [call.model_dump()]}]
+            told = {"role": "tool", "tool_call_id": call.id, "content": "seen"}
+            last: Any = await client.chat.completions.create(model="any", messages=[*hello, *back, told], tools=look)
+            said.append(last.choices[0].message.content)
+
+    said = list[str]()
+    faults = [{"point": "output", "effect": "empty", "subtask": "gather", "attempts": [1]}]
+    matrix = matrix_of(plans={"plan": faults}, architectures=["static"])
+    matrix = replace(matrix, architectures={"static": architecture}, server=serve_session)
+    [result] = run_all(with_model(matrix, ScriptedModel(TINY.reference, {"gather": [called, None]})))
+    assert said == [""]
+    assert [(call.cause, call.attempt) for call in events(result, Called)] == [("first", 1), ("step", 1)]
+    assert [event.call for event in events(result, Faulted) if event.stage == "delivered"] == [2]

@@ -343,9 +343,9 @@ def test_a_token_is_printed_and_asked_for_unless_the_user_says_otherwise(tmp_pat
 
 def test_a_deserted_server_says_so_and_what_was_refused_and_ends(serve: Serve, tmp_path: Path) -> None:
     outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "2", "--patience", "0.7")
-    assert outside.ask(f"{outside.root}/v1", [{"role": "user", "content": "hello"}], stop=["Observation:"]).status_code == 400
+    assert outside.ask(f"{outside.root}/v1", [{"role": "user", "content": "hello"}], logprobs=True).status_code == 400
     code, out, err = process.ended()
     assert code == 1
-    assert "1 requests refused, the last: 400: stop: replies are not cut" in out
+    assert "1 requests refused, the last: 400: logprobs: no probabilities are given" in out
     assert err == "nobody asked for the next trial for 0.7 s; the same command goes on\n"
     assert [record.outcome for record in records(tmp_path)] == ["gave_up"]
