@@ -10,7 +10,7 @@ what it is shown fits its schema. Offered tools in a pack that has a world, it d
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -22,13 +22,12 @@ from bench.answers.places import Schema, holds_code
 from bench.environment import Call, Environment
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
-from bench.models.options import LENGTHS, options_in
+from bench.models.options import options_in
 from bench.models.simulated_proposer import proposed
+from bench.models.simulated_replies import calling, within
 from bench.models.smallest import smallest
-from bench.models.tool_calls import ToolCall
 from bench.scenario import Json, Output, Scenario, scenario_key
-from bench.seeding import draw_for, seed_of
-from bench.tokens import first_tokens
+from bench.seeding import draw_for
 
 ADVICE = "Give every field of the form that is asked for."
 
@@ -93,7 +92,7 @@ class SimulatedModel:
         scenario, choice = self._scenario(request), options.get("tool_choice", "auto")
         if options.get("tools") and choice != "none":
             if isinstance(choice, dict) or (choice == "required" and scenario.environment is None):
-                return _calling([self._forced(request, draw, options)], request)
+                return calling([self._forced(request, draw, options)], request)
             if scenario.environment is not None:
                 return self._working(scenario, scenario.environment, request, draw, options)
         return within(Reply(self._text(request, draw)), options)
@@ -105,12 +104,15 @@ class SimulatedModel:
         together = options.get("parallel_tool_calls", True)
         next_ = proposed(environment, scenario.task, request.messages, options["tools"], together)
         if not next_.calls:
+            own = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
+            if own and options.get("tool_choice") == "required":  # a framework's own, by which an agent says that it is done
+                return calling([self._forced(request, draw, {**options, "tools": own})], request)
             return within(Reply(next_.text), options)
         calls = list(next_.calls)
         if draw.random() < self._settings.failure_rate and calls[0].arguments:
             forgotten = draw.choice(list(calls[0].arguments))
             calls[0] = Call(calls[0].tool, {name: one for name, one in calls[0].arguments.items() if name != forgotten})
-        return _calling(calls, request)
+        return calling(calls, request)
 
     def _forced(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
         """The tool that has to be called, with the output that is asked for where that fits, else the smallest arguments."""
@@ -196,24 +198,3 @@ def _wrapped(value: Json, draw: Random) -> str:
     """The JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
     text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
     return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)
-
-
-def _calling(calls: Sequence[Call], request: Request) -> Reply:
-    """Each call has an id of its own, another one for each request."""
-    where = ("tool call", request.seed, request.occurrence, len(request.messages))
-    written = [
-        ToolCall(f"call_{seed_of(*where, number):016x}", call.tool, json.dumps(call.arguments, ensure_ascii=False))
-        for number, call in enumerate(calls)
-    ]
-    return Reply("", "tool_calls", tool_calls=tuple(written))
-
-
-def within(reply: Reply, options: Mapping[str, Any]) -> Reply:
-    """The reply up to what the request says is its end, and no longer than it says."""
-    stops = options.get("stop", ())
-    text = reply.text
-    for stop in [stops] if isinstance(stops, str) else stops:
-        text = text.partition(stop)[0]
-    longest = min((options[name] for name in LENGTHS if name in options), default=None)
-    short = text if longest is None else first_tokens(text, longest)
-    return replace(reply, text=short, finish=reply.finish if short == text else "length")

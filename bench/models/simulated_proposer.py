@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.environment import Call, Environment
@@ -25,10 +25,12 @@ STUCK = "I cannot go on: what I was told does not let me do what is left."
 
 @dataclass(frozen=True)
 class Proposed:
-    """Calls, by the names that the tools are offered under; or, without any, a last word."""
+    """Calls, by the names that the tools are offered under; or, without any, a last word. `names` are those of the tools that
+    are the world's."""
 
     calls: tuple[Call, ...] = ()
     text: str = ""
+    names: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 def proposed(
@@ -36,17 +38,18 @@ def proposed(
 ) -> Proposed:
     """What comes next. Several calls where they may be made `together`."""
     names = offered(tools, tools_of(environment))
+    own = frozenset(names.values())
     with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
         try:
             _take_course(environment, task, world)
         except NotYet as next_:
             if missing := [call.tool for call in next_.calls if call.tool not in names]:
-                return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.")
+                return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=own)
             calls = next_.calls if together else next_.calls[:1]
-            return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls))
+            return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls), names=own)
         except _Lost:
-            return Proposed(text=STUCK)
-    return Proposed(text=DONE)
+            return Proposed(text=STUCK, names=own)
+    return Proposed(text=DONE, names=own)
 
 
 class _Lost(Exception):

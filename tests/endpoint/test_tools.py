@@ -18,10 +18,10 @@ from world_tools import carried_out, tools
 
 from bench.analysis import ledger
 from bench.endpoint.server import serve_session
-from bench.experiment.record import RESPONSE
+from bench.experiment.record import RECORD, RESPONSE
 from bench.experiment.recording import record_of, response_of
 from bench.experiment.trial import TrialResult
-from bench.models.base import Reply, Response
+from bench.models.base import Message, Reply, Request, RequestContext, Response
 from bench.models.recorded import RecordedModel, Recording
 from bench.models.tool_calls import ToolCall, calls_in
 from bench.runtime.agent_session import AgentSession
@@ -293,8 +293,8 @@ def test_in_a_graded_task_a_reply_that_calls_tools_is_a_step_and_its_output_is_s
         ):
             first = await client.chat.completions.create(model="any", messages=hello, tools=look)
             [call] = first.choices[0].message.tool_calls or []
-            back = [{"role": "assistant", "content": None, "tool_calls": [call.model_dump()]}]
-            told = {"role": "tool", "tool_call_id": call.id, "content": "seen"}
+            back: Any = [{"role": "assistant", "content": None, "tool_calls": [call.model_dump()]}]
+            told: Any = {"role": "tool", "tool_call_id": call.id, "content": "seen"}
             last: Any = await client.chat.completions.create(model="any", messages=[*hello, *back, told], tools=look)
             said.append(last.choices[0].message.content)
 
@@ -306,3 +306,15 @@ def test_in_a_graded_task_a_reply_that_calls_tools_is_a_step_and_its_output_is_s
     assert said == [""]
     assert [(call.cause, call.attempt) for call in events(result, Called)] == [("first", 1), ("step", 1)]
     assert [event.call for event in events(result, Faulted) if event.stage == "delivered"] == [2]
+
+
+def test_a_record_without_tools_is_what_it_was_before_there_were_any() -> None:
+    request = Request((Message("user", "hello"),), 7, RequestContext("tiny", ("gather",), 1, 1))
+    kept = record_of(Response("m", request, Reply("hi"), 1.0), "settings", digest_of)
+    written = json.loads(RESPONSE.dump_json(kept))
+    assert written.keys() & {"tool_calls", "options"} == set()
+    assert [message.keys() for message in written["messages"]] == [{"role", "content"}]
+    [result] = run_all(matrix_of(architectures=["static"]))
+    calls = [one for one in json.loads(RECORD.dump_json(result.record))["events"] if one["kind"] == "call"]
+    assert calls
+    assert not any(call.keys() & {"tool_calls", "options"} for call in calls)

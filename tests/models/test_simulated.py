@@ -11,6 +11,7 @@ from trials import ROOTS, TINY
 
 from bench.models.base import Message, Reply, Request, RequestContext
 from bench.models.simulated import SimulatedModel, SimulatedSettings
+from bench.models.tool_calls import ToolCall
 from bench.packs import load_pack
 from bench.runtime.decoding import Extracted
 from bench.runtime.reading import read
@@ -127,3 +128,18 @@ def test_a_tool_that_has_to_be_called_gets_the_output_that_is_asked_for_where_it
             "tool_calls",
         )
         assert reply.usage and reply.usage.tokens_in > count_tokens("What came in?")
+
+
+def test_an_agent_that_has_to_call_a_tool_calls_its_frameworks_own_when_the_work_is_done() -> None:
+    final = {"name": "final_result", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}
+    idle = load_pack("refunds", [ROOTS[1].parent / "worlds"])
+    assert idle.environment
+    done = replace(idle, environment=replace(idle.environment, reference=lambda _: None))
+    options = {"tools": [{"type": "function", "function": one} for one in ({"name": "wait"}, final)], "tool_choice": "required"}
+    told = Message("tool", json.dumps({"result": {"day": 0, "minute": 0, "events": []}}), tool_call_id="a")
+    waited = Message("assistant", "", (ToolCall("a", "wait", '{"days": 0, "minutes": 0}'),))
+    context = RequestContext("refunds", ("agent",), 1, 1, references={"agent": {"text": "All is done."}})
+    asked = Request((Message("user", "Go."), waited, told), 1, context, options=json.dumps(options))
+    model = SimulatedModel("simulated", SimulatedSettings(), {"refunds": done})
+    [call] = asyncio.run(model.reply(asked, no_time)).tool_calls
+    assert (call.name, json.loads(call.arguments)) == ("final_result", {"text": "All is done."})
