@@ -412,10 +412,11 @@ def test_an_unknown_address_is_refused_with_what_may_be_meant_and_leaves_an_even
 def test_what_is_not_passed_on_to_the_model_is_refused_once_and_openais_client_does_not_ask_again(endpoint: Trial) -> None:
     async def client(endpoint: EndpointSession) -> None:
         async with client_at(endpoint) as one:
-            with pytest.raises(openai.BadRequestError, match="stop: replies are not cut"):
-                await one.chat.completions.create(model="any", messages=[HELLO], stop=["Observation:"])
-            with pytest.raises(openai.BadRequestError, match="response_format: the experiment's model is not held"):
-                await one.chat.completions.parse(model="any", messages=[HELLO], response_format=GATHER.output)
+            with pytest.raises(openai.BadRequestError, match="logprobs: no probabilities are given"):
+                await one.chat.completions.create(model="any", messages=[HELLO], logprobs=True)
+            with pytest.raises(openai.BadRequestError, match="prediction: what it says would not be passed on"):
+                said: Any = {"type": "content", "content": "x"}
+                await one.chat.completions.create(model="any", messages=[HELLO], prediction=said)
             await one.chat.completions.create(model="any", messages=[HELLO], temperature=0.5, user="me", max_tokens=None)
 
     result = endpoint(client)
