@@ -145,8 +145,9 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
 
 def _call(entry: ledger.Entry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
     call = entry.call
+    seldom = {name for name in ("tool_calls", "options") if getattr(call, name) is None}
     return {
-        **vars(call),
+        **{name: value for name, value in vars(call).items() if name not in seldom},
         "messages": [(message.role, numbers.get(message.content, message.content)) for message in call.messages],
         "reply": numbers.get(call.reply, call.reply) if call.reply else None,
         "delivered": numbers.get(call.delivered, call.delivered) if call.delivered else None,
