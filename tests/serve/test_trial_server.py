@@ -267,7 +267,7 @@ def test_a_request_that_is_refused_leaves_its_trace_in_the_trial(server: Server)
     def client(outside: OutsideSystem) -> Any:
         trial = outside.get("/trial")
         hello = [{"role": "user", "content": "hello"}]
-        assert outside.ask(trial["base_url"], hello, response_format={"type": "json_object"}).status_code == 400
+        assert outside.ask(trial["base_url"], hello, logprobs=True).status_code == 400
         assert outside.ask(f"{outside.root}/gahter/v1", hello).status_code == 404
         assert outside.ask(outside.root, hello).status_code == 404
         assert outside.status_of("/version") == 404
@@ -277,7 +277,7 @@ def test_a_request_that_is_refused_leaves_its_trace_in_the_trial(server: Server)
     assert [event.status for event in events(ended.records[0].events, Refused)] == [400, 404, 404]
     assert ended.told["refused"]["count"] == 3
     assert ended.told["refused"]["last"].startswith("404: nothing is served at POST /chat/completions: a base_url ends in /v1")
-    assert ended.served.refusals[0].startswith("400: response_format: ")
+    assert ended.served.refusals[0].startswith("400: logprobs: ")
     assert ended.served.requests == 0
 
 
