@@ -11,6 +11,7 @@ from bench.analysis import ledger
 from bench.analysis.faults import Receipt, receipts
 from bench.analysis.impact import impacts_by_control
 from bench.analysis.ledger import Account, Entry
+from bench.analysis.processes import unbooked
 from bench.analysis.recovery import Recovery, recoveries, seconds_of, tokens_of
 from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
@@ -92,8 +93,8 @@ class Trial:
 
     @cached_property
     def imbalance(self) -> str | None:
-        """A ledger that does not add up makes the trial an error."""
-        return ledger.imbalance(self.entries, self.record.tokens)
+        """A ledger that does not add up makes the trial an error, and so do requests or kills that are not booked."""
+        return ledger.imbalance(self.entries, self.record.tokens) or unbooked(self.record.events)
 
     @cached_property
     def world(self) -> WorldEnded | None:

@@ -42,6 +42,7 @@ from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, N
 from bench.models.base import Reply
 from bench.runtime.effects import CutReply
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
+from bench.runtime.process import DiesInMidReply
 from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"
@@ -244,9 +245,12 @@ class _Exchange:
     async def _failed(self, failure: CallFailed, number: int) -> web.StreamResponse:
         if isinstance(failure, CutOff):
             begun = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
-            return await (self._cut_stream if self.asked.stream else self._cut_body)(begun, number)
+            response = await (self._cut_stream if self.asked.stream else self._cut_body)(begun, number)
+            if isinstance(failure, DiesInMidReply):
+                failure.die()
+            return response
         if isinstance(failure, TimedOut) and failure.injected:
-            return _hung_up(self.request, web.Response())
+            return hung_up(self.request, web.Response())
         return _refused(failure)
 
     async def _cut_body(self, begun: Reply, number: int) -> web.StreamResponse:
@@ -254,16 +258,16 @@ class _Exchange:
         response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": str(2 * len(sent))})
         await response.prepare(self.request)
         await response.write(sent)
-        return _hung_up(self.request, response)
+        return hung_up(self.request, response)
 
     async def _cut_stream(self, begun: Reply, number: int) -> web.StreamResponse:
         response = await self._event_stream()
         for chunk in self.dialect.stream_begun(begun, number, self.asked):
             await response.write(chunk)
-        return _hung_up(self.request, response)
+        return hung_up(self.request, response)
 
 
-def _hung_up(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+def hung_up(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
     """Close the connection once what was written is sent; aiohttp then drops what it would still write of the response."""
     if request.transport is not None:
         request.transport.close()

@@ -54,11 +54,12 @@ class Book:
         """The agent has been told what came of this call."""
         self._connection.execute("INSERT INTO world_known VALUES (?, 'acknowledged')", (entry,))
 
-    def record(self) -> None:
-        """The agent has recorded what it was told in this life."""
+    def record(self, after: int) -> None:
+        """The agent has recorded what it was told in this life, by entries behind this one."""
         self._connection.execute(
             "INSERT INTO world_known SELECT seq, 'recorded' FROM world_known WHERE how = 'acknowledged' AND seq > "
-            "coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0)"
+            "max(?, coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0))",
+            (after,),
         )
 
     def known(self) -> dict[int, str]:

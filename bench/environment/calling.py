@@ -29,6 +29,7 @@ Code = Literal[
     "broke",
     "wrong_type",
     "hung",
+    "unavailable",
     "unanswered",
 ]
 """Why a call was refused or has failed, for code to branch on.
@@ -40,6 +41,7 @@ stale        a version is not the one that was expected
 declined     the business declined (`bench.errors.ToolRefused`)
 wrote        a tool that is declared read wrote
 broke, wrong_type, hung   the tool raised, returned something else, did not end
+unavailable  the tool refuses service for now; nothing happened, which the agent cannot know
 unanswered   no answer came: it may have happened"""
 
 

@@ -193,10 +193,10 @@ class World:
             with self._lock:
                 self._book.acknowledge(entry)
 
-    def record(self) -> None:
-        """The agent has recorded what it was told in this life, or has ended with it."""
+    def record(self, after: int = 0) -> None:
+        """The agent has recorded what it was told in this life, by entries behind this one, or has ended with it."""
         with self._lock:
-            self._book.record()
+            self._book.record(after)
 
     def died(self, point: str) -> None:
         """The agent has died. The world stays as it is."""

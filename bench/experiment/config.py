@@ -20,6 +20,7 @@ from pydantic import (
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.architectures.parts.form import BARE, Commit, Form, Signal, Strength
 from bench.errors import ConfigError, nearest
+from bench.experiment.command_entry import COMMAND, CommandEntry
 from bench.experiment.world_plans import in_world
 from bench.models.openai_settings import OpenAISettings
 from bench.models.routed import RoutedSettings
@@ -136,6 +137,8 @@ class FaultEntry(_Strict):
             raise ValueError('a fault has one trigger: either attempts = [1, ...] or "every", or a probability above 0')
         if self.position and self.subtask != EVERY:
             raise ValueError("a fault strikes a subtask or a position: give one of the two")
+        if self.effect == "mid_stream" and self.tool is not None:
+            raise ValueError("mid_stream strikes no tool; its attempts count the replies of the model in a trial")
         if self.target_key != "subtask" and (self.subtask != EVERY or self.position):
             raise ValueError(f"at '{self.point}' a fault strikes no subtask; name the {self.target_key}")
         for key in {"tool", "event"} - {self.target_key}:
@@ -158,10 +161,11 @@ class PlanEntry(_Strict):
     """Its faults. A text carries one fault: where several are due for the same text, the first of the plan strikes."""
 
 
-class ArchitectureEntry(_Strict):
-    """A variant: the architecture `base` under a name of its own, with settings of its own in the experiment's place."""
+class ArchitectureEntry(CommandEntry):
+    """A variant: the architecture `base` under a name of its own, with settings of its own in the experiment's place; or a
+    command, which is one of your own."""
 
-    base: str
+    base: str = ""
     """An architecture's name, or `module:function`."""
     max_attempts: int | None = Field(None, ge=1)
     """This variant's, in place of the experiment's."""
@@ -182,6 +186,15 @@ class ArchitectureEntry(_Strict):
     signal: Signal | None = Field(None, exclude_if=lambda signal: signal is None)
     """In a world: what the proposer hears of a rejection: `typed`, why; `untyped`, that; `as_success`, that all went well. If
     not given, `typed`."""
+
+    @model_validator(mode="after")
+    def _base_or_command(self) -> ArchitectureEntry:
+        if bool(self.base) == bool(self.command):
+            raise ValueError("give a base, the architecture that this is a variant of, or a command; one of the two")
+        own = {name for name in ArchitectureEntry.model_fields if name not in CommandEntry.model_fields and name != "base"}
+        if self.command and (given := own & self.model_fields_set):
+            raise ValueError(f"{min(given)} is none of a command's; leave it out")
+        return self
 
     @property
     def form(self) -> Form | None:
@@ -274,9 +287,9 @@ class Config(_Strict):
         return self
 
     def base(self, architecture: str) -> str:
-        """The architecture that this one is a variant of, or itself."""
+        """The architecture that this one is a variant of, `command` where it is one, or itself."""
         variant = self.architecture.get(architecture)
-        return variant.base if variant else architecture
+        return (variant.base or COMMAND) if variant else architecture
 
     def is_parallel(self, architecture: str) -> bool:
         """Whether this is a variant that asks at the same time for what can be asked at the same time."""

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.architectures.registry import (
     ACTING,
@@ -20,7 +21,8 @@ from bench.architectures.registry import (
     load_architecture,
 )
 from bench.errors import ConfigError, nearest
-from bench.experiment.config import Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
+from bench.experiment.command_entry import COMMAND, TIME_LIMIT
+from bench.experiment.config import ArchitectureEntry, Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
 from bench.experiment.provenance import architecture_digest, extra_versions
 from bench.experiment.record import arm_of
 from bench.experiment.recording import load_recording, responses_before
@@ -37,6 +39,9 @@ from bench.runtime.faults import FaultPlan
 from bench.runtime.workbench import Settings
 from bench.scenario import Scenario, scenario_key
 from bench.seeding import draw_for
+
+if TYPE_CHECKING:
+    from bench.driver.architecture import CommandArchitecture
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ def build_matrix(
         architectures=chosen,
         models=_models(config, known),
         settings={name: _settings(config, name) for name in config.architectures},
-        digests={name: architecture_digest(one, config.base(name).partition(":")[0]) for name, one in chosen.items()},
+        digests={name: _digest(name, one, config) for name, one in chosen.items()},
         back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
         server=_server(config),
         specs=(),
@@ -189,12 +194,29 @@ def answers_by_reference(model: Model, plan: FaultPlan) -> bool:
 
 
 def _architecture(name: str, config: Config) -> Architecture:
-    """An architecture, or a variant of one in the form that it asks for."""
+    """An architecture, or a variant of one in the form that it asks for, or a command."""
     base = config.base(name)
+    if base == COMMAND:
+        return _command(name, config.architecture[name])
     architecture = load_architecture(base)
     if form := config.form_of(name):
         architecture = in_form(architecture, base, form)
     return in_parallel(architecture, base) if config.is_parallel(name) else architecture
+
+
+def _command(name: str, entry: ArchitectureEntry) -> CommandArchitecture:
+    from bench.driver.architecture import CommandArchitecture  # noqa: PLC0415  aiohttp is slow to import, and few run commands
+    from bench.driver.command import command_of  # noqa: PLC0415  the same
+
+    assert entry.command  # the config has seen to it
+    limit = entry.time_limit_seconds or TIME_LIMIT
+    return CommandArchitecture(command_of(entry.command, entry.folder, entry.env, limit, f"architecture.{name}"))
+
+
+def _digest(name: str, architecture: Architecture, config: Config) -> str:
+    if name in config.architecture and config.base(name) == COMMAND:
+        return str(getattr(architecture, "digest", ""))
+    return architecture_digest(architecture, config.base(name).partition(":")[0])
 
 
 def _settings(config: Config, architecture: str) -> Settings:
@@ -230,7 +252,7 @@ def _refuse_without_world(config: Config, scenarios: Mapping[str, Scenario]) -> 
     for name in config.architectures:
         base = config.base(name)
         for scenario in scenarios.values():
-            if base in ACTING and scenario.environment is None:
+            if base in (*ACTING, COMMAND) and scenario.environment is None:
                 raise ConfigError(f"architecture '{name}' acts in a world, and scenario '{scenario.name}' has none")
             if base in (*ARCHITECTURES, *SYSTEMS) and scenario.environment is not None:
                 said = f"scenario '{scenario.name}' has a world, in which architecture '{name}' cannot act"

@@ -87,6 +87,7 @@ async def run_trial(
     if environment:
         with closing(World(environment, drawn_from=key.drawn_from, keeps_past=schedule.strikes_past)) as world:
             workbench.acting = Acting(world, schedule, clock, log)
+            caller.mid_reply = workbench.acting.mid_reply
             ending = await _before(deadline, ending_in_world(architecture, scenario, clock, workbench, workbench.acting, log))
     else:
         ending = await _before(deadline, _ending(architecture, scenario, clock, workbench, graders, log))
@@ -146,7 +147,8 @@ async def ending_in_world(
     """Let the architecture work in its world, over all its lives; then see what became of the world, however it ended."""
     stopped = None
     try:
-        await _live(architecture, scenario, clock, workbench, acting)
+        async with workbench.lasting:
+            await _live(architecture, scenario, clock, workbench, acting)
     except Exception as error:
         stopped = _ended_by(error, log)
     try:

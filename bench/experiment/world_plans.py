@@ -20,6 +20,8 @@ def in_world(
     if environment is None:
         said = f"scenario '{pack}' has no world, so {effect} can never strike at '{fault.point}'"
         raise ConfigError(f"{where}: {said}; leave the fault or the scenario out")
+    if effect == "mid_stream":
+        return fault
     target = (given.get(pack) if isinstance(given, Mapping) else given or EVERY) or ""
     if not target:
         raise ConfigError(f"{where}: {effect} names no {what} for scenario '{pack}'; add {pack} = \"...\" to it")

@@ -11,13 +11,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.environment import Acted, Arrival, Moment, Scheduled, Verdict, World
+from bench.environment.calling import Code
 from bench.environment.database import dump
 from bench.environment.schedule import Told, at_once
 from bench.errors import GaveUp
+from bench.models.base import Reply
 from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.log import TrialLog
-from bench.runtime.process import Process, Store
+from bench.runtime.process import DiesInMidReply, Process, Store
 from bench.runtime.world_effects import WORLD_EFFECTS, Strike
 from bench.runtime.world_events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
 
@@ -29,15 +31,16 @@ BREATH = 100
 
 
 class Acting:
-    """The hands of one trial's agent, over all its lives."""
+    """The hands of one trial's agent, over all its lives. `calls` counts the calls of tools that left an event."""
 
     def __init__(self, world: World, schedule: FaultSchedule, clock: TrialClock, log: TrialLog):
-        self.world, self._schedule, self._clock, self._log = world, schedule, clock, log
+        self.world, self._schedule, self.clock, self.log = world, schedule, clock, log
         self.process = Process(self._died)
         self.store = Store(self.process, self._stored)
         self.last_crash = 0
+        self.calls = 0
         self._tries: Counter[tuple[str, str]] = Counter()
-        self._steps = 0
+        self._steps = self._replies = self._told = self._recorded = 0
         world.told_by(self._tell)
         policy = world.environment.policy
         log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
@@ -105,7 +108,7 @@ class Acting:
         """Ask a person; the ticket. Raises KeyError where there is no such person."""
         await self._step(effect=True)
         ticket = self.world.ask(kind, about, question, key)
-        self._log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
+        self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
         return ticket
 
     def verdict(self, tool: str, arguments: Arguments) -> Verdict:
@@ -117,9 +120,40 @@ class Acting:
         self.world.told_by(at_once)  # nobody is left whom a fault of a notice could mislead
         self.world.end()
         journal, tables = self.world.damage()
-        kept = self._log.store_text(self.world.dump())
+        kept = self.log.store_text(self.world.dump())
         damage, recount = asdict(journal), asdict(tables)
-        self._log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
+        self.log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
+
+    # What a process of the operating system does: its notes cannot be seen, the requests that it makes can.
+
+    def heard(self) -> None:
+        """It makes a request of any kind, and had the time to write down what it was told before. Raises Crashed where it dies
+        of having written that down."""
+        self.process.step()
+        self._write_down()
+        self.process.recorded()
+
+    def left(self) -> None:
+        """It has ended by itself, and knows what it was told."""
+        self._write_down()
+        self.process.disarm("the process had ended by itself")
+
+    def mid_reply(self, reply: Reply, call: int) -> DiesInMidReply | None:
+        """A reply of the model is there: what becomes of it where the agent dies in its middle. A draw depends on the number
+        of the reply in this trial."""
+        self._replies += 1
+        number = self._replies
+        due = self._schedule.due_in_world(
+            ("process",), "model", f"reply {number}", number, lambda fault: fault.effect == "mid_stream"
+        )
+        if due is None:
+            return None
+        return DiesInMidReply(self.process, self._schedule.plan(due, call), reply)
+
+    def _write_down(self) -> None:
+        if self._told > self._recorded:
+            self.world.record(self._recorded)
+            self._recorded = self._told
 
     async def _step(self, effect: bool = False) -> None:
         self.process.step(effect)
@@ -131,6 +165,7 @@ class Acting:
 
     def _told_of(self, call: _Call, acted: Acted) -> Acted:
         self.world.acknowledge(acted.entry)
+        self._told = max(self._told, acted.entry)
         self._emit_call(call, acted)
         return acted
 
@@ -139,7 +174,8 @@ class Acting:
         entry = self.world.entry(acted.entry)
         given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
         result = acted.result.model_dump(mode="json") if acted.result is not None else None
-        self._log.emit(
+        self.calls += 1
+        self.log.emit(
             ToolCalled(
                 tool=call.tool,
                 access=known.kind if known else "",
@@ -147,8 +183,8 @@ class Acting:
                 try_=max(1, self._tries[call.tool, acted.effect]),
                 key=call.key,
                 entry=acted.entry,
-                arguments=self._log.store_text(dump(given)),
-                result=None if result is None else self._log.store_text(dump(result)),
+                arguments=self.log.store_text(dump(given)),
+                result=None if result is None else self.log.store_text(dump(result)),
                 outcome=acted.outcome,
                 reason=acted.reason,
                 decision=entry.decision if entry else "",
@@ -157,7 +193,7 @@ class Acting:
                 life=self.world.life,
                 day=self.world.now.day,
                 minute=self.world.now.minute,
-                started=in_seconds(self._clock.now()),
+                started=in_seconds(self.clock.now()),
                 before=call.before,
                 after=self.world.digest(),
             )
@@ -165,8 +201,8 @@ class Acting:
 
     def _arrived(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
         for one in arrivals:
-            payload = self._log.store_text(dump(dict(one.payload)))
-            self._log.emit(Arrived(one.number, one.name, one.kind, payload, self.world.life, *one.at))
+            payload = self.log.store_text(dump(dict(one.payload)))
+            self.log.emit(Arrived(one.number, one.name, one.kind, payload, self.world.life, *one.at))
         return tuple(arrivals)
 
     def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[Told]:
@@ -185,10 +221,10 @@ class Acting:
 
     def _stored(self, name: str, text: str) -> None:
         self.world.record()
-        self._log.emit(Stored(name, self._log.store_text(text), self.world.life))
+        self.log.emit(Stored(name, self.log.store_text(text), self.world.life))
 
     def _died(self, point: str) -> None:
-        self.last_crash = self._log.emit(ProcessDied(point, self.world.life, *self.world.now))
+        self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now))
         self.world.died(point)
 
 
@@ -214,8 +250,8 @@ class _Call:
     def past(self) -> Acted | None:
         return self._world.past(self.tool, self.arguments)
 
-    def unanswered(self, reason: str) -> Acted:
-        return Acted(self.tool, self.effect, "failed", reason=reason, code="unanswered")
+    def unanswered(self, reason: str, code: Code = "unanswered") -> Acted:
+        return Acted(self.tool, self.effect, "failed", reason=reason, code=code)
 
     def pass_time(self, minutes: int) -> None:
         self._world.wait(minutes=minutes)

@@ -27,6 +27,7 @@ from bench.runtime.events import Called, Refused, Waited, stored
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
+from bench.runtime.process import DiesInMidReply
 from bench.runtime.slots import Slots
 from bench.tokens import count_tokens
 
@@ -42,7 +43,8 @@ Corrupt = Callable[[Reply, int], Corrupted]
 class Caller:
     """Makes the calls of one trial, and keeps its own count of their tokens, apart from the events.
 
-    `abandoned` is the last call whose asker went away.
+    `abandoned` is the last call whose asker went away. `mid_reply` is told of each reply, and of the number of its call: how it
+    breaks off, where the agent dies in its middle.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Caller:
         self._answered: Counter[Asked] = Counter()
         self.calls = 0
         self.abandoned: Lost | None = None
+        self.mid_reply: Callable[[Reply, int], CallFailed | None] = lambda _, __: None
         self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
 
     @property
@@ -69,13 +72,16 @@ class Caller:
     async def call(self, messages: Sequence[Message], ask: Ask, schema: Schema, corrupt: Corrupt) -> Received:
         """Ask for an answer of this schema until a reply comes; `corrupt` strikes it.
 
-        Raises GaveUp where injected failures used up the tries, else the CallFailed that no further try could mend.
+        Raises GaveUp where injected failures used up the tries, else the CallFailed that no further try could mend; Crashed
+        where the agent dies in mid-reply.
         """
         faults = self.due(ask)
         for try_ in itertools.count(1):
             outcome = await self.send(messages, ask, faults, try_, corrupt, schema)
             if isinstance(outcome, Received):
                 return outcome
+            if isinstance(outcome.failure, DiesInMidReply):
+                outcome.failure.die()
             self._give_up(ask, outcome.failure, try_)
             ask = after(outcome, ask)
             with self._waiting("backoff"):
@@ -108,6 +114,8 @@ class Caller:
             attempt.failure = Broken(f"{type(bug).__name__}: {' '.join(whole_text(str(bug)).split())[:LONGEST_DETAIL]}")
             self._account(attempt, None)
             raise
+        if attempt.reply and not attempt.failure:
+            attempt.failure = self.mid_reply(attempt.reply, attempt.call)
         if attempt.failure:
             return Lost(attempt.failure, self._account(attempt, None))
         assert attempt.reply  # a call ends with a failure or with a reply

@@ -55,7 +55,7 @@ class Pause:
 
 class TrialClock:
     def __init__(self, virtual: bool):
-        self._is_virtual = virtual
+        self.is_virtual = virtual
         self._time = VirtualTime() if virtual else RealTime()
         self._stopwatch = Stopwatch()
         self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
@@ -85,7 +85,7 @@ class TrialClock:
                 yield span
             finally:
                 span.ended = self.now()
-                if span.flight and not self._is_virtual:
+                if span.flight and not self.is_virtual:
                     stood.interval = span.flight
                     self._narrow(span, span.flight)
                 self._intervals[what].append((span.started, span.ended))

@@ -17,6 +17,7 @@ from pydantic import Discriminator, Field, Tag
 from bench.models.base import Message, Role
 from bench.models.tool_calls import text_of
 from bench.numbers import Count, Seconds, Seed
+from bench.runtime.process_events import OF_PROCESSES, ProcessEnded, ProcessStarted
 from bench.runtime.world_events import IN_WORLDS, Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
 
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
@@ -204,7 +205,9 @@ class Answered:
     kind: Literal["answer"] = "answer"
 
 
-KINDS = tuple(event.kind for event in (Called, Waited, Refused, Faulted, Judged, Committed, Answered, *IN_WORLDS))
+KINDS = tuple(
+    event.kind for event in (Called, Waited, Refused, Faulted, Judged, Committed, Answered, *IN_WORLDS, *OF_PROCESSES)
+)
 
 
 def _kind(event: Any) -> str:
@@ -227,6 +230,8 @@ Event = Annotated[
     | Annotated[ProcessDied, Tag("crash")]
     | Annotated[WorldBegan, Tag("world_began")]
     | Annotated[WorldEnded, Tag("world_ended")]
+    | Annotated[ProcessStarted, Tag("process_started")]
+    | Annotated[ProcessEnded, Tag("process_ended")]
     | Annotated[dict[str, Any], Tag("other")],
     Discriminator(_kind),
 ]

@@ -7,10 +7,12 @@ still runs dies at its next step.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Literal, NoReturn
 
+from bench.models.base import Reply
+from bench.runtime.effects import CutReply, halved
 from bench.runtime.faults import Receipt
 from bench.scenario import Json
 
@@ -21,11 +23,22 @@ class Crashed(BaseException):
     """The agent's process has died."""
 
 
+class Body:
+    """What really runs of an agent: of one that is code in this process, nothing."""
+
+    def freeze(self) -> None:
+        """It does nothing more until it is killed."""
+
+    def kill(self) -> None:
+        """It is gone."""
+
+
 class Process:
     """One process of the agent after the other. `died` is told how each ended."""
 
     def __init__(self, died: Callable[[str], object]):
         self._died = died
+        self.body = Body()
         self.is_dead = False
         self._armed: list[tuple[When, Receipt]] = []
         self._dead_of: tuple[Receipt, ...] = ()
@@ -48,8 +61,24 @@ class Process:
         """It dies once it has, or before it has, recorded what it was just told."""
         self._armed.append((when, receipt))
 
-    def die(self, *receipts: Receipt) -> None:
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """While inside, an answer is sent to it. Raises Crashed at the end where it is to die before it records what that says:
+        so much as to read it, it is not let."""
+        if any(when == "unrecorded" for when, _ in self._armed):
+            self.body.freeze()
+        yield
+        self.step()
+
+    def disarm(self, why: str) -> None:
+        """It has ended by itself before it could die of what it was armed with."""
+        for _, receipt in self._armed:
+            receipt.enter("not_applicable", why)
+        self._armed = []
+
+    def die(self, *receipts: Receipt) -> NoReturn:
         """Raises Crashed."""
+        self.body.kill()
         for receipt in receipts:
             receipt.enter("delivered", receipt.due.key)
         self.is_dead, self._armed, self._dead_of = True, [], receipts
@@ -67,6 +96,19 @@ class Process:
             raise Crashed
         if any(due(when) for when, _ in self._armed):
             self.die(*(receipt for _, receipt in self._armed))
+
+
+class DiesInMidReply(CutReply):
+    """Half of a reply arrives, and then the process dies."""
+
+    def __init__(self, process: Process, receipt: Receipt, reply: Reply):
+        super().__init__(halved(reply))
+        self.detail = "the agent died in mid-reply (injected)"
+        self._process, self._receipt = process, receipt
+
+    def die(self) -> NoReturn:
+        """The half is there. Raises Crashed."""
+        self._process.die(self._receipt)
 
 
 class Store:

@@ -42,6 +42,7 @@ from bench.runtime.hands import Hands, shown
 from bench.runtime.injection import Corrupted, Injection
 from bench.runtime.judging import Verifier
 from bench.runtime.key import TrialKey
+from bench.runtime.lasting import Lasting
 from bench.runtime.lineage import Lineage
 from bench.runtime.log import TrialLog
 from bench.runtime.prompt import Repair, render
@@ -98,7 +99,7 @@ class Workbench(Hands):
         self._in_cases: dict[tuple[str, str], int] = {}
         self._accepted: set[Proposal] = set()
         self._agent: AgentSession | None = None
-        self.key = key
+        self.key, self.lasting = key, Lasting()
 
     @property
     def max_attempts(self) -> int:

@@ -1,8 +1,8 @@
 """What a fault does in a world: one function and one row of WORLD_EFFECTS each.
 
 At `tool` an effect stands around a call: it makes the call, or not, or twice, and says what the agent is told of it; None where
-the call could not carry it. At `event` it says when the agent is told of what happened. At `process` the agent dies, at one of
-the four points of an effect; the row's name is that point.
+the call could not carry it. At `event` it says when the agent is told of what happened. At `process` the agent dies: at one of
+the four points of an effect, or, `mid_stream`, when half of a reply of the model is there; the row's name is that point.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from bench.environment import Acted, Moment
+from bench.environment.calling import Code
 from bench.environment.schedule import Told
 from bench.runtime.effects import EFFECTS, Point
 
@@ -33,8 +34,8 @@ class ToolCall(Protocol):
     def past(self) -> Acted | None:
         """What it would have shown before the last change."""
 
-    def unanswered(self, reason: str) -> Acted:
-        """What the agent is told where nothing comes."""
+    def unanswered(self, reason: str, code: Code = "unanswered") -> Acted:
+        """What the agent is told where no result comes."""
 
     def pass_time(self, minutes: int) -> None: ...
 
@@ -46,7 +47,7 @@ Tell = Callable[[Moment, Moment | None, int], Sequence[Told] | None]
 
 @dataclass(frozen=True)
 class WorldEffect:
-    """A row of WORLD_EFFECTS. `on`: which tools it can strike; "" where it is none of a tool's."""
+    """A row of WORLD_EFFECTS. `on`: which tools it can strike; "" where it strikes none."""
 
     point: Places
     strike: Strike | None = None
@@ -56,7 +57,7 @@ class WorldEffect:
 
 def error(call: ToolCall, _: int) -> Acted | None:
     """The tool refuses service. Nothing happened; the agent cannot know."""
-    return call.unanswered("503 service unavailable")
+    return call.unanswered("503 service unavailable", "unavailable")
 
 
 def slow(call: ToolCall, minutes: int) -> Acted | None:
@@ -111,6 +112,7 @@ WORLD_EFFECTS: dict[str, WorldEffect] = {
     "unacknowledged": WorldEffect("process", on="write"),
     "unrecorded": WorldEffect("process", on="write"),
     "recorded": WorldEffect("process", on="write"),
+    "mid_stream": WorldEffect("process"),
 }
 WORLD_POINTS: frozenset[Point] = frozenset({"tool", "event", "process"})
 

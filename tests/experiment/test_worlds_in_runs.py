@@ -98,6 +98,7 @@ def test_a_fault_that_can_strike_nothing_in_the_world_is_refused(fault: dict[str
     [
         ({**CRASH, "subtask": "decide"}, "strikes no subtask; name the tool"),
         ({**CRASH, "event": "opened"}, "strikes no event; name the tool"),
+        ({**CRASH, "effect": "mid_stream"}, "mid_stream strikes no tool; its attempts count the replies"),
         ({"point": "output", "effect": "empty", "tool": "refund", "attempts": [1]}, "strikes no tool; name the subtask"),
         ({**CRASH, "effect": "unacknowleged"}, "did you mean 'unacknowledged'"),
         ({**CRASH, "point": "tool"}, "cannot strike at 'tool', only at process"),

@@ -78,7 +78,7 @@ def test_a_lost_receipt_leaves_an_orphan_and_a_second_try_without_a_key_doubles(
 
 def test_an_error_leaves_the_world_as_it_was() -> None:
     async def tries(workbench: Workbench) -> None:
-        assert (await workbench.act("refund", {"order": 1, "amount": 40})).code == "unanswered"
+        assert (await workbench.act("refund", {"order": 1, "amount": 40})).code == "unavailable"
 
     result = lived(working(tries), [struck("error")])
     [call] = of(result, ToolCalled)

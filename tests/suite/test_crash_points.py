@@ -13,7 +13,7 @@ from little_worlds import ended, harm, lived
 
 from bench.architectures.registry import Architecture
 from bench.experiment.trial import TrialResult
-from bench.runtime.events import Faulted
+from bench.runtime.events import Called, Faulted
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 TOOLS = ("reserve", "refund", "release", "notify")
@@ -38,6 +38,16 @@ def test_one_is_exactly_once_and_the_other_doubles_or_forgets(point: str, tool: 
     for result in (kept, forgot):
         count = receipts(result)
         assert count["delivered"] == count["planned"] > 0
+
+
+def test_a_death_in_mid_reply_strikes_the_reply_of_its_number_and_costs_it() -> None:
+    fault = {"point": "process", "effect": "mid_stream", "attempts": [2]}
+    kept, forgot = lived(careful, [fault]), lived(bare, [fault])
+    for result in (kept, forgot):
+        calls = [event for event in result.record.events if isinstance(event, Called)]
+        assert [call.failure for call in calls][:3] == [None, "cut_off", None]
+        assert (receipts(result)["planned"], receipts(result)["delivered"], ended(result).lives) == (1, 1, 2)
+    assert (harm(kept), harm(forgot)["doubled"]) == ({}, 2)
 
 
 @settings(max_examples=8, deadline=None)

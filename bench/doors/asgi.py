@@ -1,0 +1,50 @@
+"""An ASGI application under aiohttp: one request, one whole answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from aiohttp import web
+
+Message = MutableMapping[str, Any]
+App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+
+
+async def answer_by(app: App, request: web.Request) -> web.Response:
+    """What the application answers. Its body is read already."""
+    body, status, headers = await request.read(), 500, list[tuple[str, str]]()
+    unread, parts = [{"type": "http.request", "body": body, "more_body": False}], list[bytes]()
+
+    async def receive() -> Message:
+        if not unread:
+            await asyncio.Event().wait()  # a client that goes away cancels the whole
+        return unread.pop()
+
+    async def send(message: Message) -> None:
+        nonlocal status, headers
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
+        else:
+            parts.append(message.get("body", b""))
+
+    await app(_scope(request), receive, send)
+    kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    return web.Response(status=status, body=b"".join(parts), headers=kept)
+
+
+def _scope(request: web.Request) -> Message:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": request.scheme,
+        "path": request.path,
+        "raw_path": request.raw_path.encode(),
+        "query_string": request.query_string.encode(),
+        "root_path": "",
+        "headers": [(name.lower(), value) for name, value in request.raw_headers],
+    }

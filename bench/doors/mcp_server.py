@@ -1,0 +1,89 @@
+"""The tools as an MCP server, by the official SDK. As a program of its own it serves those of a world's door over stdio.
+
+Imports nothing of this package: its file alone is put beside an agent, to be run there. A file beside it, of the same name and
+`.json`, has the door's `address` and `token`: clients start such programs without their own environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+KEY, EXPECTED = "idempotencyKey", "ifMatch"
+"""Fields of a call's `_meta`: its idempotency key, and the versions that things must have."""
+Functions = list[dict[str, Any]]
+"""Tools, as a chat completion has them."""
+Call = Callable[[str, Mapping[str, Any], str | None, Mapping[str, Any] | None], Awaitable[tuple[bool, Mapping[str, Any]]]]
+"""(tool, arguments, key, expected versions) -> whether it was done, and the answer's body."""
+
+
+def tool_server(listed: Callable[[], Awaitable[Functions]], call: Call) -> Server[Any]:
+    async def on_list_tools(_: Any, __: Any) -> types.ListToolsResult:
+        functions = [tool["function"] for tool in await listed()]
+        tools = [
+            types.Tool(name=one["name"], description=one["description"], input_schema=one["parameters"]) for one in functions
+        ]
+        return types.ListToolsResult(tools=tools)
+
+    async def on_call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        meta: Mapping[str, Any] = params.meta or {}
+        ok, body = await call(params.name, params.arguments or {}, meta.get(KEY), meta.get(EXPECTED))
+        text = types.TextContent(type="text", text=json.dumps(body, ensure_ascii=False))
+        return types.CallToolResult(content=[text], structured_content=dict(body), is_error=not ok)
+
+    return Server("tools", version="1", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
+
+
+class Door:
+    """A world's door, over HTTP. No proxy stands between."""
+
+    def __init__(self, address: str, token: str):
+        self._address, self._token = address, token
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    async def listed(self) -> Functions:
+        _, tools = await asyncio.to_thread(self._ask, "/tools", None, {})
+        return tools  # type: ignore[no-any-return]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], key: str | None, expected: Mapping[str, Any] | None
+    ) -> tuple[bool, Mapping[str, Any]]:
+        headers = {"Idempotency-Key": str(key)} if key else {}
+        if expected:
+            headers["If-Match"] = ", ".join(f"{thing}={version}" for thing, version in expected.items())
+        path = f"/tools/{urllib.parse.quote(name, safe='')}"
+        return await asyncio.to_thread(self._ask, path, json.dumps(arguments).encode(), headers)
+
+    def _ask(self, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[bool, Any]:
+        own = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self._address + path, body, {**own, **headers})
+        try:
+            with self._opener.open(request) as answer:
+                return True, json.load(answer)
+        except urllib.error.HTTPError as refused:
+            return False, json.load(refused)
+        except (OSError, http.client.HTTPException) as error:
+            return False, {"error": {"code": "unanswered", "message": f"no answer came: {type(error).__name__}"}}
+
+
+async def main() -> None:
+    said = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    door = Door(said["address"], said["token"])
+    server = tool_server(door.listed, door.call)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

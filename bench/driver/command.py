@@ -1,0 +1,75 @@
+"""A command that is measured: its words, where it is run from, its environment. Refused here where it cannot be started."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.errors import ConfigError
+
+OURS = (
+    "OPENAI_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_MODEL",
+    "AGENT_TASK",
+    "AGENT_FOLDER",
+    "TOOLS_URL",
+    "MCP_URL",
+    "MCP_COMMAND",
+    "HOME",
+)
+"""Variables that an agent is given; a config gives it others."""
+SCRIPTS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".jar"})
+"""Ends of the names of files that a command runs."""
+PACKAGE = Path(__file__).resolve().parent.parent
+ROOMS = ("doors", "driver")
+
+
+@dataclass(frozen=True)
+class Command:
+    """`words` are ready to be run: the program and each file among them under its whole path. `path` is where the program was
+    looked for, and where the agent looks for others. `digest` names what it is, wherever it lies."""
+
+    words: tuple[str, ...]
+    path: str
+    env: Mapping[str, str]
+    time_limit: float
+    digest: str
+
+
+def command_of(words: Sequence[str], folder: Path | None, env: Mapping[str, str], time_limit: float, where: str) -> Command:
+    """The command that a config means. `where` names it in an error. Raises ConfigError where there is no such program, a file
+    that it names is missing, or its environment takes a name that it is given."""
+    home = (folder or Path.cwd()).resolve()
+    if not home.is_dir():
+        raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
+    for name in env:
+        if name in OURS or "=" in name or not name:
+            raise ConfigError(f"{where}.env: '{name}' is none that can be given; the agent is given {', '.join(OURS)}")
+    path = os.pathsep.join((str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", os.defpath))))
+    files = {word: home / word for word in words if (home / word).is_file()}
+    program = str(files[words[0]]) if words[0] in files else shutil.which(words[0], path=path)
+    if program is None or not os.access(program, os.X_OK):
+        raise ConfigError(f"{where}.command: there is no program '{words[0]}'; install it, or give its path")
+    for word in words[1:]:
+        if Path(word).suffix in SCRIPTS and word not in files and not word.startswith("-"):
+            raise ConfigError(f"{where}.command: there is no file {word} in {folder or 'the current folder'}")
+    absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
+    return Command(absolute, path, dict(env), time_limit, _digest(words, env, time_limit, files))
+
+
+def _digest(words: Sequence[str], env: Mapping[str, str], time_limit: float, files: Mapping[str, Path]) -> str:
+    """Of the words, the environment, the files that the words name, and the code that serves and drives it."""
+    said = json.dumps([list(words), sorted(env.items()), time_limit])
+    digest = hashlib.sha256(said.encode())
+    ours = {path.relative_to(PACKAGE).as_posix(): path for room in ROOMS for path in sorted((PACKAGE / room).glob("*.py"))}
+    for name, path in {**files, **ours}.items():
+        content = path.read_bytes()
+        digest.update(f"\0{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:20]

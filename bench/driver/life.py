@@ -1,0 +1,119 @@
+"""One process of an agent, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from bench.driver.tail import Tail
+
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+AT_A_TIME = 2**18
+"""Bytes read of its output."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended: with an exit code, or by a signal; neither where nobody can say, because who watched over it was
+    killed."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+class Life:
+    """Runs from its creation. `kill` it, or wait for `ended`; then `close` it."""
+
+    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], largest: int):
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[Ended] = self._loop.create_future()
+        self.output, self.began, self.seconds = Tail(), monotonic(), 0.0
+        self._group, self._said = 0, b""
+        self._status, status = os.pipe()
+        control, self._control = os.pipe()
+        self._output, output = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(SUPERVISOR), str(status), str(control), str(largest), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=folder,
+                env=dict(environment),
+                pass_fds=(status, control),
+                start_new_session=True,
+            )
+        finally:
+            for theirs in (status, control, output):
+                os.close(theirs)
+        for opened, read in ((self._status, self._read_status), (self._output, self._read_output)):
+            os.set_blocking(opened, False)
+            self._loop.add_reader(opened, read)
+
+    def kill(self) -> None:
+        """At once, with all that it started. May be called again, and after its end."""
+        self._signal(signal.SIGKILL)
+        self._let_go()
+
+    def freeze(self) -> None:
+        """It stops where it is."""
+        self._signal(signal.SIGSTOP)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._group and not self.ended.done():
+            with suppress(OSError):
+                os.killpg(self._group, number)
+
+    async def close(self) -> None:
+        """Kill what runs of it, and be rid of it. Nothing of it runs when this returns, nor if it is interrupted."""
+        self.kill()
+        try:
+            await asyncio.shield(self.ended)
+        finally:
+            self._read_output()
+            for opened in (self._status, self._output):
+                self._loop.remove_reader(opened)
+                os.close(opened)
+            self._process.wait()
+
+    def _let_go(self) -> None:
+        """The end of this file is the word to the supervisor."""
+        if self._control >= 0:
+            os.close(self._control)
+            self._control = -1
+
+    def _read_output(self) -> None:
+        with suppress(BlockingIOError):
+            if more := os.read(self._output, AT_A_TIME):
+                self.output.add(more)
+            else:
+                self._loop.remove_reader(self._output)
+
+    def _read_status(self) -> None:
+        more = os.read(self._status, 4096)
+        self._said += more
+        for line in self._said.split(b"\n"):
+            what, _, number = line.decode().partition(" ")
+            if what == "started":
+                self._group = int(number)
+        if more:
+            return
+        self._loop.remove_reader(self._status)
+        self.seconds = monotonic() - self.began
+        if not self.ended.done():
+            self.ended.set_result(_ended(self._said.decode()))
+
+
+def _ended(said: str) -> Ended:
+    what, _, number = said.strip().rpartition("\n")[2].partition(" ")
+    if what == "exit":
+        return Ended(code=int(number))
+    return Ended(signal=int(number)) if what == "signal" else Ended()

@@ -1,0 +1,108 @@
+"""Stands between the driver and an agent's processes, so that none of them is left behind. A program of its own:
+
+    supervisor.py STATUS CONTROL LARGEST PROGRAM WORD...
+
+It starts the command as the leader of a session of its own, says `started PID` on the file STATUS, and `exit CODE` or
+`signal NUMBER` once the command has ended. When CONTROL ends, because the driver wants it or has died itself, the command is
+killed. Whatever the command started is killed at its end, also what left its session: orphans come to this process (Linux).
+LARGEST is the largest file that may be written, in bytes.
+
+Imports the standard library only, and little of it: it is started once for each life of an agent.
+"""
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+
+LINUX = sys.platform == "linux"
+SET_SUBREAPER, SET_DEATH_SIGNAL = 36, 1
+CANNOT_START = 127
+
+
+def main() -> None:
+    status, control, largest = map(int, sys.argv[1:4])
+    for opened in (status, control):
+        os.set_inheritable(opened, False)
+    _prctl(SET_SUBREAPER, 1)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    child = os.fork()
+    if not child:
+        _become(sys.argv[4:], largest)
+    os.write(status, b"started %d\n" % child)
+    ended = _wait(child, control, woken)
+    _kill_rest(child)
+    os.write(status, ended.encode())
+
+
+def _become(words: list[str], largest: int) -> None:
+    try:
+        os.setsid()
+        _prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.execv(words[0], words)
+    except OSError as error:
+        os.write(2, f"{words[0]} cannot be started: {error.strerror}\n".encode())
+    finally:
+        os._exit(CANNOT_START)
+
+
+def _wait(child: int, control: int, woken: int) -> str:
+    """Until the command has ended, killed where it has to be; how."""
+    watched = [control, woken]
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            code = os.waitstatus_to_exitcode(status)
+            return f"exit {code}\n" if code >= 0 else f"signal {-code}\n"
+        ready = select.select(watched, [], [])[0]
+        if woken in ready:
+            os.read(woken, 4096)
+        if control in ready:
+            watched.remove(control)
+            os.killpg(child, signal.SIGKILL)
+
+
+def _kill_rest(group: int) -> None:
+    """All that the command left: its session, and on Linux every orphan of it."""
+    while True:
+        for kill, whom in ((os.killpg, group), *((os.kill, pid) for pid in _children())):
+            with suppress(OSError):
+                kill(whom, signal.SIGKILL)
+        try:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(0.001)  # orphans come one by one, as those die who started them
+        except ChildProcessError:
+            return
+
+
+def _children() -> list[int]:
+    own = os.getpid()
+    listed = os.listdir("/proc") if LINUX else []  # noqa: PTH208  as below
+    return [int(name) for name in listed if name.isdecimal() and _parent(name) == own]
+
+
+def _parent(pid: str) -> int:
+    try:
+        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123  pathlib takes longer than all the rest
+            return int(file.read().rpartition(")")[2].split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
+def _prctl(option: int, value: int) -> None:
+    if LINUX:
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""The part of a variant's table that makes it a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+COMMAND = "command"
+"""What a command is a variant of."""
+TIME_LIMIT = 300.0
+"""Seconds."""
+Word = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
+
+
+class CommandEntry(BaseModel):
+    """An agent of any kind, in any language, in the place of an architecture: it is started, killed as planned, and started
+    again. It runs on packs that have a world."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    command: tuple[Word, ...] | None = Field(None, min_length=1, exclude_if=lambda command: command is None)
+    """In the place of `base`: an agent of your own, as the words of a command, `["python", "my_agent.py"]`."""
+    folder: Path | None = Field(None, exclude_if=lambda folder: folder is None)
+    """Where the files that the command names lie; the current folder, if not given."""
+    env: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda env: not env)
+    """Variables that the command finds in its environment, beside those that every agent is given. They stand in the record:
+    put no secret here."""
+    time_limit_seconds: float | None = Field(None, gt=0.0, exclude_if=lambda seconds: seconds is None)
+    """How long all lives of the command in one trial may take together, in real seconds; 300, if not given. Then it has given
+    up."""
+
+    @model_validator(mode="after")
+    def _only_of_a_command(self) -> CommandEntry:
+        if self.command is None and (self.folder or self.env or self.time_limit_seconds):
+            raise ValueError("folder, env and time_limit_seconds are those of a command; name the command, or leave them out")
+        return self

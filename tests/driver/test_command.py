@@ -1,0 +1,70 @@
+"""A command in a config: what cannot be started is refused before anything runs, and what determines it is in its digest."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driven import AGENTS, driven, matrix_of, printed
+
+from bench.driver.command import command_of
+from bench.errors import ConfigError
+from bench.experiment.config import Config
+
+
+@pytest.mark.parametrize(
+    ("words", "entry", "said"),
+    [
+        (["no_such_program"], {}, "architecture.mine.command: there is no program 'no_such_program'"),
+        (["python", "clrk.py"], {}, "architecture.mine.command: there is no file clrk.py in"),
+        (["python"], {"folder": "no/such"}, "architecture.mine.folder: there is no folder no/such"),
+        (["python"], {"env": {"HOME": "/"}}, "architecture.mine.env: 'HOME' is none that can be given"),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_refused(words: list[str], entry: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        matrix_of(words, **entry)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"base": "static", "command": ["python"]}, "one of the two"),
+        ({"max_attempts": 2}, "one of the two"),
+        ({"base": "static", "env": {"A": "b"}}, "are those of a command"),
+        ({"command": ["python"], "max_attempts": 2}, "max_attempts is none of a command's"),
+        ({"command": []}, "at least 1"),
+        ({"command": ["python"], "time_limit_seconds": 0}, "greater than 0"),
+    ],
+)
+def test_a_table_is_a_variant_or_a_command(entry: dict[str, Any], said: str) -> None:
+    values = {"name": "t", "scenarios": ["x"], "architectures": ["mine"], "models": ["m"], "repetitions": 1, "seed": 1}
+    model = {"m": {"kind": "simulated"}}
+    with pytest.raises(ValueError, match=said):
+        Config.model_validate({**values, "model": model, "architecture": {"mine": entry}})
+
+
+def test_its_digest_is_that_of_its_words_its_environment_and_its_files(tmp_path: Path) -> None:
+    def digest(words: list[str], env: dict[str, str]) -> str:
+        return command_of(words, tmp_path, env, 300.0, "mine").digest
+
+    shutil.copy(AGENTS / "clerk.py", tmp_path)
+    words = ["python", "clerk.py"]
+    digests = [digest(words, {}), digest([*words, "careful"], {}), digest(words, {"A": "1"})]
+    (tmp_path / "clerk.py").write_text("pass", encoding="utf-8")
+    assert len({*digests, digest(words, {})}) == 4
+    assert digest(words, {}) == digest(words, {})
+
+
+def test_an_agent_has_its_own_folder_over_its_lives_and_nothing_of_its_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_SECRET", "secret")
+    fault = {"point": "process", "effect": "before", "tool": "notify", "attempts": [1]}
+    said = printed(driven(["python", "surroundings.py"], [fault], env={"MINE": "1"}))
+    first, second = (dict(line.split("=", 1) for line in life.splitlines()) for life in said.split("--\n") if life.strip())
+    given = {"MCP_COMMAND", "MCP_URL", "MINE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "PATH", "TOOLS_URL"}
+    assert {"HOME", "LANG", "AGENT_FOLDER", "AGENT_TASK", *given} == first.keys()
+    assert first == second
+    assert first["HOME"] == first["AGENT_FOLDER"]
+    assert "refund" in first["AGENT_TASK"]

@@ -1,0 +1,137 @@
+"""Agents that do what none should, one function each: `misbehaving.py NAME`."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+HOST = os.environ["TOOLS_URL"].removeprefix("http://")
+ORDER = {"order": 1}
+
+
+def post(path: str, body: Any, token: str = os.environ["OPENAI_API_KEY"], **headers: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(HOST)
+    own = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    connection.request("POST", path, body if isinstance(body, str) else json.dumps(body), {**own, **headers})
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())
+
+
+def never_ends() -> None:
+    print("thinking", flush=True)
+    time.sleep(600)
+
+
+def tells_its_number() -> None:
+    told = Path(os.environ["TOLD"])
+    told.with_suffix(".new").write_text(str(os.getpid()))
+    told.with_suffix(".new").rename(told)
+    time.sleep(600)
+
+
+def dies_at_start() -> None:
+    sys.exit("my key is missing")
+
+
+def dies_of_a_signal() -> None:
+    os.kill(os.getpid(), 15)
+
+
+def opens_200_connections() -> None:
+    host, port = HOST.split(":")
+    opened = [socket.create_connection((host, int(port))) for _ in range(200)]
+    refused, until = 0, time.monotonic() + 5
+    while not refused and time.monotonic() < until:
+        time.sleep(0.05)
+        refused = sum(map(is_closed, opened))
+    print(refused)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def writes_1_gb() -> None:
+    piece = b"x" * 2**20
+    for _ in range(1000):
+        os.write(1, piece)
+    print("\nthe last line")
+
+
+def fills_its_folder() -> None:
+    for name in ("one", "two"):
+        with Path(name).open("wb") as file:
+            file.truncate(200 * 10**6)
+    time.sleep(600)
+
+
+def leaves_a_daemon() -> None:
+    start = "import os, time; os.fork() and os._exit(0); print(os.getpid(), flush=True); time.sleep(600)"
+    subprocess.run([sys.executable, "-c", start], start_new_session=True, env={}, check=True)
+    time.sleep(0.2)
+
+
+def answers_for_another_trial() -> None:
+    print(json.dumps([post("/tools/read_order", ORDER, token="another")[0], post("/v1/chat/completions", {}, "another")[0]]))
+
+
+def bad_requests() -> None:
+    paid = {"order": 1, "amount": 40}
+    key = {"Idempotency-Key": "one"}
+    said = [
+        post("/tools/refund", paid, **key),
+        post("/tools/refund", paid, **key),
+        post("/tools/refund", {"order": 2, "amount": 1}, **key),
+        post("/tools/refnd", paid),
+        post("/tools/refund", {"order": "x"}),
+        post("/tools/read_order", {"order": 9}),
+        post("/tools/refund", paid, **{"If-Match": "order 1=1"}),
+        post("/tools/refund", paid, **{"If-Match": "order 1"}),
+        post("/tools/refund", paid, **{"Idempotency-Key": "k" * 201}),
+        post("/tools/refund", "[1]"),
+        post("/tools/refund", "{"),
+        post("/tools/refund", '{"order": NaN}'),
+        post("/tools/refund", '{"order": "\\ud800"}'),
+        post("/tools/wait", {"days": -1}),
+        post("/tools/next_event", {"after": 10**30}),
+        post("/tools/next_event", {"after": 10**12}),
+    ]
+    print(json.dumps([[status, body.get("error", {}).get("code", "")] for status, body in said]))
+
+
+def asks_its_model_three_times_at_once() -> None:
+    def ask(number: int) -> None:
+        said.append(post("/v1/chat/completions", {"messages": [{"role": "user", "content": f"hello {number}"}]})[0])
+
+    said: list[int] = []
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    print(json.dumps(said))
+
+
+def one_tool_a_thousand_times() -> None:
+    connection = http.client.HTTPConnection(HOST)
+    headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-Type": "application/json"}
+    for _ in range(1000):
+        connection.request("POST", "/tools/read_order", json.dumps(ORDER), headers)
+        connection.getresponse().read()
+
+
+globals()[sys.argv[1]]()
