@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from bench.environment.database import Connection, Db, Later
+from bench.environment.database import Connection, Db, Later, dump
 from bench.environment.journal import Outcome
 from bench.environment.limits import DidNotEnd, NoEnd, TimeLimit
 from bench.environment.moment import Moment
@@ -145,3 +145,10 @@ def read_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseMode
     except ValidationError as error:
         first = first_violation(error)
         return f"the arguments of '{tool.name}' do not fit: {first.place or 'they'} {first.words}"
+
+
+def effect_of(tool: Tool, arguments: BaseModel) -> str:
+    """The business key of a call; of a read that names none, the call itself."""
+    if tool.effect:
+        return tool.effect(arguments)
+    return f"{tool.name} {dump(arguments.model_dump(mode='json'))}"
