@@ -23,6 +23,11 @@ class World(Scene):
         """When the agent hears of an event is for this function to say: the faults of events."""
         self._schedule.notices = notices
 
+    def elapse(self, minutes: int) -> None:
+        """Let time pass in which the agent waits for an answer: what happens meanwhile nobody has told it."""
+        with self._lock:
+            self._schedule.pass_to(self.now.after(minutes=minutes), self._happen)
+
     def version(self, thing: str) -> int:
         return self._book.knowledge.version(thing)
 

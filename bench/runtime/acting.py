@@ -218,7 +218,7 @@ class _Call:
         return Acted(self.tool, self.effect, "failed", reason=reason, code="unanswered")
 
     def pass_time(self, minutes: int) -> None:
-        self._world.wait(minutes=minutes)
+        self._world.elapse(minutes)
 
     def _make(self) -> Acted:
         return self._world.call(self.tool, self.arguments, self.key, expect=self._expect)
