@@ -20,9 +20,11 @@ from bench.wording import first_violation
 Code = Literal[
     "",
     "unknown_tool",
+    "forbidden",
     "arguments",
     "key",
     "throttled",
+    "quota",
     "stale",
     "declined",
     "wrote",
@@ -34,8 +36,10 @@ Code = Literal[
 """Why a call was refused or has failed, for code to branch on.
 
 unknown_tool, arguments   there is no such tool; the arguments do not fit
+forbidden    the role's contract does not hold this tool (`bench.environment.contracts.Role`)
 key          the idempotency key is another call's
-throttled    too many calls in this minute
+throttled    too many calls in this minute, or on this day; `Acted.again` says when one is taken again
+quota        too many calls in this trial: no waiting helps
 stale        a version is not the one that was expected
 declined     the business declined (`bench.errors.ToolRefused`)
 wrote        a tool that is declared read wrote
@@ -54,6 +58,7 @@ class Acted:
     reason     why not, in words; `code` the same for code
     versions   thing -> its version now, as far as the call tells
     entry      the journal's number of it; 0 where it reached no journal
+    again      when such a call is taken again, where it was throttled
     """
 
     tool: str
@@ -64,6 +69,7 @@ class Acted:
     versions: Mapping[str, int] | None = None
     entry: int = 0
     code: Code = ""
+    again: Moment | None = None
 
     @property
     def ok(self) -> bool:

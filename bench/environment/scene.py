@@ -61,8 +61,8 @@ class Scene:
         self._schedule = Schedule(self._connection, environment.ends)
         self._caller = Caller(self._connection, environment.patience, self._later)
         self._people = People(environment.people, drawn_from, self._schedule, self._caller)
-        self._rules = Rules(environment, self._caller)
         self._book = Book(self._connection, self._schedule)
+        self._rules = Rules(environment, self._caller, self._book.taken)
         self._tables, self._digest = tables_of(self._connection), ""
 
     def call(
@@ -78,6 +78,7 @@ class Scene:
 
         idempotency_key   a call whose key is known gives the stored result, and has no second effect
         expect            thing -> the version that it must have, else the call is refused: compare and swap
+        who               in which role: its contract says what it may call
         """
         with self._lock:
             known = self.environment.by_name.get(tool)
@@ -86,6 +87,8 @@ class Scene:
             if known is None:
                 said = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
                 return self._refuse(call, said, "unknown_tool")
+            if said := self._rules.forbids(tool, who):
+                return self._refuse(call, said, "forbidden")
             read = read_arguments(known, arguments)
             if isinstance(read, str):
                 return self._refuse(call, read, "arguments")
@@ -94,8 +97,8 @@ class Scene:
                 return self._again(call, first, known)
             if said := moved(expect or {}, self._book.knowledge):
                 return self._refuse(call, said, "stale")
-            if said := self._rules.throttled(self.now):
-                return self._refuse(call, said, "throttled")
+            if refusal := self._rules.not_taken(tool, who, self.now):
+                return self._refuse(call, refusal.reason, refusal.code, refusal.again)
             return self._run(call, known, read)
 
     def verdict(self, tool: str, arguments: Arguments) -> Verdict:
@@ -195,9 +198,9 @@ class Scene:
         entry = self._book.write(replace(call, outcome="replayed", result=first.result))
         return Acted(tool.name, call.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
 
-    def _refuse(self, call: Entry, said: str, code: Code) -> Acted:
+    def _refuse(self, call: Entry, said: str, code: Code, again: Moment | None = None) -> Acted:
         entry = self._book.write(replace(call, outcome="refused", reason=said))
-        return Acted(call.name, call.effect, "refused", reason=said, entry=entry.seq, code=code)
+        return Acted(call.name, call.effect, "refused", reason=said, entry=entry.seq, code=code, again=again)
 
     def _later(self, kind: str, at: Moment, payload: Payload, name: str) -> None:
         if kind not in self.environment.by_kind:

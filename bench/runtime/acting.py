@@ -6,12 +6,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from bench.environment import Acted, Arrival, Moment, Scheduled, Verdict, World
 from bench.environment.database import dump
+from bench.environment.procedure import AGENT
 from bench.environment.schedule import Told, at_once
 from bench.errors import GaveUp
 from bench.runtime.clock import TrialClock, in_seconds
@@ -19,7 +20,17 @@ from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.log import TrialLog
 from bench.runtime.process import Process, Store
 from bench.runtime.world_effects import WORLD_EFFECTS, Strike
-from bench.runtime.world_events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
+from bench.runtime.world_events import (
+    Arrived,
+    PersonAsked,
+    PersonDecided,
+    ProcessDied,
+    Stepped,
+    Stored,
+    ToolCalled,
+    WorldBegan,
+    WorldEnded,
+)
 
 Arguments = BaseModel | Mapping[str, Any]
 MOST_STEPS = 10_000
@@ -42,12 +53,14 @@ class Acting:
         policy = world.environment.policy
         log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
 
-    async def act(self, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None) -> Acted:
+    async def act(
+        self, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT
+    ) -> Acted:
         """Call a tool. Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
         known = self.world.environment.by_name.get(tool)
         writes = bool(known and known.writes)
         await self._step(effect=writes)
-        call = _Call(self.world, tool, arguments, key, expect, writes)
+        call = _Call(self.world, tool, arguments, key, expect, role, writes)
         self._tries[tool, call.effect] += 1
         due = self._due(call)
         if due is None:
@@ -108,6 +121,14 @@ class Acting:
         self._log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
         return ticket
 
+    def decided(self, kind: str, ticket: str, said: str) -> None:
+        """Who asked a person no longer waits."""
+        self._log.emit(PersonDecided(kind, ticket, said, self.world.life, *self.world.now))
+
+    def stepped(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
+        """A step of the procedure began, or ended."""
+        self._log.emit(Stepped(step, stage, why, self.world.life, *self.world.now))
+
     def verdict(self, tool: str, arguments: Arguments) -> Verdict:
         return self.world.verdict(tool, arguments)
 
@@ -160,6 +181,8 @@ class Acting:
                 started=in_seconds(self._clock.now()),
                 before=call.before,
                 after=self.world.digest(),
+                code=acted.code,
+                role=call.role,
             )
         )
 
@@ -196,11 +219,18 @@ class _Call:
     """One call as an effect has it in hand (`bench.runtime.world_effects.ToolCall`)."""
 
     def __init__(
-        self, world: World, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None, writes: bool
+        self,
+        world: World,
+        tool: str,
+        arguments: Arguments,
+        key: str | None,
+        expect: Mapping[str, int] | None,
+        role: str,
+        writes: bool,
     ):
         self.tool, self.arguments, self.key, self.writes = tool, arguments, key, writes
         self.effect, self.before = world.effect_of(tool, arguments), world.digest()
-        self._world, self._expect = world, expect
+        self._world, self._expect, self.role = world, expect, role
         self._first: Acted | None = None
 
     def first(self) -> Acted:
@@ -221,4 +251,4 @@ class _Call:
         self._world.elapse(minutes)
 
     def _make(self) -> Acted:
-        return self._world.call(self.tool, self.arguments, self.key, expect=self._expect)
+        return self._world.call(self.tool, self.arguments, self.key, expect=self._expect, who=self.role)
