@@ -49,6 +49,8 @@ class Run:
               `undetected_failure`: the answer is wrong, and all that it stands on was accepted;
               `damage_*`: how often each kind of damage happened in its world; `recount_agrees`: the world's tables alone say
               the same; `lives`: its agent's processes; these are missing where there is no world;
+              `compensated_pairs`: effects taken back one right after the other, and `compensated_out_of_order` of these pairs;
+              `stale_refused`: calls refused since the world had moved;
               `tool_retries`: calls because the one before of the same effect had failed or was throttled; `calls_forbidden` and
               `calls_over_quota` were refused by a contract; `steps_done` and `steps_failed` of a procedure;
               `completion_minutes`: world time to the end of its last step; `waiting_for_people_minutes`: of it, for answers;

@@ -13,6 +13,7 @@ from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.analysis.workflow import (
     StepTaken,
+    compensations,
     completion_minutes,
     refused_for,
     steps_of,
@@ -101,6 +102,9 @@ TRIALS: tuple[Column[Trial], ...] = (
     Column("lives", "Int64", lambda trial: trial.world.lives if trial.world else None),
     Column("tool_calls", "int64", lambda trial: sum(isinstance(event, ToolCalled) for event in trial.record.events)),
     Column("tool_retries", "int64", lambda trial: tool_retries(trial.record.events)),
+    Column("compensated_pairs", "int64", lambda trial: compensations(trial.record.events)[0]),
+    Column("compensated_out_of_order", "int64", lambda trial: compensations(trial.record.events)[1]),
+    Column("stale_refused", "int64", lambda trial: refused_for(trial.record.events, "stale")),
     Column("calls_forbidden", "int64", lambda trial: refused_for(trial.record.events, "forbidden")),
     Column("calls_over_quota", "int64", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
     Column("steps_done", "int64", lambda trial: sum(step.done for step in steps_of(trial.record.events))),

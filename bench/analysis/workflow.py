@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.environment import Moment
+from bench.environment.procedure import COMPENSATION
 from bench.runtime.events import Event
 from bench.runtime.intervals import Interval, total, union
 from bench.runtime.world_events import PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
@@ -81,6 +82,23 @@ def tool_retries(events: Events) -> int:
         kept = call.outcome == "failed" or call.code == "throttled"
         (unanswered.add if kept else unanswered.discard)((call.tool, call.effect))
     return retries
+
+
+def compensations(events: Events) -> tuple[int, int]:
+    """How many pairs of effects were taken back one right after the other, and how many of these pairs not in reverse of the
+    order in which they had been done."""
+    done: dict[str, int] = {}
+    pairs = otherwise = 0
+    last: int | None = None
+    for number, call in enumerate(one for one in _calls(events) if one.outcome == "done" and one.access != "read"):
+        if call.role != COMPENSATION:
+            done[call.effect], last = number, None
+            continue
+        of = done.get(call.effect)
+        if last is not None and of is not None:
+            pairs, otherwise = pairs + 1, otherwise + (of > last)
+        last = of
+    return pairs, otherwise
 
 
 def refused_for(events: Events, *codes: str) -> int:

@@ -11,8 +11,8 @@ from bench.environment.moment import Moment
 from bench.environment.parts import Payload
 from bench.errors import PackError, nearest
 
-AGENT = "agent"
-"""The role of who acts in none that the world declares."""
+AGENT, COMPENSATION = "agent", "compensation"
+"""The roles of who acts in none that the world declares, and of who takes an effect back."""
 
 
 @dataclass(frozen=True)

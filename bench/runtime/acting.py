@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -33,6 +33,8 @@ from bench.runtime.world_events import (
 )
 
 Arguments = BaseModel | Mapping[str, Any]
+Try = tuple[str, str]
+"""A tool and the business key that is tried."""
 MOST_STEPS = 10_000
 """Calls, waits and questions of one trial. An agent that goes on and on would never end."""
 BREATH = 100
@@ -40,14 +42,25 @@ BREATH = 100
 
 
 class Acting:
-    """The hands of one trial's agent, over all its lives."""
+    """The hands of one trial's agent, over all its lives. Where these are real processes, process, store and tries are those of
+    one of them, and outlive it by themselves."""
 
-    def __init__(self, world: World, schedule: FaultSchedule, clock: TrialClock, log: TrialLog):
+    def __init__(
+        self,
+        world: World,
+        schedule: FaultSchedule,
+        clock: TrialClock,
+        log: TrialLog,
+        *,
+        process: Callable[[Callable[[str], object]], Process] = Process,
+        store: Callable[[Process, Callable[[str, str], object]], Store] = Store,
+        tries: Counter[Try] | None = None,
+    ):
         self.world, self._schedule, self._clock, self._log = world, schedule, clock, log
-        self.process = Process(self._died)
-        self.store = Store(self.process, self._stored)
+        self.process = process(self._died)
+        self.store = store(self.process, self._stored)
         self.last_crash = 0
-        self._tries: Counter[tuple[str, str]] = Counter()
+        self._tries: Counter[Try] = Counter() if tries is None else tries
         self._steps = 0
         world.told_by(self._tell)
         policy = world.environment.policy

@@ -53,10 +53,10 @@ def _trials(matrix: Matrix, architecture: str, repetition: int) -> pd.DataFrame:
     specs = [one for one in matrix.specs if (one.architecture, one.repetition) == (architecture, repetition)]
     part = replace(matrix, specs=tuple(specs))
     with tempfile.TemporaryDirectory() as name:
-        return _lived(part, Path(name) / "run").trials[KEPT]
+        return lived(part, Path(name) / "run").trials[KEPT]
 
 
-def _lived(matrix: Matrix, folder: Path) -> Run:
+def lived(matrix: Matrix, folder: Path) -> Run:
     writer = RunWriter(folder, manifest_of(matrix, "exactly_once", prepared(matrix)))
     run(run_matrix(matrix, writer, lambda _: None))
     writer.close()

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bench.architectures.parts.form import Form
 from bench.architectures.parts.memory import Effect, Memory
 from bench.environment import Acted, Call, Step
-from bench.environment.procedure import AGENT
+from bench.environment.procedure import AGENT, COMPENSATION
 from bench.runtime.workbench import Workbench
 
 TRIES = 3
@@ -100,7 +100,7 @@ class Calling:
             read = tool.arguments.model_validate(arguments), tool.result.model_validate(effect.result)
             arguments = tool.undoing(*read)
         key = f"undo {effect.key}" if self._form.keys else None
-        acted = await self._until_answered(Call(tool.undo, arguments), key, None)
+        acted = await self._until_answered(Call(tool.undo, arguments), key, None, COMPENSATION)
         if acted.outcome == "failed":
             return False
         self._memory.note(replace(effect, state="undone"))
