@@ -36,7 +36,7 @@ def write(folder: Path, run: Run, kills: Sequence[Killed], sagas: Run) -> None:
 
 def whole(run: Run) -> Table:
     """All patterns of a form together, and what must hold of every trial."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for form, remedied in (("bare", False), ("with remedies", True)):
         own = [one for one in exactly_once(run) if one.architecture.endswith("_remedied") is remedied]
         for point in dict.fromkeys(one.point for one in own):
