@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 import bench
+from bench.analysis.beyond_control import PAIR
 from bench.analysis.frames import Run
 from bench.experiment.config import load_config
 from bench.experiment.manifest import manifest_of
@@ -19,7 +20,6 @@ from bench.experiment.provenance import code_digest
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.runtime.loop import run
-from bench.studies.exactly_once import PAIR
 from bench.studies.registry import prepared
 
 ROOT = Path(__file__).parents[2]
