@@ -143,6 +143,13 @@ def reliability(session: nox.Session) -> None:
 
 
 @nox.session
+def exactly_once(session: nox.Session) -> None:
+    """What a crash does to the effects of each pattern, at full size, and real kills, into reports/exactly_once: 40 minutes."""
+    install(session)
+    session.run("python", "-m", "exactly_once", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+
+
+@nox.session
 def calibrate(session: nox.Session) -> None:
     """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour."""
     install(session)

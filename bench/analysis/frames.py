@@ -1,4 +1,4 @@
-"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a recovery, a judged reply, a wait.
+"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a recovery, a judged reply, a wait, a step.
 
 The file is read once, line by line, and only the rows are kept. Rows stand in the order of the experiment's config, whatever
 the order in which the trials ended.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from bench.analysis.rows import (
     PLACE,
     RECOVERIES,
     REPLIES,
+    STEPS,
     TRIALS,
     WAITS,
     Column,
@@ -48,6 +49,11 @@ class Run:
               `undetected_failure`: the answer is wrong, and all that it stands on was accepted;
               `damage_*`: how often each kind of damage happened in its world; `recount_agrees`: the world's tables alone say
               the same; `lives`: its agent's processes; these are missing where there is no world;
+              `compensated_pairs`: effects taken back one right after the other, and `compensated_out_of_order` of these pairs;
+              `stale_refused`: calls refused since the world had moved;
+              `tool_retries`: calls because the one before of the same effect had failed or was throttled; `calls_forbidden` and
+              `calls_over_quota` were refused by a contract; `steps_done` and `steps_failed` of a procedure;
+              `completion_minutes`: world time to the end of its last step; `waiting_for_people_minutes`: of it, for answers;
               `correct` and `score` are missing for errors; for a trial that gave up they are False
               and 0, as it has no answer; `note` is the grader's, in one line, or '';
               `cost` is in dollars, and missing where a price is unknown
@@ -60,6 +66,8 @@ class Run:
     replies   one row a reply that was judged: was it `exposed` to a fault, of what `kind` was it rejected, or '';
               `digest` names what was asked and replied: equal for one reply in several trials (`bench.analysis.natural`)
     waits     one row a wait
+    steps     one row a step of a procedure that began: its `attempts`, whether it is `done`, `why` it came to nothing, or
+              "", and its `minutes` of world time
     errors_rerun   records of errors that a later record of the same trial took the place of
     parts     the runs that it was put together from (`bench.analysis.merge`); none for a run as it was recorded
     regrades  when answers were graded anew, by which grader, and how many grades changed
@@ -84,6 +92,7 @@ class Run:
     regrades: tuple[Regrade, ...] = ()
     sources: str = ""
     notes: tuple[str, ...] = ()
+    steps: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def name(self) -> str:
@@ -155,6 +164,7 @@ def load_run(path: str | Path) -> Run:
         recoveries=_frame(itertools.chain.from_iterable(one.recoveries for one in rows), (*PLACE, *RECOVERIES)),
         replies=_frame(itertools.chain.from_iterable(one.replies for one in rows), (*PLACE, *REPLIES)),
         waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), (*PLACE, *WAITS)),
+        steps=_frame(itertools.chain.from_iterable(one.steps for one in rows), (*PLACE, *STEPS)),
         errors_rerun=records - len(latest),
         folder=folder,
         rerun=frozenset(rerun),

@@ -11,6 +11,15 @@ from bench.analysis.ledger import Entry
 from bench.analysis.recovery import Recovery, rejections
 from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
+from bench.analysis.workflow import (
+    StepTaken,
+    compensations,
+    completion_minutes,
+    refused_for,
+    steps_of,
+    tool_retries,
+    waiting_for_people,
+)
 from bench.environment.damage import DAMAGES
 from bench.runtime.events import Waited
 from bench.runtime.world_events import ToolCalled
@@ -21,7 +30,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, a reply or a wait."""
+    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, a reply, a wait or a step."""
 
     name: str
     kind: str
@@ -30,7 +39,7 @@ class Column(Generic[Item]):
 
 @dataclass(frozen=True)
 class Of(Generic[Item]):
-    """Something of a trial: a call, a receipt, a reply, a wait."""
+    """Something of a trial: a call, a receipt, a reply, a wait, a step."""
 
     trial: Trial
     item: Item
@@ -92,6 +101,16 @@ TRIALS: tuple[Column[Trial], ...] = (
     Column("recount_agrees", "boolean", lambda trial: trial.recount_agrees),
     Column("lives", "Int64", lambda trial: trial.world.lives if trial.world else None),
     Column("tool_calls", "int64", lambda trial: sum(isinstance(event, ToolCalled) for event in trial.record.events)),
+    Column("tool_retries", "int64", lambda trial: tool_retries(trial.record.events)),
+    Column("compensated_pairs", "int64", lambda trial: compensations(trial.record.events)[0]),
+    Column("compensated_out_of_order", "int64", lambda trial: compensations(trial.record.events)[1]),
+    Column("stale_refused", "int64", lambda trial: refused_for(trial.record.events, "stale")),
+    Column("calls_forbidden", "int64", lambda trial: refused_for(trial.record.events, "forbidden")),
+    Column("calls_over_quota", "int64", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
+    Column("steps_done", "int64", lambda trial: sum(step.done for step in steps_of(trial.record.events))),
+    Column("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in steps_of(trial.record.events))),
+    Column("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events)),
+    Column("waiting_for_people_minutes", "int64", lambda trial: waiting_for_people(trial.record.events)),
     Column("api_seconds", "float64", lambda trial: trial.record.api_seconds),
     Column("waiting_seconds", "float64", lambda trial: trial.record.waiting_seconds),
     Column("framework_seconds", "float64", lambda trial: trial.record.framework_seconds),
@@ -175,6 +194,13 @@ WAITS: tuple[Column[Of[Waited]], ...] = (
     Column("started", "float64", lambda of: of.item.started),
     Column("seconds", "float64", lambda of: of.item.seconds),
 )
+STEPS: tuple[Column[Of[StepTaken]], ...] = (
+    Column("step", "str", lambda of: of.item.name),
+    Column("attempts", "int64", lambda of: of.item.attempts),
+    Column("done", "bool", lambda of: of.item.done),
+    Column("why", "str", lambda of: of.item.why),
+    Column("minutes", "Int64", lambda of: of.item.minutes),
+)
 
 
 @dataclass(frozen=True)
@@ -189,6 +215,7 @@ class TrialRows:
     recoveries: tuple[Row, ...]
     replies: tuple[Row, ...]
     waits: tuple[Row, ...]
+    steps: tuple[Row, ...]
     undetermined: bool
 
 
@@ -205,6 +232,7 @@ def rows_of(trial: Trial) -> TrialRows:
         recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),
         replies=_rows(place, REPLIES, trial, judged_replies(record.events, trial.receipts)),
         waits=_rows(place, WAITS, trial, waits),
+        steps=_rows(place, STEPS, trial, steps_of(record.events)),
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )
 

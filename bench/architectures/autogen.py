@@ -22,7 +22,7 @@ from autogen_core.models import (
 from pydantic import BaseModel
 
 from bench.models.base import Message
-from bench.runtime.workbench import Line
+from bench.runtime.asking import Line
 
 FINISH: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
 

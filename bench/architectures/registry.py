@@ -47,6 +47,7 @@ ACTING = {
         "state_machine",
         "human_in_the_loop",
         "plan_execute_evaluate",
+        "composition",
     )
 }
 """Our own that act in a world. They run on packs that declare one, and the others on packs that do not."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bench.architectures.parts.form import BARE, Form
 from bench.architectures.parts.office import Office
 from bench.architectures.parts.row import Row
+from bench.architectures.parts.transition import advance
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
@@ -18,11 +19,4 @@ from bench.scenario import Task
 async def state_machine(task: Task, workbench: Workbench, form: Form = BARE) -> None:
     office, row = Office(task, workbench, form, keeps="steps"), Row(workbench.store)
     async for ready in office.rounds():
-        step, seen = ready[0], row.version
-        if form.remedies and not row.swap(step.name, "claimed", seen):
-            continue
-        why = await office.attempt(step)
-        if form.remedies and row.state(step.name) != "claimed":
-            continue
-        await office.settle(step, why)
-        row.swap(step.name, why or "done", row.version)
+        await advance(office, row, ready[0], office.attempt, claims=form.remedies)

@@ -1,6 +1,7 @@
 """Worlds: what tools act on, outside of the agent. `docs/worlds.md` says what one is and how a pack declares it."""
 
 from bench.environment.calling import Acted
+from bench.environment.contracts import Quota, Role
 from bench.environment.damage import Damage
 from bench.environment.database import Db
 from bench.environment.declaration import Environment
@@ -31,6 +32,8 @@ __all__ = [
     "Person",
     "Policy",
     "Question",
+    "Quota",
+    "Role",
     "Scheduled",
     "Snapshot",
     "Standing",

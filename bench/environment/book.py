@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from bench.environment import journal
+from bench.environment.contracts import ANY
 from bench.environment.journal import Entry
 from bench.environment.knowledge import Knowledge
+from bench.environment.moment import Moment
 from bench.environment.schedule import Schedule
 from bench.errors import whole_text
 
@@ -44,6 +46,16 @@ class Book:
     def done_under(self, key: str) -> Entry | None:
         """What was done under this idempotency key."""
         return next(iter(self.entries("key = ? AND outcome = 'done'", whole_text(key))), None)
+
+    def taken(self, tool: str, who: str, since: Moment | None) -> int:
+        """How many calls of this tool were taken, by whom, from a moment on; "*" is any."""
+        where, values = "what = 'call' AND outcome IN ('done', 'failed')", list[object]()
+        for column, value in (("name", tool), ("who", who)):
+            if value != ANY:
+                where, values = f"{where} AND {column} = ?", [*values, value]
+        if since is not None:
+            where, values = f"{where} AND at >= ?", [*values, since.total]
+        return int(self._connection.execute(f"SELECT count(*) FROM world_journal WHERE {where}", values).fetchone()[0])
 
     def died(self, point: str) -> None:
         self.write(Entry("crash", point, arguments={}))

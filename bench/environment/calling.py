@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from bench.environment.database import Connection, Db, Later
+from bench.environment.database import Connection, Db, Later, dump
 from bench.environment.journal import Outcome
 from bench.environment.limits import DidNotEnd, NoEnd, TimeLimit
 from bench.environment.moment import Moment
@@ -20,9 +20,11 @@ from bench.wording import first_violation
 Code = Literal[
     "",
     "unknown_tool",
+    "forbidden",
     "arguments",
     "key",
     "throttled",
+    "quota",
     "stale",
     "declined",
     "wrote",
@@ -35,8 +37,10 @@ Code = Literal[
 """Why a call was refused or has failed, for code to branch on.
 
 unknown_tool, arguments   there is no such tool; the arguments do not fit
+forbidden    the role's contract does not hold this tool (`bench.environment.contracts.Role`)
 key          the idempotency key is another call's
-throttled    too many calls in this minute
+throttled    too many calls in this minute, or on this day; `Acted.again` says when one is taken again
+quota        too many calls in this trial: no waiting helps
 stale        a version is not the one that was expected
 declined     the business declined (`bench.errors.ToolRefused`)
 wrote        a tool that is declared read wrote
@@ -56,6 +60,7 @@ class Acted:
     reason     why not, in words; `code` the same for code
     versions   thing -> its version now, as far as the call tells
     entry      the journal's number of it; 0 where it reached no journal
+    again      when such a call is taken again, where it was throttled
     """
 
     tool: str
@@ -66,6 +71,7 @@ class Acted:
     versions: Mapping[str, int] | None = None
     entry: int = 0
     code: Code = ""
+    again: Moment | None = None
 
     @property
     def ok(self) -> bool:
@@ -147,3 +153,10 @@ def read_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseMode
     except ValidationError as error:
         first = first_violation(error)
         return f"the arguments of '{tool.name}' do not fit: {first.place or 'they'} {first.words}"
+
+
+def effect_of(tool: Tool, arguments: BaseModel) -> str:
+    """The business key of a call; of a read that names none, the call itself."""
+    if tool.effect:
+        return tool.effect(arguments)
+    return f"{tool.name} {dump(arguments.model_dump(mode='json'))}"

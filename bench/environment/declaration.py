@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from bench.environment.contracts import Quota, Role
 from bench.environment.database import Db
 from bench.environment.moment import Moment
 from bench.environment.parts import EventKind, Person, Policy, Scheduled, Standing, Tool
@@ -34,6 +35,8 @@ class Environment:
     people      kind -> who is asked
     halted      (db, now) -> why the kill switch is thrown, or ""
     throttle    tool calls that are taken in one minute of world time; 0: any number
+    quotas      how many are taken in a day, or in the whole trial, by tool and role
+    roles       role -> the tools that an agent may call in it; who calls in no role of these may call all
     patience    real seconds that a call may take; then it has failed
     begins, ends   the world's first and last moment; what was scheduled up to then happens, whether or not the agent waits
     procedure   the steps of the work, for architectures that know no pack
@@ -53,6 +56,8 @@ class Environment:
     policy: Policy | None = None
     halted: Callable[[Db, Moment], str] | None = None
     throttle: int = 60
+    quotas: tuple[Quota, ...] = ()
+    roles: Mapping[str, Role] = field(default_factory=dict)
     patience: float = 5.0
     begins: Moment = START
     ends: Moment | None = None

@@ -11,6 +11,9 @@ from bench.environment.moment import Moment
 from bench.environment.parts import Payload
 from bench.errors import PackError, nearest
 
+AGENT, COMPENSATION = "agent", "compensation"
+"""The roles of who acts in none that the world declares, and of who takes an effect back."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -68,6 +71,9 @@ class Step:
     until       the last moment at which its effects may be begun; from then on `otherwise` is done in their place
     saga        the steps of one saga stand or fall together: where one comes to nothing, the compensable effects of all are
                 taken back, in reverse, and those that are still to be done are not; "" is one of its own
+    box         the minutes of world time that it may take from when it was begun; past them its effects are no longer begun;
+                0: any number
+    role        in which role it calls (`Environment.roles`)
     needed      whether it is to be done at all; asked when it could begin
     reads       (facts) -> name -> the call that reads it; made anew each time that the step is decided
     judgment    the subtask that is asked; "" where nothing is to be judged
@@ -77,8 +83,9 @@ class Step:
                 steps of a saga do
     asks        (facts, call) -> who is asked where the policy says `person`; None: the first of the environment's people, about
                 the call's business key, and shown its arguments
-    otherwise   (facts, why) -> the calls to make in the effects' place; why: "denied", "late" (no answer, or past `until`),
-                "failed" (a tool refused for good), "rejected" (no output was accepted), "fallen" (another step of its saga)
+    otherwise   (facts, why) -> the calls to make in the effects' place; why: "denied", "late" (no answer, or past `until` or
+                its `box`), "failed" (a tool refused for good), "rejected" (no output was accepted), "fallen" (another step of
+                its saga)
     """
 
     name: str
@@ -86,6 +93,8 @@ class Step:
     on: str = ""
     starts: Moment | None = None
     until: Moment | None = None
+    box: int = 0
+    role: str = AGENT
     saga: str = ""
     needed: Callable[[Facts], bool] = always
     reads: Callable[[Facts], Mapping[str, Call]] = no_reads
@@ -96,10 +105,10 @@ class Step:
     otherwise: Callable[[Facts, str], Sequence[Call]] = no_calls
 
 
-def refuse_procedure(steps: Sequence[Step], kinds: Iterable[str], where: str) -> None:
+def refuse_procedure(steps: Sequence[Step], kinds: Iterable[str], roles: Iterable[str], where: str) -> None:
     """Raise PackError for the first step that could never be done."""
     known: list[str] = []
-    kinds = tuple(kinds)
+    kinds, roles = tuple(kinds), (AGENT, *roles)
     for step in steps:
         at = f"{where}: step '{step.name}'"
         if step.name in known:
@@ -111,4 +120,8 @@ def refuse_procedure(steps: Sequence[Step], kinds: Iterable[str], where: str) ->
             raise PackError(f"{at} is begun by '{step.on}', which is no kind of event; {nearest(step.on, kinds)}")
         if step.starts is not None and step.until is not None and step.until < step.starts:
             raise PackError(f"{at} may end at {step.until} at last and begins at {step.starts} at first; move one")
+        if step.role not in roles:
+            raise PackError(f"{at} is done by '{step.role}', which is no role; {nearest(step.role, roles)}")
+        if step.box < 0:
+            raise PackError(f"{at} has a box of {step.box} minutes; give it 0 or more")
         known.append(step.name)

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from bench.environment.contracts import refuse_contracts
 from bench.environment.database import OURS
 from bench.environment.declaration import Environment
 from bench.environment.parts import EventKind, Kind, Person, Policy, Scheduled, Tool
@@ -33,7 +34,8 @@ def refuse_environment(environment: Environment, where: str) -> None:
     for name, function in (("audit", environment.audit), ("reference", environment.reference), *environment.wrong.items()):
         if not callable(function):
             raise PackError(f"{where}: {name} must be a function, not {function!r}")
-    refuse_procedure(environment.procedure, environment.by_kind, where)
+    refuse_contracts(environment.roles, environment.quotas, environment.by_name, where)
+    refuse_procedure(environment.procedure, environment.by_kind, environment.roles, where)
     _refuse_database(environment, where)
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel
 
 from bench.environment.calling import Caller
+from bench.environment.contracts import Refusal
 from bench.environment.declaration import Environment
 from bench.environment.knowledge import Knowledge
 from bench.environment.moment import Moment
 from bench.environment.parts import Tool, Verdict
 
 ALLOWED = Verdict()
+Calls = Callable[[str, str, Moment | None], int]
+"""(a tool, a role, since when) -> how many calls were taken; "*" is any."""
 KILL_SWITCH = "kill switch"
 """The rule by which everything is denied once it is thrown."""
 
 
 class Rules:
-    def __init__(self, environment: Environment, caller: Caller):
-        self._environment, self._caller = environment, caller
+    def __init__(self, environment: Environment, caller: Caller, calls: Calls):
+        self._environment, self._caller, self._calls_since = environment, caller, calls
         self._minute, self._calls = environment.begins, 0
 
     def verdict(self, tool: Tool, arguments: BaseModel, now: Moment) -> Verdict:
@@ -49,15 +52,27 @@ class Rules:
         last = self._caller.within(lambda: due(self._caller.reading, arguments))
         return last is not None and now > last
 
-    def throttled(self, now: Moment) -> str:
-        """Why no call is taken now, or ""; a call that is taken counts."""
+    def forbids(self, tool: str, role: str) -> str:
+        """Why an agent in this role may not call this tool, or "". Who has no contract may call all."""
+        contract = self._environment.roles.get(role)
+        return "" if contract is None or contract.may_call(tool) else f"the role '{role}' may not call {tool}"
+
+    def not_taken(self, tool: str, role: str, now: Moment) -> Refusal | None:
+        """Why no such call is taken now: the quotas, then the throttle of a minute; a call that is taken counts."""
+        for quota in self._environment.quotas:
+            if quota.concerns(tool, role) and self._calls_since(quota.tool, quota.role, quota.since(now)) >= quota.most:
+                return quota.refusal(now)
+        return self._throttled(now)
+
+    def _throttled(self, now: Moment) -> Refusal | None:
         if now != self._minute:
             self._minute, self._calls = now, 0
         most = self._environment.throttle
         if most and self._calls >= most:
-            return f"throttled: {most} calls a minute are taken; wait for a minute"
+            said = f"throttled: {most} calls a minute are taken; wait for a minute"
+            return Refusal(said, "throttled", now.after(minutes=1))
         self._calls += 1
-        return ""
+        return None
 
 
 def moved(expect: Mapping[str, int], knowledge: Knowledge) -> str:

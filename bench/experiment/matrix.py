@@ -33,10 +33,10 @@ from bench.models.recorded import RecordedModel
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
 from bench.packs import find_packs, instances_of, lacks, load_pack
+from bench.runtime.asking import Settings
 from bench.runtime.call import BackOff
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.faults import FaultPlan
-from bench.runtime.workbench import Settings
 from bench.scenario import Scenario, scenario_key
 from bench.seeding import draw_for
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from bench.environment import Acted, Arrival, Moment, Scheduled, Verdict, World
 from bench.environment.calling import Code
 from bench.environment.database import dump
+from bench.environment.procedure import AGENT
 from bench.environment.schedule import Told, at_once
 from bench.errors import GaveUp
 from bench.models.base import Reply
@@ -21,9 +22,21 @@ from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.log import TrialLog
 from bench.runtime.process import DiesInMidReply, Process, Store
 from bench.runtime.world_effects import WORLD_EFFECTS, Strike
-from bench.runtime.world_events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
+from bench.runtime.world_events import (
+    Arrived,
+    PersonAsked,
+    PersonDecided,
+    ProcessDied,
+    Stepped,
+    Stored,
+    ToolCalled,
+    WorldBegan,
+    WorldEnded,
+)
 
 Arguments = BaseModel | Mapping[str, Any]
+Try = tuple[str, str]
+"""A tool and the business key that is tried."""
 MOST_STEPS = 10_000
 """Calls, waits and questions of one trial. An agent that goes on and on would never end."""
 BREATH = 100
@@ -31,26 +44,39 @@ BREATH = 100
 
 
 class Acting:
-    """The hands of one trial's agent, over all its lives. `calls` counts the calls of tools that left an event."""
+    """The hands of one trial's agent, over all its lives. `calls` counts the calls of tools that left an event. Where the lives
+    are real processes, process, store and tries are those of one of them, and outlive it by themselves."""
 
-    def __init__(self, world: World, schedule: FaultSchedule, clock: TrialClock, log: TrialLog):
+    def __init__(
+        self,
+        world: World,
+        schedule: FaultSchedule,
+        clock: TrialClock,
+        log: TrialLog,
+        *,
+        process: Callable[[Callable[[str], object]], Process] = Process,
+        store: Callable[[Process, Callable[[str, str], object]], Store] = Store,
+        tries: Counter[Try] | None = None,
+    ):
         self.world, self._schedule, self.clock, self.log = world, schedule, clock, log
-        self.process = Process(self._died)
-        self.store = Store(self.process, self._stored)
+        self.process = process(self._died)
+        self.store = store(self.process, self._stored)
         self.last_crash = 0
         self.calls = 0
-        self._tries: Counter[tuple[str, str]] = Counter()
+        self._tries: Counter[Try] = Counter() if tries is None else tries
         self._steps = self._replies = self._told = self._recorded = 0
         world.told_by(self._tell)
         policy = world.environment.policy
         log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
 
-    async def act(self, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None) -> Acted:
+    async def act(
+        self, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT
+    ) -> Acted:
         """Call a tool. Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
         known = self.world.environment.by_name.get(tool)
         writes = bool(known and known.writes)
         await self._step(effect=writes)
-        call = _Call(self.world, tool, arguments, key, expect, writes)
+        call = _Call(self.world, tool, arguments, key, expect, role, writes)
         self._tries[tool, call.effect] += 1
         due = self._due(call)
         if due is None:
@@ -110,6 +136,14 @@ class Acting:
         ticket = self.world.ask(kind, about, question, key)
         self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
         return ticket
+
+    def decided(self, kind: str, ticket: str, said: str) -> None:
+        """Who asked a person no longer waits."""
+        self.log.emit(PersonDecided(kind, ticket, said, self.world.life, *self.world.now))
+
+    def stepped(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
+        """A step of the procedure began, or ended."""
+        self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now))
 
     def verdict(self, tool: str, arguments: Arguments) -> Verdict:
         return self.world.verdict(tool, arguments)
@@ -196,6 +230,8 @@ class Acting:
                 started=in_seconds(self.clock.now()),
                 before=call.before,
                 after=self.world.digest(),
+                code=acted.code,
+                role=call.role,
             )
         )
 
@@ -232,11 +268,18 @@ class _Call:
     """One call as an effect has it in hand (`bench.runtime.world_effects.ToolCall`)."""
 
     def __init__(
-        self, world: World, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None, writes: bool
+        self,
+        world: World,
+        tool: str,
+        arguments: Arguments,
+        key: str | None,
+        expect: Mapping[str, int] | None,
+        role: str,
+        writes: bool,
     ):
         self.tool, self.arguments, self.key, self.writes = tool, arguments, key, writes
         self.effect, self.before = world.effect_of(tool, arguments), world.digest()
-        self._world, self._expect = world, expect
+        self._world, self._expect, self.role = world, expect, role
         self._first: Acted | None = None
 
     def first(self) -> Acted:
@@ -254,7 +297,7 @@ class _Call:
         return Acted(self.tool, self.effect, "failed", reason=reason, code=code)
 
     def pass_time(self, minutes: int) -> None:
-        self._world.wait(minutes=minutes)
+        self._world.elapse(minutes)
 
     def _make(self) -> Acted:
-        return self._world.call(self.tool, self.arguments, self.key, expect=self._expect)
+        return self._world.call(self.tool, self.arguments, self.key, expect=self._expect, who=self.role)

@@ -18,7 +18,18 @@ from bench.models.base import Message, Role
 from bench.models.tool_calls import text_of
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.process_events import OF_PROCESSES, ProcessEnded, ProcessStarted
-from bench.runtime.world_events import IN_WORLDS, Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
+from bench.runtime.world_events import (
+    IN_WORLDS,
+    Arrived,
+    PersonAsked,
+    PersonDecided,
+    ProcessDied,
+    Stepped,
+    Stored,
+    ToolCalled,
+    WorldBegan,
+    WorldEnded,
+)
 
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
 """Why a call is made.
@@ -226,6 +237,8 @@ Event = Annotated[
     | Annotated[ToolCalled, Tag("tool")]
     | Annotated[Arrived, Tag("arrival")]
     | Annotated[PersonAsked, Tag("asked")]
+    | Annotated[PersonDecided, Tag("person_decided")]
+    | Annotated[Stepped, Tag("step")]
     | Annotated[Stored, Tag("stored")]
     | Annotated[ProcessDied, Tag("crash")]
     | Annotated[WorldBegan, Tag("world_began")]

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from bench.environment import Acted, Arrival, Moment, Step, Verdict, World
+from bench.environment.procedure import AGENT
 from bench.runtime.acting import Acting, Arguments
 from bench.runtime.process import Store
 
@@ -61,14 +62,21 @@ class Hands:
         return self._acting.world.life
 
     async def act(
-        self, tool: str, arguments: Arguments, key: str | None = None, *, expect: Mapping[str, int] | None = None
+        self,
+        tool: str,
+        arguments: Arguments,
+        key: str | None = None,
+        *,
+        expect: Mapping[str, int] | None = None,
+        role: str = AGENT,
     ) -> Acted:
         """Call a tool of the world. What goes wrong is data: `Acted.outcome` is done, replayed, refused or failed.
 
         key      idempotency key: the same key again gives the stored result, and has no second effect
         expect   thing -> the version that it must have, else the call is refused
+        role     in which it is called: the world may have a contract for it
         """
-        return await self._acting.act(tool, arguments, key, expect)
+        return await self._acting.act(tool, arguments, key, expect, role)
 
     async def wait(self, days: int = 0, minutes: int = 0, *, until: Moment | None = None) -> tuple[Arrival, ...]:
         """Let world time pass; the notices that came meanwhile."""
@@ -105,8 +113,20 @@ class Hands:
         while found := await self.next_event(read, until):
             read = found.number
             if found.kind == "answer" and found.payload["ticket"] == ticket:
-                return Decision("approved" if found.payload["approved"] else "denied", ticket, found)
-        return Decision("late", ticket)
+                return self._decided(kind, Decision("approved" if found.payload["approved"] else "denied", ticket, found))
+        return self._decided(kind, Decision("late", ticket))
+
+    def _decided(self, kind: str, decision: Decision) -> Decision:
+        self._acting.decided(kind, decision.ticket, decision.said)
+        return decision
+
+    def begin_step(self, step: Step) -> None:
+        """Say, for the record, that a step of the procedure is attempted."""
+        self._acting.stepped(step.name, "began", "")
+
+    def end_step(self, step: Step, why: str) -> None:
+        """Say, for the record, that a step is done, or `why` it came to nothing."""
+        self._acting.stepped(step.name, "ended", why)
 
     def verdict(self, tool: str, arguments: Arguments) -> Verdict:
         """What the policy, and the kill switch, say of a call that is not yet made: a gate asks it, and nothing else does."""

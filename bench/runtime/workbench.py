@@ -17,70 +17,38 @@ at the same time: `asyncio.gather` over proposals of what is ready.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from pydantic import BaseModel
-
-from bench.answers.formats import DEFAULT, AnswerFormat
-from bench.errors import GaveUp, nearest
-from bench.models.base import Message, Reply
+from bench.errors import GaveUp
+from bench.models.base import Message
 from bench.runtime import verification
 from bench.runtime.agent_causes import AgentCauses
 from bench.runtime.agent_session import AGENT, SIMULATED, AgentSession
+from bench.runtime.asking import Asking, Settings, names_of
 from bench.runtime.caller import Caller
-from bench.runtime.cases import Cases, case_of
-from bench.runtime.causes import Ask, Causes, Limit
+from bench.runtime.causes import Ask, Limit
 from bench.runtime.effects import dump
 from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never, no_server
 from bench.runtime.events import Answered, Committed
 from bench.runtime.faults import FaultSchedule, Receipt
-from bench.runtime.hands import Hands, shown
-from bench.runtime.injection import Corrupted, Injection
-from bench.runtime.judging import Verifier
+from bench.runtime.injection import Injection
 from bench.runtime.key import TrialKey
 from bench.runtime.lasting import Lasting
 from bench.runtime.lineage import Lineage
 from bench.runtime.log import TrialLog
-from bench.runtime.prompt import Repair, render
+from bench.runtime.prompt import render
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part, reread
-from bench.runtime.schema import answer_schema
-from bench.runtime.state import NOTHING, Source, State, Version
+from bench.runtime.state import State, Version
 from bench.runtime.turns import Turns
 from bench.runtime.verification import Rejected, Unreadable
 from bench.runtime.world_effects import WORLD_POINTS
 from bench.scenario import Answer, Json, Output, Subtask
 
-Line = Callable[[Sequence[Message]], Awaitable[Reply]]
-"""The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
 
-Document = str | BaseModel | Mapping[str, Any]
-"""The state of the world, as a text, or as a tool returned it."""
-Agent = Callable[[Sequence[Message], Line], Awaitable[str]]
-"""Who conducts the calls of a proposal, one or several: given the rendered messages and the line, it returns the text to be
-read."""
-
-
-async def direct(messages: Sequence[Message], line: Line) -> str:
-    """The agent that sends the messages as they are, once."""
-    return (await line(messages)).text
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an experiment decides for all its trials. `max_attempts` bounds the attempts at one subtask in one trial;
-    `answer_format` is the same for all architectures that one model works in."""
-
-    max_attempts: int = 3
-    repair: Repair = "reason"
-    answer_format: AnswerFormat = DEFAULT
-
-
-class Workbench(Hands):
+class Workbench(Asking):
     def __init__(
         self,
         state: State,
@@ -91,29 +59,16 @@ class Workbench(Hands):
         log: TrialLog,
         server: Server = no_server,
     ):
-        self._state, self._settings, self._caller = state, settings, caller
-        self._injection, self._log, self._server = injection, log, server
-        self._cases = Cases(lambda: Causes(key, log, settings.max_attempts, caller.model, settings.answer_format))
-        self._causes = self._cases.of("")
-        self._verifier = Verifier(state, self._cases, log)
+        super().__init__(state, key, settings, caller, injection, log)
+        self._log, self._server = log, server
         self._in_cases: dict[tuple[str, str], int] = {}
         self._accepted: set[Proposal] = set()
         self._agent: AgentSession | None = None
         self.key, self.lasting = key, Lasting()
 
-    @property
-    def max_attempts(self) -> int:
-        """How often one subtask may be asked for in one trial; a framework's own budget is to be set to it."""
-        return self._settings.max_attempts
-
-    @property
-    def answer_format(self) -> AnswerFormat:
-        """In which form answers are asked for, and read; a framework that renders prompts of its own is to ask for it."""
-        return self._settings.answer_format
-
     def attempts_left(self, *subtasks: Subtask) -> int:
         """How often a framework may still ask for these subtasks in this trial. Raises GaveUp where it may not."""
-        names = _names(subtasks)
+        names = names_of(subtasks)
         left = self.max_attempts - self._causes.attempts(names)
         if left < 1:
             raise GaveUp(names, f"no accepted output in {self.max_attempts} attempts")
@@ -140,47 +95,6 @@ class Workbench(Hands):
     def output(self, subtask: Subtask) -> Output | None:
         """The output of this subtask in the state; None where there is none, or it does not fit its schema."""
         return self._verifier.outputs([subtask.name]).get(subtask.name)
-
-    async def propose(
-        self,
-        *subtasks: Subtask,
-        repair: Rejected | None = None,
-        by: Agent = direct,
-        planned_by: Subtask | None = None,
-        documents: Mapping[str, Document] | None = None,
-    ) -> Proposal:
-        """Ask a model for these subtasks' outputs. `repair` is told to it as the repair setting says. What is asked because a
-        subtask planned it is `planned_by` it: the plan is not shown to the model, and is in the lineage of the outputs.
-        `documents` show the state of the world to this call, by the names in `Environment.given`; what a tool returned is
-        rendered in one way for all. The same subtask on another state is another judgment, with attempts of its own.
-
-        Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used, RuntimeError where
-        something that they read has no output yet.
-        """
-        given = self._given(documents)
-        sources = self._sources(subtasks, given)
-        plan = [self._state.source(planned_by.name)] if planned_by else []
-        asked = self._next(subtasks, sources, repair, given)
-        proposal = await self._propose(subtasks, asked, sources, repair, by, given)
-        return replace(proposal, made_from=(*proposal.made_from, *plan))
-
-    async def sample(
-        self,
-        *subtasks: Subtask,
-        count: int,
-        repair: Rejected | None = None,
-        by: Agent = direct,
-        documents: Mapping[str, Document] | None = None,
-    ) -> tuple[Proposal, ...]:
-        """So many samples of these subtasks' outputs, asked for at the same time, within one attempt. Takes `documents`, and
-        raises, as `propose`."""
-        given = self._given(documents)
-        sources = self._sources(subtasks, given)
-        first = self._next(subtasks, sources, repair, given)
-        further = self._cases.of(case_of(given)).further_samples(_names(subtasks), first, count - 1)
-        return tuple(
-            await asyncio.gather(*(self._propose(subtasks, one, sources, repair, by, given) for one in (first, *further)))
-        )
 
     @asynccontextmanager
     async def endpoint(
@@ -321,24 +235,21 @@ class Workbench(Hands):
     # What a session at the endpoint needs of its trial (`bench.runtime.endpoint_session.Host`).
 
     def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: Limit) -> Ask:
-        return self._causes.next(_names(subtasks), question, inferred=True, limit=limit, under_way=under_way)
+        return self._causes.next(names_of(subtasks), question, inferred=True, limit=limit, under_way=under_way)
 
     def attempts(self, subtasks: Sequence[Subtask]) -> int:
-        return self._causes.attempts(_names(subtasks))
+        return self._causes.attempts(names_of(subtasks))
 
     def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
-        return self._causes.judge(_names(subtasks))
+        return self._causes.judge(names_of(subtasks))
 
     def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
         sources = self._state.sources(subtasks) if documents_alone else self._sources(subtasks)
         if documents_alone:
             sources = tuple(source for source in sources if not source.version)
         inputs = {source.name: self._state.text_of(source) for source in sources}
-        inputs, receipts = self._injection.read(subtasks, inputs, self._causes.attempts(_names(subtasks)) + 1)
+        inputs, receipts = self._injection.read(subtasks, inputs, self._causes.attempts(names_of(subtasks)) + 1)
         return render(self._state.task, subtasks, inputs, None, "none", self.answer_format), receipts
-
-    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
-        return self._injection.corrupt(reply, subtasks, ask.context, call)
 
     def lost(self, ask: Ask, event: int) -> None:
         self._causes.failed(ask.context.subtasks, event)
@@ -348,87 +259,6 @@ class Workbench(Hands):
 
     def settle(self, subtasks: Sequence[Subtask] | None = None) -> None:
         self._injection.settle(subtasks)
-
-    def _given(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
-        """The documents that come with a call, as texts. Raises ValueError for a name that the environment does not declare."""
-        for name in documents or ():
-            if name not in self._state.given:
-                raise ValueError(f"'{name}' is no document that is given with a call; {nearest(name, self._state.given)}")
-        return {name: shown(value) for name, value in (documents or {}).items()}
-
-    def _sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
-        """What these subtasks are about to read. Raises RuntimeError where something of it has no output yet."""
-        self._refuse_early(subtasks, given)
-        return self._state.sources(subtasks, given)
-
-    def _next(
-        self,
-        subtasks: Sequence[Subtask],
-        sources: Sequence[Source],
-        repair: Rejected | None,
-        given: Mapping[str, str] = NOTHING,
-    ) -> Ask:
-        causes = self._cases.of(case_of(given))
-        if self.acting and (right := self.acting.world.environment.right):
-            seen = {**self._state.documents, **given}
-            causes.references.update({one.name: right(one.name, seen) for one in subtasks})
-        return causes.next(_names(subtasks), (sources, repair.detail if repair else None))
-
-    async def _propose(
-        self,
-        subtasks: tuple[Subtask, ...],
-        ask: Ask,
-        sources: Sequence[Source],
-        repair: Rejected | None,
-        by: Agent,
-        given: Mapping[str, str] = NOTHING,
-    ) -> Proposal:
-        if self.acting:
-            self.acting.process.step()
-        inputs = {one.name: given[one.name] if one.name in given else self._state.text_of(one) for one in sources}
-        inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
-        messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair, self.answer_format)
-        turns = Turns(self._state, self._verifier, self.answer_format)
-        text = await by(messages, self._line(subtasks, ask, turns, self._cases.of(case_of(given))))
-        self._injection.settle(subtasks, ask.context.sample)
-        proposal = turns.proposal(text, subtasks, sources)
-        if given:
-            proposal = replace(proposal, documents=given)
-        if not receipts:
-            return proposal
-        for receipt in receipts:
-            receipt.call = proposal.calls[-1]
-        return replace(proposal, receipts=(*receipts, *proposal.receipts))
-
-    def _line(self, subtasks: tuple[Subtask, ...], first: Ask, turns: Turns, causes: Causes) -> Line:
-        """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
-        last: Ask | None = None
-        schema = answer_schema(subtasks)
-        questions: set[tuple[Message, ...]] = set()
-
-        async def line(messages: Sequence[Message]) -> Reply:
-            nonlocal last
-            question = tuple(messages)
-            rejected = turns.judge_last(subtasks) if last else None
-            last = ask = causes.turn(_names(subtasks), last, question in questions, rejected) if last else first
-            questions.add(question)
-            causes.asked(_names(subtasks), question)
-            received = await self._caller.call(
-                messages, ask, schema, lambda reply, call: self.corrupt(reply, subtasks, ask, call)
-            )
-            turns.add(subtasks, ask, received)
-            return Reply(received.text, received.finish)
-
-        return line
-
-    def _refuse_early(self, subtasks: Sequence[Subtask], given: Mapping[str, str]) -> None:
-        """A prompt that lacks an input would be another one than the pack's, and nobody would notice."""
-        joint = set(_names(subtasks))
-        for subtask in subtasks:
-            if missing := [name for name in self._state.lacks(subtask, given) if name not in joint]:
-                if missing[0] in self._state.given:
-                    raise RuntimeError(f"'{subtask.name}' reads '{missing[0]}'; give it: propose(..., documents=...)")
-                raise RuntimeError(f"'{subtask.name}' is asked for before '{missing[0]}', which it reads, has an output")
 
     def _write(self, proposal: Proposal, verified: bool) -> None:
         for subtask in proposal.subtasks:
@@ -447,7 +277,3 @@ class Workbench(Hands):
         made_from = tuple((source.name, source.version, source.digest) for source in version.made_from)
         self._log.store_text(version.text)
         self._log.emit(Committed(version.subtask, version.number, version.calls, verified, version.digest, made_from))
-
-
-def _names(subtasks: Sequence[Subtask]) -> tuple[str, ...]:
-    return tuple(subtask.name for subtask in subtasks)

@@ -21,6 +21,7 @@ class ToolCalled:
     life         which process of the agent made it, from 1
     day, minute  in the world's time; `started` is the trial's
     before, after   digests of what the world's tables held
+    code         why it was refused or failed (`bench.environment.calling.Code`); `role`: in which it was called
     """
 
     tool: str
@@ -42,6 +43,8 @@ class ToolCalled:
     started: Seconds
     before: str
     after: str
+    code: str = ""
+    role: str = ""
     kind: Literal["tool"] = "tool"
 
 
@@ -70,6 +73,32 @@ class PersonAsked:
     day: int
     minute: Count
     kind: Literal["asked"] = "asked"
+
+
+@dataclass(frozen=True)
+class PersonDecided:
+    """Who asked has waited for a person: what was `said`, approved, denied, or late where nobody answered in time."""
+
+    person: str
+    ticket: str
+    said: str
+    life: Count
+    day: int
+    minute: Count
+    kind: Literal["person_decided"] = "person_decided"
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A step of the procedure `began`, once for each attempt, or `ended`; `why` it came to nothing, or ""."""
+
+    step: str
+    stage: Literal["began", "ended"]
+    why: str
+    life: Count
+    day: int
+    minute: Count
+    kind: Literal["step"] = "step"
 
 
 @dataclass(frozen=True)
@@ -123,4 +152,4 @@ class WorldEnded:
     kind: Literal["world_ended"] = "world_ended"
 
 
-IN_WORLDS = (ToolCalled, Arrived, PersonAsked, Stored, ProcessDied, WorldBegan, WorldEnded)
+IN_WORLDS = (ToolCalled, Arrived, PersonAsked, PersonDecided, Stepped, Stored, ProcessDied, WorldBegan, WorldEnded)

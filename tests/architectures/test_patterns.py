@@ -31,7 +31,7 @@ def spread(patterns: Sequence[str]) -> pytest.MarkDecorator:
 
 FORGETFUL = ("bare_agent", "hierarchical_delegation", "scatter_gather_saga", "supervisor_gate", "human_in_the_loop")
 """Those that keep nothing over a crash, bare."""
-REMEMBERING = ("event_driven", "state_machine", "plan_execute_evaluate")
+REMEMBERING = ("event_driven", "state_machine", "plan_execute_evaluate", "composition")
 
 
 @pytest.mark.parametrize("form", [BARE, REMEDIED])
@@ -43,10 +43,10 @@ def test_without_a_fault_a_plain_trip_is_booked_once_in_either_form(pattern: str
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_with_remedies_a_saga_that_fails_is_undone_and_bare_only_the_saga_undoes_it(pattern: str) -> None:
+def test_with_remedies_a_saga_that_fails_is_undone_and_bare_only_those_with_a_saga_undo_it(pattern: str) -> None:
     kept = worked(pattern, trips=[FULL])
     assert (kept.record.outcome, harm(kept)) == ("solved", {})
-    assert bool(harm(worked(pattern, BARE, trips=[FULL]))) is (pattern != "scatter_gather_saga")
+    assert bool(harm(worked(pattern, BARE, trips=[FULL]))) is (pattern not in ("scatter_gather_saga", "composition"))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -57,9 +57,9 @@ def test_what_a_person_denied_is_not_done_and_what_was_booked_for_it_is_given_ba
 
 
 def test_bare_only_who_has_people_in_the_loop_asks_one() -> None:
-    patterns = ("bare_agent", "supervisor_gate", "human_in_the_loop")
+    patterns = ("bare_agent", "supervisor_gate", "human_in_the_loop", "composition")
     asked = ["pay" not in effects(worked(pattern, BARE, trips=[PRIVATE])) for pattern in patterns]
-    assert asked == [False, False, True]
+    assert asked == [False, False, True, True]
 
 
 @spread(FORGETFUL)

@@ -20,8 +20,8 @@ from bench.errors import PackError
 )
 def test_each_of_these_is_refused(steps: list[Step], said: str) -> None:
     with pytest.raises(PackError, match=said):
-        refuse_procedure(steps, ["opened"], "pack")
+        refuse_procedure(steps, ["opened"], [], "pack")
 
 
 def test_steps_that_follow_each_other_are_taken() -> None:
-    refuse_procedure([Step("a", on="opened"), Step("b", after=("a",), starts=Moment(1))], ["opened"], "pack")
+    refuse_procedure([Step("a", on="opened"), Step("b", after=("a",), starts=Moment(1))], ["opened"], [], "pack")

@@ -12,7 +12,8 @@ from bench.cli.scaffold import new_scenario
 from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config, SimulatedEntry
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.runtime.workbench import Settings, Workbench
+from bench.runtime.asking import Settings
+from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 ARCHITECTURES = ("static", "runtime_structured")

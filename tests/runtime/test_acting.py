@@ -103,6 +103,18 @@ def test_a_slow_tool_takes_its_minutes_of_world_time() -> None:
     assert stages(lived(working(acts), [struck("slow", minutes=45)]))["delivered"] == 1
 
 
+def test_what_happens_while_a_slow_call_waits_is_news_to_the_agent_and_its_effect_is_stale() -> None:
+    environment = replace(ENVIRONMENT, events=(Scheduled("turns up", "found", Moment(1), {"order": 2}),))
+
+    async def acts(workbench: Workbench) -> None:
+        await workbench.act("read_order", {"order": 2})
+        await workbench.act("refund", {"order": 2, "amount": 20})
+
+    slow = struck("slow", tool="refund", minutes=2 * 24 * 60)
+    assert harm(lived(working(acts), [slow], environment)).get("stale") == 1
+    assert "stale" not in harm(lived(working(acts), (), environment))
+
+
 def test_a_stale_read_is_delivered_once_something_has_changed_and_what_is_based_on_it_is_stale() -> None:
     environment = replace(
         ENVIRONMENT, events=(Scheduled("turns up", "found", Moment(1), {"order": 2}),), kinds=ENVIRONMENT.kinds

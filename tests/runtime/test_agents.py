@@ -33,7 +33,7 @@ from bench.endpoint.server import serve_session
 from bench.experiment.trial import TrialResult
 from bench.models.base import Message
 from bench.models.simulated import SimulatedModel, SimulatedSettings
-from bench.runtime import workbench as workbench_module
+from bench.runtime import asking
 from bench.runtime.events import Called, Committed, Judged
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -194,7 +194,7 @@ def test_agents_at_work_at_the_same_time_do_not_cause_each_others_calls() -> Non
     """The apples' agent repairs its own output while the pears' agent looks again: its turns stay steps."""
 
     async def architecture(task: Task, workbench: Workbench) -> None:
-        async def by(messages: Sequence[Message], line: workbench_module.Line) -> str:
+        async def by(messages: Sequence[Message], line: asking.Line) -> str:
             for number in range(2):
                 reply = (await line([*messages, say(str(number))])).text
             return reply
@@ -213,7 +213,7 @@ def test_agents_at_work_at_the_same_time_do_not_cause_each_others_calls() -> Non
 
 def test_agents_that_are_samples_of_one_attempt_keep_their_own_turns() -> None:
     async def architecture(task: Task, workbench: Workbench) -> None:
-        async def by(messages: Sequence[Message], line: workbench_module.Line) -> str:
+        async def by(messages: Sequence[Message], line: asking.Line) -> str:
             await line([*messages, say("Plan.")])
             return (await line([*messages, say("Answer.")])).text
 

@@ -15,8 +15,9 @@ from bench.errors import BadAnswer, GaveUp
 from bench.models.base import Message, Request
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.packs import load_pack
+from bench.runtime.asking import Line
 from bench.runtime.events import Answered, Called, Committed
-from bench.runtime.workbench import Line, Workbench
+from bench.runtime.workbench import Workbench
 from bench.scenario import Output, Subtask, Task
 
 ORCHARD = load_pack("orchard", ROOTS)

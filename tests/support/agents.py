@@ -9,9 +9,10 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from bench.architectures.registry import Architecture
 from bench.models.base import Message
+from bench.runtime.asking import Line
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.verification import Rejected
-from bench.runtime.workbench import Line, Workbench
+from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
 
 Ask = Callable[[Sequence[Message]], Awaitable[str]]

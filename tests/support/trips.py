@@ -10,6 +10,7 @@ from little_worlds import harm
 from trials import GRADERS, Fault
 from worlds.trips.scenario import Trip, environment
 
+from bench.analysis.workflow import waiting_for_people
 from bench.architectures.parts.form import Form
 from bench.architectures.registry import ACTING, Architecture, in_form, load_architecture
 from bench.environment import Environment
@@ -65,9 +66,14 @@ def effects(result: TrialResult) -> list[str]:
     return [event.tool for event in tools if event.outcome == "done" and event.access != "read"]
 
 
+def waited(result: TrialResult) -> int:
+    """World minutes in which it waited for people."""
+    return waiting_for_people(result.record.events)
+
+
 def stored(result: TrialResult, name: str) -> int:
     """How often the pattern wrote this to its store."""
     return sum(isinstance(event, Stored) and event.name == name for event in result.record.events)
 
 
-__all__ = ["BARE", "ONE", "PATTERNS", "REMEDIED", "Trip", "effects", "environment", "harm", "stored", "worked"]
+__all__ = ["BARE", "ONE", "PATTERNS", "REMEDIED", "Trip", "effects", "environment", "harm", "stored", "waited", "worked"]

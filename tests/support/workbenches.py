@@ -9,6 +9,7 @@ from scripted_model import Line, ScriptedModel
 from trials import TINY
 
 from bench.models.base import Model
+from bench.runtime.asking import Settings
 from bench.runtime.call import BackOff
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
@@ -20,7 +21,7 @@ from bench.runtime.log import TrialLog
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
 from bench.runtime.state import State
-from bench.runtime.workbench import Settings, Workbench
+from bench.runtime.workbench import Workbench
 from bench.scenario import Scenario
 
 Result = TypeVar("Result")

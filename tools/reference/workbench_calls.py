@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
+from bench.runtime.asking import Asking
 from bench.runtime.workbench import Workbench
 
 OF_THE_TRIAL = ("answer", "close", "crashed", "decisions", "world")
@@ -12,13 +13,14 @@ OF_THE_TRIAL = ("answer", "close", "crashed", "decisions", "world")
 
 
 def page() -> str:
-    return table(Workbench)
+    return table(Asking, Workbench)
 
 
-def table(of: type) -> str:
-    """The calls that a class itself defines."""
+def table(*classes: type) -> str:
+    """The calls that these classes themselves define."""
     rows = [
         f"| `{_signature(name, member)}` | {_first_sentence(member)} |"
+        for of in classes
         for name, member in vars(of).items()
         if not name.startswith("_") and name not in OF_THE_TRIAL and inspect.getdoc(member)
     ]

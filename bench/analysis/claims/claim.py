@@ -18,7 +18,7 @@ level       the number itself, which is comparable only where the model and the 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -95,12 +95,17 @@ class CellClaim(_Claim):
     architecture: str
 
 
-Counted = Literal["natural_failures", "natural_failures_at", "valid_but_wrong", "wrong_answers", "silent_corruption"]
+OfRuntime = Literal["compensated_out_of_order", "stale_transitions"]
+"""What the runtime alone decides, whatever model proposes: counted over all scenarios and fault plans."""
+Counted = (
+    Literal["natural_failures", "natural_failures_at", "valid_but_wrong", "wrong_answers", "silent_corruption"] | OfRuntime
+)
 
 
 class RateClaim(_Claim):
     """A share in one architecture; `bench.analysis.claims.evidence` says of what.
 
+    counted     what; where the runtime alone decides it, `scenario` is "*"
     subtask     natural_failures_at: the one at which they are all said to happen
     effect      silent_corruption: that of the delivered fault, under whatever plan
     published   None for natural failures, whose counts stand in the same file
@@ -113,6 +118,11 @@ class RateClaim(_Claim):
     subtask: str = ""
     effect: str = ""
     published: float | None = Field(None, ge=0.0, le=1.0)
+
+    @property
+    def is_of_runtime(self) -> bool:
+        """Whether the runtime alone decides it, so that a simulated proposer will do."""
+        return self.counted in get_args(OfRuntime)
 
     @property
     def says_none_or_all(self) -> bool:
@@ -159,6 +169,10 @@ class DegradationClaim(_Claim):
 Claim = DirectionClaim | RatioClaim | PartClaim | CellClaim | RateClaim | DegradationClaim
 WrittenClaim = Annotated[DirectionClaim | RatioClaim | PartClaim | RateClaim | DegradationClaim, Field(discriminator="kind")]
 """A claim that stands in the file as such."""
+
+
+ANYWHERE = "*"
+"""The scenario of a claim about whichever of them a run has."""
 
 
 def is_structural(claim: Claim) -> bool:

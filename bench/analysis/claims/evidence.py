@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
+from bench.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_of
 from bench.analysis.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
 from bench.analysis.frames import Run
 from bench.analysis.natural import distinct
@@ -137,6 +137,8 @@ def under(architecture: str, plan: str) -> str:
 def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
     if claim.counted == "silent_corruption":
         return _corrupted(source, claim)
+    if claim.is_of_runtime:
+        return _of_runtime(source, claim)
     arm = source.arm(claim, claim.architecture)
     if isinstance(arm, Missing):
         return arm
@@ -150,6 +152,21 @@ def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missi
 def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[Item]:
     for trial, pair, value in zip(trials["trial"].tolist(), pairs_of(trials), values.tolist(), strict=True):
         yield Item(trial, side, *pair, float(value))
+
+
+def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
+    """Of the trials that put it to the test, in whatever scenario and under whatever plan, those in which it was otherwise."""
+    trials = source.run.trials
+    own = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
+    own = own[~own["outcome"].isin(UNUSABLE)]
+    if claim.counted == "compensated_out_of_order":
+        tested, otherwise, none = own["compensated_pairs"], own["compensated_out_of_order"], "took two effects back in a row"
+    else:
+        through = own["damage_stale"].fillna(0)
+        tested, otherwise, none = own["stale_refused"] + through, through, "proposed what had become stale"
+    counted = own[tested > 0]
+    items = tuple(_items(counted, claim.counted, otherwise[tested > 0] > 0))
+    return items or Missing(f"no trial of {claim.architecture} {none}")
 
 
 def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:

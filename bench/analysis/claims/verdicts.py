@@ -27,8 +27,16 @@ from typing import Literal, get_args
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arms
-from bench.analysis.claims.claim import Claim, DegradationClaim, DirectionClaim, RateClaim, RatioClaim, is_structural
-from bench.analysis.claims.comparable import obstacle
+from bench.analysis.claims.claim import (
+    ANYWHERE,
+    Claim,
+    DegradationClaim,
+    DirectionClaim,
+    RateClaim,
+    RatioClaim,
+    is_structural,
+)
+from bench.analysis.claims.comparable import obstacle, of_runtime
 from bench.analysis.claims.evidence import Missing, ModelResults, results_by_model
 from bench.analysis.claims.measurement import LEVEL, Measurement, measured
 from bench.analysis.claims.published import Published
@@ -46,6 +54,7 @@ ClaimVerdict = Literal[
     "not measured",
 ]
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
+ON_A_SIMULATED_PROPOSER = "judged on a simulated proposer, since the runtime alone decides it"
 Reasoned = tuple[ClaimVerdict, str]
 
 
@@ -111,7 +120,9 @@ def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None)
 
 
 def can_judge(run: Run, published: Published) -> bool:
-    """Whether any of the scenarios that the claims are about is in the run."""
+    """Whether any of the scenarios that the claims are about is in the run; of claims about any world, whether it has one."""
+    if any(claim.scenario == ANYWHERE for claim in published.claims):
+        return bool(run.trials["lives"].notna().any())
     return bool({claim.scenario for claim in published.claims} & set(run.names("scenario")))
 
 
@@ -181,7 +192,10 @@ def _judge(
     if in_the_way := obstacle(source.run, source.model, claim, published.paper):
         return Judgement(claim, source.model, "not comparable", in_the_way, wanted, found)
     p = adjusted.get(_comparison(claim))
-    return Judgement(claim, source.model, *_verdict(claim, found, wanted, p), wanted, found, p, _floor(found.test))
+    verdict, reason = _verdict(claim, found, wanted, p)
+    if of_runtime(claim) and source.run.is_simulated(source.model):
+        reason = f"{reason}; {ON_A_SIMULATED_PROPOSER}"
+    return Judgement(claim, source.model, verdict, reason, wanted, found, p, _floor(found.test))
 
 
 def _floor(test: PairedTest | None) -> float | None:

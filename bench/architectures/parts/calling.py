@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from bench.architectures.parts.form import Form
 from bench.architectures.parts.memory import Effect, Memory
-from bench.environment import Acted, Call
+from bench.environment import Acted, Call, Step
+from bench.environment.procedure import AGENT, COMPENSATION
 from bench.runtime.workbench import Workbench
 
 TRIES = 3
@@ -24,21 +25,21 @@ class Calling:
     def __init__(self, workbench: Workbench, form: Form, memory: Memory):
         self._workbench, self._form, self._memory = workbench, form, memory
 
-    async def read(self, call: Call) -> Acted:
-        return await self._until_answered(call, None, None)
+    async def read(self, step: Step, call: Call) -> Acted:
+        return await self._until_answered(call, None, None, step.role)
 
-    async def effect(self, step: str, call: Call) -> Acted:
+    async def effect(self, step: Step, call: Call) -> Acted:
         """Make an effect of a step. One that this step is known to have done is not made again; one of which it is known only
         that it was meant is made under the key that it had."""
-        meant = self.meant(step, call)
+        meant = self.meant(step.name, call)
         if meant and meant.state == "done":
             tool = self._workbench.tools[call.tool]
             return Acted(call.tool, meant.effect, "replayed", tool.result.model_validate(meant.result))
         if meant is None:
             effect = self._workbench.effect_of(call.tool, call.arguments)
-            meant = self._memory.intend(step, call.tool, call.arguments, effect, self._expected(step, call))
+            meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected(step.name, call))
         key = meant.key if self._form.keys else None
-        acted = await self._until_answered(call, key, meant.versions if self._form.compares else None)
+        acted = await self._until_answered(call, key, meant.versions if self._form.compares else None, step.role)
         self._note(meant, acted)
         return acted
 
@@ -70,16 +71,24 @@ class Calling:
             return {}
         return {thing: seen[thing] for thing in things if thing in seen}
 
-    async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None) -> Acted:
-        """`failed` where no answer comes however often it is tried."""
-        lasting = self._form.remedies
-        for attempt in range(LASTING_TRIES if lasting else TRIES):
-            if attempt:
-                await self._workbench.wait(minutes=2 ** (attempt - 1) if lasting else 1)
-            acted = await self._workbench.act(call.tool, call.arguments, key, expect=expect or None)
+    async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT) -> Acted:
+        """`failed` where no answer comes however often it is tried. With remedies what was throttled is tried again when the
+        world says that it is taken."""
+        acted = await self._workbench.act(call.tool, call.arguments, key, expect=expect or None, role=role)
+        for attempt in range(1, LASTING_TRIES if self._form.remedies else TRIES):
             if acted.outcome != "failed" and acted.code != "throttled":
                 break
+            await self._wait_for_another(acted, attempt)
+            acted = await self._workbench.act(call.tool, call.arguments, key, expect=expect or None, role=role)
         return acted
+
+    async def _wait_for_another(self, acted: Acted, attempt: int) -> None:
+        if not self._form.remedies:
+            await self._workbench.wait(minutes=1)
+        elif acted.again:
+            await self._workbench.wait(until=acted.again)
+        else:
+            await self._workbench.wait(minutes=2 ** (attempt - 1))
 
     async def undo(self, effect: Effect) -> bool:
         """Take an effect back; whether it no longer stands. What is refused does not stand."""
@@ -91,7 +100,7 @@ class Calling:
             read = tool.arguments.model_validate(arguments), tool.result.model_validate(effect.result)
             arguments = tool.undoing(*read)
         key = f"undo {effect.key}" if self._form.keys else None
-        acted = await self._until_answered(Call(tool.undo, arguments), key, None)
+        acted = await self._until_answered(Call(tool.undo, arguments), key, None, COMPENSATION)
         if acted.outcome == "failed":
             return False
         self._memory.note(replace(effect, state="undone"))

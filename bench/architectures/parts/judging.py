@@ -33,7 +33,7 @@ class Judging:
         read: dict[str, Any] = {}
         versions: dict[str, int] = {}
         for name, call in step.reads(self.facts(step)).items():
-            acted = await self._calling.read(call)
+            acted = await self._calling.read(step, call)
             if not acted.ok:
                 return "failed"
             read[name] = acted.result.model_dump(mode="json")

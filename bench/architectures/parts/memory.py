@@ -16,7 +16,8 @@ State = Literal["intended", "done", "undone", "refused"]
 
 @dataclass(frozen=True)
 class Work:
-    """One step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and why it came to nothing."""
+    """One step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and why it came to nothing. When
+    it was `begun`, in minutes of world time, is kept where its time is boxed."""
 
     read: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
@@ -24,6 +25,7 @@ class Work:
     judged: bool = False
     done: bool = False
     why: str = ""
+    begun: int | None = None
 
 
 @dataclass(frozen=True)

@@ -88,12 +88,15 @@ class Office:
 
     async def attempt(self, step: Step) -> str:
         """Read, judge, act; why it came to nothing, or ""."""
+        self._workbench.begin_step(step)
         if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
             return "fallen"
         if not step.needed(self._judging.facts(step)):
             return ""
         if step.until is not None and self._workbench.now > step.until:
             return "late"
+        if step.box and self.memory.of(step.name).begun is None:
+            self.memory.keep(step.name, begun=self._workbench.now.total)
         for _ in range(MOST_READS):
             why = await self._decided(step) or await self._acted(step)
             if why != "stale":
@@ -109,8 +112,9 @@ class Office:
         if why and self._form.remedies:
             for call in step.otherwise(self._judging.facts(step), why):
                 if not await passes(self._gate, step, call, self._judging.facts(step), self._workbench):
-                    await self._calling.effect(step.name, call)
+                    await self._calling.effect(step, call)
         self.memory.keep(step.name, done=True, why=why)
+        self._workbench.end_step(step, why)
 
     def _peers(self, step: Step) -> list[str]:
         """The steps of its saga, and it."""
@@ -149,13 +153,20 @@ class Office:
                 return why
         return ""
 
+    def _is_over(self, step: Step) -> bool:
+        """Whether the step has taken longer than its box allows."""
+        begun = self.memory.of(step.name).begun
+        return bool(step.box) and begun is not None and self._workbench.now.total > begun + step.box
+
     async def _effect(self, step: Step, call: Call) -> str:
         meant = self._calling.meant(step.name, call)
         if not (meant and meant.state == "done"):
             facts = self._judging.facts(step)
             if why := await passes(self._gate, step, call, facts, self._workbench, meant=meant is not None):
                 return why
-        acted = await self._calling.effect(step.name, call)
+        if meant is None and self._is_over(step):
+            return "late"
+        acted = await self._calling.effect(step, call)
         if acted.ok:
             return ""
         return "stale" if acted.code == "stale" else "failed"

@@ -21,7 +21,7 @@ from bench.experiment.config import FAULT_FREE, load_config
 from bench.report.claims_table import other_lines
 from bench.report.report import report_of
 
-(AGENTCHAOS,) = load_others()
+AGENTCHAOS, _ = load_others()
 CLAIMS = [one for one in AGENTCHAOS.claims if isinstance(one, DegradationClaim)]
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 PLANS = load_config(Path(__file__).parents[3] / "configs" / "chaos.toml", {}).plans

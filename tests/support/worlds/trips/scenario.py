@@ -312,16 +312,24 @@ def environment(trips: Sequence[Trip], strikes: Sequence[int] = ()) -> Environme
 TRIPS = (Trip(1, 300), Trip(2, 200, hotel="full"), Trip(3, 900), Trip(4, 800, reason="private"))
 STRUCK = (1,)
 ALL = "all"
+VARIANTS = ("trips", "hard")
+"""In the second every trip either is denied once it is booked, or has its flight struck."""
 
 
-def instances(_: PackFolder) -> tuple[str, ...]:
+def instances(folder: PackFolder) -> tuple[str, ...]:
     """All of TRIPS together, and many with one drawn trip each."""
+    if folder.variant == "hard":
+        return tuple(f"{what}_{number:02}" for number in range(1, 41) for what in ("denied", "struck"))
     return (ALL, *(f"trip_{number:02}" for number in range(1, 41)))
 
 
 def drawn(instance: str) -> tuple[Trip, bool]:
     """A trip, and whether its flight is struck."""
     draw = Random(instance)
+    if instance.startswith("denied"):
+        return Trip(1, draw.randrange(600, 1000), reason="private"), False
+    if instance.startswith("struck"):
+        return Trip(1, draw.randrange(100, 500)), True
     hotel, reason = draw.choice(("free", "free", "free", "full")), draw.choice(("business", "business", "private"))
     return Trip(1, draw.randrange(100, 1000), hotel=hotel, reason=reason), draw.random() < 0.5
 
