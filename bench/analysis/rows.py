@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, a reply or a wait."""
+    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, a reply, a wait or a call of a tool."""
 
     name: str
     kind: str
@@ -30,7 +30,7 @@ class Column(Generic[Item]):
 
 @dataclass(frozen=True)
 class Of(Generic[Item]):
-    """Something of a trial: a call, a receipt, a reply, a wait."""
+    """Something of a trial: a call, a receipt, a reply, a wait, a call of a tool."""
 
     trial: Trial
     item: Item
@@ -91,7 +91,7 @@ TRIALS: tuple[Column[Trial], ...] = (
     *(Column(f"damage_{kind}", "Int64", _damaged(kind)) for kind in DAMAGES),
     Column("recount_agrees", "boolean", lambda trial: trial.recount_agrees),
     Column("lives", "Int64", lambda trial: trial.world.lives if trial.world else None),
-    Column("tool_calls", "int64", lambda trial: sum(isinstance(event, ToolCalled) for event in trial.record.events)),
+    Column("tool_calls", "int64", lambda trial: len(trial.tool_calls)),
     Column("api_seconds", "float64", lambda trial: trial.record.api_seconds),
     Column("waiting_seconds", "float64", lambda trial: trial.record.waiting_seconds),
     Column("framework_seconds", "float64", lambda trial: trial.record.framework_seconds),
@@ -170,6 +170,24 @@ REPLIES: tuple[Column[Of[JudgedReply]], ...] = (
     Column("kind", "str", lambda of: of.item.kind),
     Column("digest", "str", lambda of: of.item.digest),
 )
+TOOL_CALLS: tuple[Column[Of[ToolCalled]], ...] = (
+    Column("tool", "str", lambda of: of.item.tool),
+    Column("kind", "str", lambda of: of.item.access),
+    Column("effect", "str", lambda of: of.item.effect),
+    Column("try", "int64", lambda of: of.item.try_),
+    Column("key", "str", lambda of: of.item.key or ""),
+    Column("outcome", "str", lambda of: of.item.outcome),
+    Column("code", "str", lambda of: of.item.code),
+    Column("reason", "str", lambda of: of.item.reason),
+    Column("decision", "str", lambda of: of.item.decision),
+    Column("rule", "str", lambda of: of.item.rule),
+    Column("life", "int64", lambda of: of.item.life),
+    Column("day", "int64", lambda of: of.item.day),
+    Column("minute", "int64", lambda of: of.item.minute),
+    Column("started", "float64", lambda of: of.item.started),
+    Column("entry", "int64", lambda of: of.item.entry),
+    Column("changed", "bool", lambda of: of.item.before != of.item.after),
+)
 WAITS: tuple[Column[Of[Waited]], ...] = (
     Column("why", "str", lambda of: of.item.why),
     Column("started", "float64", lambda of: of.item.started),
@@ -189,6 +207,7 @@ class TrialRows:
     recoveries: tuple[Row, ...]
     replies: tuple[Row, ...]
     waits: tuple[Row, ...]
+    tool_calls: tuple[Row, ...]
     undetermined: bool
 
 
@@ -205,6 +224,7 @@ def rows_of(trial: Trial) -> TrialRows:
         recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),
         replies=_rows(place, REPLIES, trial, judged_replies(record.events, trial.receipts)),
         waits=_rows(place, WAITS, trial, waits),
+        tool_calls=_rows(place, TOOL_CALLS, trial, trial.tool_calls),
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )
 

@@ -24,9 +24,8 @@ async def every_judgment(task: Task, workbench: Workbench) -> None:
     environment = workbench.world.environment
     if environment.states is None or environment.right is None:
         raise GaveUp(tuple(one.name for one in task.subtasks), "the pack's environment names no `states`, or no `right`")
-    order = [
-        subtask.name for subtask in task.subtasks
-    ]  # one judgment after the other: a server's prompt cache holds its beginning
+    # One judgment after the other: their prompts begin alike, and a server's prompt cache holds that.
+    order = [subtask.name for subtask in task.subtasks]
     for state in sorted(environment.states(environment), key=lambda one: order.index(one.subtask)):
         subtask = task.subtask(state.subtask)
         proposal = await workbench.propose(subtask, documents=state.documents)

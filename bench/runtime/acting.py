@@ -160,6 +160,7 @@ class Acting:
                 started=in_seconds(self._clock.now()),
                 before=call.before,
                 after=self.world.digest(),
+                code=acted.code,
             )
         )
 

@@ -21,6 +21,7 @@ class ToolCalled:
     life         which process of the agent made it, from 1
     day, minute  in the world's time; `started` is the trial's
     before, after   digests of what the world's tables held
+    code         why it was refused, or has failed, in one word (`bench.environment.Acted.code`)
     """
 
     tool: str
@@ -42,6 +43,7 @@ class ToolCalled:
     started: Seconds
     before: str
     after: str
+    code: str = ""
     kind: Literal["tool"] = "tool"
 
 
