@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from bench.environment import snapshot
 from bench.environment.book import Book
 from bench.environment.calling import Acted, Caller, Code, Run, read_arguments
-from bench.environment.damage import Damage, in_journal, in_tables
+from bench.environment.damage import Damage, Harm, harms, in_journal, in_tables
 from bench.environment.database import TABLES, Connection, connect, digest_of_tables, dump, tables_of
 from bench.environment.declaration import Environment
 from bench.environment.journal import Entry
@@ -239,6 +239,11 @@ class World:
         with self._lock:
             entries, standings = self._book.entries(), self.standings()
             return in_journal(self.environment, entries, self._book.known(), standings), in_tables(standings)
+
+    def harms(self) -> dict[str, list[Harm]]:
+        """Kind of damage -> the effects, and their entries in the journal, that it is counted from."""
+        with self._lock:
+            return harms(self.environment, self._book.entries(), self._book.known(), self.standings())
 
     def snapshot(self) -> Snapshot:
         with self._lock:
