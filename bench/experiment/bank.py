@@ -23,7 +23,7 @@ def load_bank(folder: Path, scenarios: frozenset[str]) -> Bank:
     models = sorted({model for model, _ in found})
     if len(models) != 1:
         said = f"of several models ({', '.join(models)})" if models else "no judgments"
-        raise ConfigError(f"bank {folder}: it holds {said}; record it with configs/renewal_bank.toml and one --model")
+        raise ConfigError(f"bank {folder}: it holds {said}; record it with configs/judgment_bank.toml and one --model")
     bank = Bank(str(manifest.get("name", folder.name)), sources(folder), models[0], [reply for _, reply in found])
     if lacking := sorted(scenarios - bank.scenarios):
         raise ConfigError(f"bank {folder}: it holds no reply to scenario '{lacking[0]}'; leave the scenario or `bank` out")

@@ -15,10 +15,11 @@ from bench.analysis.statistics import Share, share_by_instance
 from bench.errors import ResultsError
 from bench.experiment.bank import banked
 from bench.models.bank import BankedReply
-from bench.render.drawing import Picture
-from bench.render.labels import model_label
+from bench.render.drawing import BLUE, PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
 from bench.render.table import Number, Rate, Table
 from bench.scenario import Json
+from bench.studies.by_model import by_model
 
 MOST_ERRORS = 8
 """Rows of one judgment in the table of errors; the rest is counted in one."""
@@ -93,7 +94,8 @@ def tables(run: Run) -> Iterator[Table]:
     found = judgments(run)
     yield _rates(run, found)
     columns = ("Scenario", "Model", "Judgment", "Field", "Said", "Right", "Times", "Of its wrong replies")
-    yield Table("study_judgment_errors", "How they err, field by field", columns, tuple(_errors(run, found)))
+    if rows := tuple(_errors(run, found)):
+        yield Table("study-judgment-errors", "How they err, field by field", columns, rows)
 
 
 def _rates(run: Run, found: Sequence[Judgment]) -> Table:
@@ -108,7 +110,7 @@ def _rates(run: Run, found: Sequence[Judgment]) -> Table:
         "Caught: wrong, and a business rule of the pack turns it away. Passed: wrong, and no rule does. Beyond all right: a "
         "number above all that is right anywhere in that field, such as an absurd discount.",
     )
-    return Table("study_judgments", "Single judgments: how often each is right", columns, tuple(rows), notes)
+    return Table("study-judgments", "Single judgments: how often each is right", columns, tuple(rows), notes)
 
 
 def _errors(run: Run, found: Sequence[Judgment]) -> Iterator[tuple[str | int | Number, ...]]:
@@ -122,5 +124,21 @@ def _errors(run: Run, found: Sequence[Judgment]) -> Iterator[tuple[str | int | N
             yield (*place, "others", "–", "–", rest, Number(None))
 
 
-def pictures(_: Run) -> tuple[Picture, ...]:
-    return ()
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: how often each judgment is right."""
+    for model, own in by_model(run, judgments(run)):
+        figure, [ax] = panels(1, 1, 5.0, 0.9 + 0.4 * len(own))
+        for place, one in enumerate(own):
+            share = one.right
+            if share.rate is not None and share.low is not None and share.high is not None:
+                errors = [[share.rate - share.low], [share.high - share.rate]]
+                ax.errorbar([share.rate], [place], xerr=errors, fmt="o", ms=4, color=BLUE, capsize=2, lw=0.9)
+        ax.set_yticks(range(len(own)), [one.name.replace("_", " ") for one in own])
+        ax.set_ylim(len(own) - 0.5, -0.5)
+        ax.set_xlim(-0.03, 1.03)
+        ax.set_xlabel("share of replies that are right")
+        ax.grid(axis="x", color=PALE, lw=0.6)
+        title = f"Single judgments, {model_label(run, model)}"
+        numbers = ", ".join(f"{one.name} {one.right.n}" for one in own)
+        caption = f"{title}: the share that is right, with 95% intervals; replies: {numbers}."
+        yield finish(figure, slug("study", "judgment-bank", model), title, caption)
