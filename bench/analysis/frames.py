@@ -1,4 +1,5 @@
-"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a recovery, a judged reply, a wait, a step.
+"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a recovery, a judged reply, a wait, a step, a call
+of a tool.
 
 The file is read once, line by line, and only the rows are kept. Rows stand in the order of the experiment's config, whatever
 the order in which the trials ended.
@@ -23,6 +24,7 @@ from bench.analysis.rows import (
     RECOVERIES,
     REPLIES,
     STEPS,
+    TOOL_CALLS,
     TRIALS,
     WAITS,
     Column,
@@ -68,6 +70,11 @@ class Run:
     waits     one row a wait
     steps     one row a step of a procedure that began: its `attempts`, whether it is `done`, `why` it came to nothing, or
               "", and its `minutes` of world time
+    tool_calls   one row a call of a world's tool, as the agent was told of it: `kind` is read, compensable or final; `effect`
+              its business key, of which this is the `try`; `key` the idempotency key, or ''; `outcome` done, replayed, refused
+              or failed, `code` and `reason` why; `decision` and `rule` the policy's verdict, or ''; `life` the agent's process,
+              from 1; `day` and `minute` the world's, `started` the trial's seconds; `entry` its number in the world's journal,
+              0 where none reached the tool or no answer came; `changed`: the tables were others afterwards
     errors_rerun   records of errors that a later record of the same trial took the place of
     parts     the runs that it was put together from (`bench.analysis.merge`); none for a run as it was recorded
     regrades  when answers were graded anew, by which grader, and how many grades changed
@@ -85,6 +92,7 @@ class Run:
     recoveries: pd.DataFrame
     replies: pd.DataFrame
     waits: pd.DataFrame
+    tool_calls: pd.DataFrame
     errors_rerun: int
     parts: tuple[Run, ...] = ()
     folder: Path | None = None
@@ -165,6 +173,7 @@ def load_run(path: str | Path) -> Run:
         replies=_frame(itertools.chain.from_iterable(one.replies for one in rows), (*PLACE, *REPLIES)),
         waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), (*PLACE, *WAITS)),
         steps=_frame(itertools.chain.from_iterable(one.steps for one in rows), (*PLACE, *STEPS)),
+        tool_calls=_frame(itertools.chain.from_iterable(one.tool_calls for one in rows), (*PLACE, *TOOL_CALLS)),
         errors_rerun=records - len(latest),
         folder=folder,
         rerun=frozenset(rerun),

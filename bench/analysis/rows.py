@@ -30,7 +30,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """`kind` is the pandas dtype; `value` reads it off a trial, a call, a receipt, a reply, a wait or a step."""
+    """`kind` is the pandas dtype; `value` reads it off a trial, or off something of one (`Of`)."""
 
     name: str
     kind: str
@@ -39,7 +39,7 @@ class Column(Generic[Item]):
 
 @dataclass(frozen=True)
 class Of(Generic[Item]):
-    """Something of a trial: a call, a receipt, a reply, a wait, a step."""
+    """Something of a trial: a call, a receipt, a reply, a wait, a step, a call of a tool."""
 
     trial: Trial
     item: Item
@@ -100,7 +100,7 @@ TRIALS: tuple[Column[Trial], ...] = (
     *(Column(f"damage_{kind}", "Int64", _damaged(kind)) for kind in DAMAGES),
     Column("recount_agrees", "boolean", lambda trial: trial.recount_agrees),
     Column("lives", "Int64", lambda trial: trial.world.lives if trial.world else None),
-    Column("tool_calls", "int64", lambda trial: sum(isinstance(event, ToolCalled) for event in trial.record.events)),
+    Column("tool_calls", "int64", lambda trial: len(trial.tool_calls)),
     Column("tool_retries", "int64", lambda trial: tool_retries(trial.record.events)),
     Column("compensated_pairs", "int64", lambda trial: compensations(trial.record.events)[0]),
     Column("compensated_out_of_order", "int64", lambda trial: compensations(trial.record.events)[1]),
@@ -189,6 +189,24 @@ REPLIES: tuple[Column[Of[JudgedReply]], ...] = (
     Column("kind", "str", lambda of: of.item.kind),
     Column("digest", "str", lambda of: of.item.digest),
 )
+TOOL_CALLS: tuple[Column[Of[ToolCalled]], ...] = (
+    Column("tool", "str", lambda of: of.item.tool),
+    Column("kind", "str", lambda of: of.item.access),
+    Column("effect", "str", lambda of: of.item.effect),
+    Column("try", "int64", lambda of: of.item.try_),
+    Column("key", "str", lambda of: of.item.key or ""),
+    Column("outcome", "str", lambda of: of.item.outcome),
+    Column("code", "str", lambda of: of.item.code),
+    Column("reason", "str", lambda of: of.item.reason),
+    Column("decision", "str", lambda of: of.item.decision),
+    Column("rule", "str", lambda of: of.item.rule),
+    Column("life", "int64", lambda of: of.item.life),
+    Column("day", "int64", lambda of: of.item.day),
+    Column("minute", "int64", lambda of: of.item.minute),
+    Column("started", "float64", lambda of: of.item.started),
+    Column("entry", "int64", lambda of: of.item.entry),
+    Column("changed", "bool", lambda of: of.item.before != of.item.after),
+)
 WAITS: tuple[Column[Of[Waited]], ...] = (
     Column("why", "str", lambda of: of.item.why),
     Column("started", "float64", lambda of: of.item.started),
@@ -216,6 +234,7 @@ class TrialRows:
     replies: tuple[Row, ...]
     waits: tuple[Row, ...]
     steps: tuple[Row, ...]
+    tool_calls: tuple[Row, ...]
     undetermined: bool
 
 
@@ -233,6 +252,7 @@ def rows_of(trial: Trial) -> TrialRows:
         replies=_rows(place, REPLIES, trial, judged_replies(record.events, trial.receipts)),
         waits=_rows(place, WAITS, trial, waits),
         steps=_rows(place, STEPS, trial, steps_of(record.events)),
+        tool_calls=_rows(place, TOOL_CALLS, trial, trial.tool_calls),
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )
 

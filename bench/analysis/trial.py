@@ -17,7 +17,7 @@ from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Answered, Called, Committed, Judged
 from bench.runtime.lineage import Lineage
-from bench.runtime.world_events import WorldEnded
+from bench.runtime.world_events import ToolCalled, WorldEnded
 
 CallMeasure = Callable[[Sequence[Called]], float]
 """What is measured of some calls."""
@@ -95,6 +95,10 @@ class Trial:
     def imbalance(self) -> str | None:
         """A ledger that does not add up makes the trial an error, and so do requests or kills that are not booked."""
         return ledger.imbalance(self.entries, self.record.tokens) or unbooked(self.record.events)
+
+    @cached_property
+    def tool_calls(self) -> tuple[ToolCalled, ...]:
+        return tuple(event for event in self.record.events if isinstance(event, ToolCalled))
 
     @cached_property
     def world(self) -> WorldEnded | None:

@@ -2,6 +2,7 @@
 
 ARCHITECTURES  our own, on the workbench's own line: always there
 ACTING         our own that act in a world
+INSTRUMENTS    what measures in a world and is no architecture
 SYSTEMS        what people use, over the measuring endpoint; most need an optional dependency
 """
 
@@ -51,6 +52,9 @@ ACTING = {
     )
 }
 """Our own that act in a world. They run on packs that declare one, and the others on packs that do not."""
+
+INSTRUMENTS = {"every_judgment": "bench.architectures.every_judgment:every_judgment"}
+"""What measures in a world and is no architecture: it asks, and does nothing."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ SYSTEMS = {
         ),
     ),
 }
-OURS = ARCHITECTURES | ACTING
+OURS = ARCHITECTURES | ACTING | INSTRUMENTS
 
 
 def load_architecture(name: str) -> Architecture:

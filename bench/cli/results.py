@@ -10,7 +10,7 @@ import typer
 from bench.cli import scorecard
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
-from bench.paths import folder_of
+from bench.paths import PACKS, folder_of
 
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
@@ -123,8 +123,38 @@ def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
     return tuple(one for one in CRITERIA if not names or one in names)
 
 
-def trace(run: RunName, claim: Annotated[str, typer.Argument(help="A claim's id, from the table of verdicts.")]) -> None:
-    """List the trials and calls that a claim's number came from."""
+def trace(
+    run: RunName,
+    claim: Annotated[str | None, typer.Argument(help="A claim's id, from the table of verdicts.")] = None,
+    trial: Annotated[
+        str | None,
+        typer.Option(help="A trial: the beginning of its id, or names it goes by, such as case_01/bare_agent/crash."),
+    ] = None,
+    scenarios: Annotated[
+        list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")
+    ] = PACKS,
+) -> None:
+    """List the trials and calls that a claim's number came from; or, with --trial, what one trial did to its world.
+
+    A trial is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals and replays, and
+    the damage with the entries of the journal that it was counted from.
+    """
+    if (claim is None) == (trial is None):
+        raise ConfigError("trace what? Give a claim's id, or --trial and a trial's")
+    if trial is not None:
+        _trace_trial(run, trial, scenarios)
+    elif claim is not None:
+        _trace_claim(run, claim)
+
+
+def _trace_trial(run: str, wanted: str, packs: list[Path]) -> None:
+    from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.report.trial_text import text_of_trial  # noqa: PLC0415
+
+    out.print(text_of_trial(load_run(folder_of(run)), wanted, packs))
+
+
+def _trace_claim(run: str, claim: str) -> None:
     from bench.analysis.claims.evidence import Missing  # noqa: PLC0415
     from bench.analysis.claims.published import load_others, load_published  # noqa: PLC0415
     from bench.analysis.claims.trace import claim_named, source_of  # noqa: PLC0415

@@ -4,7 +4,7 @@ from bench.environment.calling import Acted
 from bench.environment.contracts import Quota, Role
 from bench.environment.damage import Damage
 from bench.environment.database import Db
-from bench.environment.declaration import Environment
+from bench.environment.declaration import Environment, JudgmentState
 from bench.environment.final import FinalWorld, final_world
 from bench.environment.journal import Entry
 from bench.environment.moment import Moment
@@ -28,6 +28,7 @@ __all__ = [
     "EventKind",
     "Facts",
     "FinalWorld",
+    "JudgmentState",
     "Moment",
     "Person",
     "Policy",

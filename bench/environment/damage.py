@@ -15,7 +15,7 @@ counted in the journal from the calls that were done, and in the tables from the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from bench.environment.declaration import Environment
@@ -53,19 +53,45 @@ def in_journal(
     environment: Environment, entries: Sequence[Entry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> Damage:
     """Counted from the journal; of the standings only what is owed is read."""
+    found = harms(environment, entries, known, standings)
+    return Damage(**{kind: sum(harm.times for harm in own) for kind, own in found.items()})
+
+
+@dataclass(frozen=True)
+class Harm:
+    """An effect that went wrong, how often, and the entries of the journal that it was counted from: none of what is lost."""
+
+    effect: str
+    times: int
+    entries: tuple[int, ...]
+
+
+def harms(
+    environment: Environment, entries: Sequence[Entry], known: Mapping[int, str], standings: Iterable[Standing]
+) -> dict[str, list[Harm]]:
+    """Kind of damage -> what it is counted from."""
     effects = [entry for entry in entries if entry.is_effect]
     times = net_effects(environment, entries)
     owed = {standing.effect: standing.owed for standing in standings}
     compensable = {entry.effect for entry in effects if entry.kind == "compensable"}
-    return Damage(
-        lost=sum(ought is True and times[effect] < 1 for effect, ought in owed.items()),
-        doubled=sum(_too_often(count) for count in times.values()),
-        orphaned=sum(not _is_known(entry, entries, known) for entry in effects),
-        unauthorised=sum(entry.is_unauthorised for entry in effects),
-        uncompensated=sum(ought is False and times[name] > 0 for name, ought in owed.items() if name in compensable),
-        stale=sum(entry.is_stale for entry in effects),
-        late=sum(entry.late for entry in effects),
-    )
+
+    def whole(effect: str, count: int = 1) -> Harm:
+        return Harm(effect, count, tuple(entry.seq for entry in effects if entry.effect == effect))
+
+    def each(goes_wrong: Callable[[Entry], bool]) -> list[Harm]:
+        return [Harm(entry.effect, 1, (entry.seq,)) for entry in effects if goes_wrong(entry)]
+
+    return {
+        "lost": [whole(effect) for effect, ought in owed.items() if ought is True and times[effect] < 1],
+        "doubled": [whole(effect, often) for effect, count in times.items() if (often := _too_often(count))],
+        "orphaned": each(lambda entry: not _is_known(entry, entries, known)),
+        "unauthorised": each(lambda entry: entry.is_unauthorised),
+        "uncompensated": [
+            whole(effect) for effect, ought in owed.items() if effect in compensable and ought is False and times[effect] > 0
+        ],
+        "stale": each(lambda entry: entry.is_stale),
+        "late": each(lambda entry: entry.late),
+    }
 
 
 def in_tables(standings: Sequence[Standing]) -> Damage:

@@ -19,6 +19,14 @@ Course = Callable[[Any], None]
 
 
 @dataclass(frozen=True)
+class JudgmentState:
+    """A judgment in one state of the world. `documents`: what a tool returned, as JSON, by the name under which it is read."""
+
+    subtask: str
+    documents: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Environment:
     """A world as one instance of a pack declares it.
 
@@ -31,6 +39,9 @@ class Environment:
     wrong       name -> a course that a careless grader would let pass
     given       names of documents that a judgment may read and that are given with each call: the state of the world
     right       (subtask, documents) -> the right output of a judgment in that state, as JSON; a simulated model answers it
+    states      (this environment) -> the states in which judgments are to be asked for a bank of replies: those of the right
+                course, and those to which a judgment that errs leads
+    notes       fields of judgments that are told in free words: neither right nor wrong
     events      what comes whatever the agent does; `kinds` says what an event of a kind changes
     people      kind -> who is asked
     halted      (db, now) -> why the kill switch is thrown, or ""
@@ -50,6 +61,8 @@ class Environment:
     wrong: Mapping[str, Course] = field(default_factory=dict)
     given: tuple[str, ...] = ()
     right: Callable[[str, Mapping[str, str]], Any] | None = None
+    states: Callable[[Environment], Iterable[JudgmentState]] | None = None
+    notes: tuple[str, ...] = ()
     events: tuple[Scheduled, ...] = ()
     kinds: tuple[EventKind, ...] = ()
     people: Mapping[str, Person] = field(default_factory=dict)

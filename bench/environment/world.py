@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from bench.environment import snapshot
 from bench.environment.calling import Acted, Run, effect_of, read_arguments
-from bench.environment.damage import Damage, in_journal, in_tables
+from bench.environment.damage import Damage, Harm, harms, in_journal, in_tables
 from bench.environment.database import digest_of_tables
 from bench.environment.journal import Entry
 from bench.environment.parts import Standing
@@ -103,6 +103,11 @@ class World(Scene):
         with self._lock:
             entries, standings = self._book.entries(), self.standings()
             return in_journal(self.environment, entries, self._book.known(), standings), in_tables(standings)
+
+    def harms(self) -> dict[str, list[Harm]]:
+        """Kind of damage -> the effects, and their entries in the journal, that it is counted from."""
+        with self._lock:
+            return harms(self.environment, self._book.entries(), self._book.known(), self.standings())
 
     def snapshot(self) -> Snapshot:
         with self._lock:

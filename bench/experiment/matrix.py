@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bench.architectures.registry import (
     ACTING,
     ARCHITECTURES,
+    INSTRUMENTS,
     OURS,
     SYSTEMS,
     Architecture,
@@ -21,6 +22,7 @@ from bench.architectures.registry import (
     load_architecture,
 )
 from bench.errors import ConfigError, nearest
+from bench.experiment.bank import load_bank
 from bench.experiment.command_entry import COMMAND, TIME_LIMIT
 from bench.experiment.config import ArchitectureEntry, Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
 from bench.experiment.provenance import architecture_digest, extra_versions
@@ -33,6 +35,7 @@ from bench.models.recorded import RecordedModel
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
 from bench.packs import find_packs, instances_of, lacks, load_pack
+from bench.paths import folder_of
 from bench.runtime.asking import Settings
 from bench.runtime.call import BackOff
 from bench.runtime.endpoint_session import Server, no_server
@@ -252,7 +255,7 @@ def _refuse_without_world(config: Config, scenarios: Mapping[str, Scenario]) -> 
     for name in config.architectures:
         base = config.base(name)
         for scenario in scenarios.values():
-            if base in (*ACTING, COMMAND) and scenario.environment is None:
+            if base in (*ACTING, *INSTRUMENTS, COMMAND) and scenario.environment is None:
                 raise ConfigError(f"architecture '{name}' acts in a world, and scenario '{scenario.name}' has none")
             if base in (*ARCHITECTURES, *SYSTEMS) and scenario.environment is not None:
                 said = f"scenario '{scenario.name}' has a world, in which architecture '{name}' cannot act"
@@ -294,7 +297,8 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
         return _recorded(name, entry, config)
     if isinstance(entry, RoutedEntry):
         raise ConfigError(f"model '{name}' passes requests on and cannot be passed any")
-    return SimulatedModel(name, entry, scenarios)
+    names = frozenset(scenario.name for scenario in scenarios.values() if scenario.environment)
+    return SimulatedModel(name, entry, scenarios, load_bank(folder_of(entry.bank), names) if entry.bank else None)
 
 
 def _server(config: Config) -> Server:

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bench.answers.fenced import written
 from bench.answers.places import Schema, holds_code
 from bench.environment import Call, Environment
+from bench.models.bank import Bank
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
 from bench.models.options import options_in
@@ -39,6 +40,9 @@ class SimulatedSettings(BaseModel):
 
     failure_rate: float = Field(0.0, ge=0.0, le=1.0)
     """The chance with which each subtask's part of a reply lacks a required field."""
+    bank: str | None = None
+    """A run of `every_judgment`, by its name under results/ or its folder: judgments in a world are answered as the model that
+    was recorded there did, and err at its rates, with its errors."""
     wrapping: bool = True
     """Whether some replies come in a code fence, indented, or behind a sentence, as models write them."""
     seconds_per_call: float = Field(0.4, ge=0.0)
@@ -66,14 +70,16 @@ class SimulatedModel:
     concurrency = 1_000
     """As many as anything here asks for at a time: no call waits for another."""
 
-    def __init__(self, name: str, settings: SimulatedSettings, scenarios: Mapping[str, Scenario]):
-        self.name, self._settings = name, settings
+    def __init__(self, name: str, settings: SimulatedSettings, scenarios: Mapping[str, Scenario], bank: Bank | None = None):
+        self.name, self._settings, self._bank = name, settings, bank
         self.endpoint = f"simulated:{name}"
         self._scenarios = scenarios
 
     @property
     def parameters(self) -> dict[str, object]:
-        return {"kind": "simulated", **self._settings.model_dump(exclude={"answer_format"})}
+        parameters = {"kind": "simulated", **self._settings.model_dump(exclude={"answer_format", "bank"})}
+        bank = self._bank
+        return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         context, settings = request.context, self._settings
@@ -122,15 +128,16 @@ class SimulatedModel:
         function = next((one for one in functions if one["name"] == named), functions[0])
         schema = function.get("parameters") or {}
         output = self._output(self._scenario(request), request.context.subtasks[0], request, draw)
-        fits = (
-            isinstance(output, dict) and set(schema.get("required", ())) <= output.keys() <= schema.get("properties", {}).keys()
-        )
-        return Call(function["name"], output if fits else smallest(schema))
+        needed, known = set(schema.get("required", ())), schema.get("properties", {}).keys()
+        fits = isinstance(output, dict) and needed <= output.keys() <= known
+        return Call(function["name"], output if fits and isinstance(output, dict) else smallest(schema))
 
     def _text(self, request: Request, draw: Random) -> str:
         scenario = self._scenario(request)
         outputs = {name: self._output(scenario, name, request, draw) for name in request.context.subtasks}
-        value = outputs if len(outputs) > 1 else next(iter(outputs.values()))
+        if unread := next((text for text in outputs.values() if isinstance(text, str)), None):
+            return unread
+        value: Json = outputs if len(outputs) > 1 else next(iter(outputs.values()))
         blocks = ""
         if request.context.answer_format == "fenced" and holds_code(schema := self._schema(scenario, request)):
             answer = written(value, schema)
@@ -158,13 +165,16 @@ class SimulatedModel:
     def _scenario(self, request: Request) -> Scenario:
         return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
 
-    def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json:
+    def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json | str:
+        """The output; from a bank also a reply that is none, as it was."""
         reference = {**scenario.reference, **request.context.references}
         if name not in reference:
             whole = smallest(request.schema or {})
             return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole
         value = reference[name]
-        if draw.random() >= self._settings.failure_rate:
+        if self._bank and (state := request.context.state):
+            value = self._bank.draw(scenario.name, request.context.instance, name, state, value, _of_state(request, name))
+        if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
         forgotten = draw.choice(_required(scenario, name, value))
         return {field: one for field, one in value.items() if field != forgotten}
@@ -174,6 +184,11 @@ class SimulatedModel:
 
     async def close(self) -> None:
         pass
+
+
+def _of_state(request: Request, judgment: str) -> Random:
+    """The seed is the trial's and the attempt's, and never the architecture's: so is the draw, for each state by itself."""
+    return draw_for("bank", request.seed, request.context.instance, judgment, request.context.state)
 
 
 def _required(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:

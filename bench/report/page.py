@@ -76,6 +76,8 @@ CONTENTS = (
     ("study", "The study", ("study",)),
     ("comparison", "Every measure", ("comparison",)),
     ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
+    ("world", "What became of the world", ("world_damage", "world_calls")),
+    ("refusals", "Calls that were refused or failed", ("world_refusals",)),
     ("models", "Models compared", ("models",)),
     ("differences", "Paired differences between architectures", ("differences", "noise_floor", "solved_differences")),
     ("cost", "What a solved task costs", ("per_solved",)),
@@ -86,7 +88,7 @@ CONTENTS = (
     ("instances", "Instance by instance", ("instances",)),
 )
 """The sections in reading order: anchor, title, and the beginnings of the names of the tables in it."""
-FOLDED = ("instances",)
+FOLDED = ("instances", "refusals")
 
 
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:

@@ -6,7 +6,7 @@ from bench.report.html import rendered, source
 from bench.report.page import Page
 from bench.report.trace import Trace
 
-SCRIPTS = ("page_data.js", "page_tables.js", "page_list.js", "page_trial.js", "page_call.js", "page.js")
+SCRIPTS = ("page_data.js", "page_tables.js", "page_list.js", "page_trial.js", "page_call.js", "page_world.js", "page.js")
 """One program, in this order."""
 
 

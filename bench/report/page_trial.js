@@ -82,6 +82,7 @@ class TrialView {
       accountBar(record.accounts),
       timeline(record, longest, (call) => reveal(place.get(call))),
       make("div", {}, ...calls),
+      worldOf(record.world),
     );
   }
 

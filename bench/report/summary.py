@@ -18,6 +18,7 @@ from bench.analysis.frames import Run
 from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, Measure
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean, Pair, Share
+from bench.environment.damage import DAMAGES
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm, model_label
 
@@ -51,7 +52,7 @@ def summary_of(run: Run, arms: Arms, verdicts: Sequence[Finding] = ()) -> Summar
     """`verdicts`: a sentence on the claims of each source of which some were judged. Where there is more to say than findings
     may be, first passes are left to their table."""
     failures = [finding for finding in (_first_rounds(run, arms), _impacts(run)) if finding]
-    ends = [finding for finding in (_recovered(run, arms), _solved(run), *verdicts) if finding]
+    ends = [finding for finding in (_recovered(run, arms), _solved(run), _damaged(run), *verdicts) if finding]
     passes = [finding for finding in [_first_passes(run, arms)] if finding and len(failures) + len(ends) < MOST_FINDINGS]
     return Summary(_ran(run), tuple([*failures, *passes, *ends][:MOST_FINDINGS]), tuple(_limits(run, arms)))
 
@@ -165,6 +166,18 @@ def _solved(run: Run) -> Finding | None:
     scores = _ranked([f"{scenario} {_score(found)}" for scenario, found in usable.groupby("scenario", sort=False)])
     floor = f", keyword rules without any model {_ranked(floors)}" if (floors := list(_floors(run))) else ""
     return Finding(f"Solved were {_listed(counts)}; mean scores: {scores}{floor}.", "outcomes")
+
+
+def _damaged(run: Run) -> Finding | None:
+    """Of the trials that acted in a world."""
+    lived = run.trials[run.trials["lives"].notna() & run.trials["outcome"].ne("error")]
+    if lived.empty:
+        return None
+    counts = {kind: int(lived[f"damage_{kind}"].sum()) for kind in DAMAGES}
+    effects = _listed([f"{count:,} {kind}" for kind, count in counts.items() if count]) or "none"
+    harmed = lived[[f"damage_{kind}" for kind in DAMAGES]].gt(0).any(axis=1).fillna(False)
+    said = f"Of {len(lived):,} trials in a world {int(harmed.sum()):,} did damage"
+    return Finding(f"{said}; effects that went wrong: {effects}.", "world_damage")
 
 
 def _score(trials: pd.DataFrame) -> str:

@@ -25,6 +25,7 @@ from bench.report.natural_table import natural_table
 from bench.report.outcome_tables import outcomes, reruns
 from bench.report.recovery_rates import recovery_tables
 from bench.report.systems_table import systems
+from bench.report.world_tables import world_tables
 from bench.studies import sensitivity
 from bench.studies.registry import study_tables
 
@@ -42,6 +43,7 @@ def all_tables(
         outcomes(run, arms),
         *reruns(run, arms),
         *systems(run, arms),
+        *world_tables(run, arms),
         differences(run, arms),
         noise_floor(run, arms),
         *solved_differences(run, arms),

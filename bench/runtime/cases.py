@@ -24,6 +24,7 @@ class Cases:
     def of(self, case: str) -> Causes:
         if case not in self._of:
             self._of[case] = self._make()
+            self._of[case].state = case
         return self._of[case]
 
     def crashed(self, event: int) -> None:

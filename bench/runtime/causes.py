@@ -60,7 +60,7 @@ class _Attempt:
 class Causes:
     """Keeps account of the attempts of one trial, whose calls go to the model of this name, and ask in this format.
 
-    `references` are those of the subtasks that were added at run time.
+    `references` are those of the subtasks that were added at run time, `state` the state of the world that is judged.
     """
 
     def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = "", answer_format: AnswerFormat = DEFAULT):
@@ -69,6 +69,7 @@ class Causes:
         self._last: dict[str, _Attempt] = {}
         self._failures: list[tuple[int, frozenset[str]]] = []
         self.references: dict[str, Json] = {}
+        self.state = ""
 
     def failed(self, names: Sequence[str], event: int) -> None:
         """An output of these subtasks was rejected, or a paid reply to them was lost, by this event."""
@@ -209,6 +210,7 @@ class Causes:
             sample=attempt.sample,
             model=self._model,
             answer_format=self._format,
+            state=self.state,
             references={name: self.references[name] for name in names if name in self.references},
         )
         return Ask(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))

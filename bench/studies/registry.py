@@ -28,6 +28,7 @@ STUDIES = {
     "context": "bench.studies.context",
     "repair": "bench.studies.repair",
     "exactly_once": "bench.studies.exactly_once",
+    "judgment_bank": "bench.studies.judgment_bank",
     "answer_format": "bench.studies.answer_format",
     "humaneval": "bench.studies.humaneval",
 }

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 
 from bench.scenario import Json
 
+from .right import closing, marked
+
 WORRIED = ("tired", "charge", "hard")
 
 
 def judge(subtask: str, documents: Mapping[str, str]) -> Json:
     """The output of one judgment by what it is shown."""
     if subtask == "risk":
-        marks = {kind: "bad" if any(word in text for word in WORRIED) else "good" for kind, text in documents.items()}
-        return {**marks, "risk": ("low", "low", "medium", "high", "high")[list(marks.values()).count("bad")]}
+        return marked({kind: "on" if any(word in text for word in WORRIED) else "off" for kind, text in documents.items()})
     if subtask == "offer":
         renewal = json.loads(documents["renewal"])
         asks = min(renewal["asks_discount"], 30)
@@ -25,7 +26,8 @@ def judge(subtask: str, documents: Mapping[str, str]) -> Json:
         return {"product": product, "no_longer_sold": gone, "action": "withdraw" if gone else "keep"}
     said = documents["reply"].lower()
     decision = "expire" if "no answer" in said else "churned" if "not" in said or "another" in said else "accept"
-    return {"merger": "merge" in said, "decision": decision}
+    answer = "merger" if "merge" in said else {"expire": "none", "churned": "leaves", "accept": "agrees"}[decision]
+    return closing(answer, json.loads(documents["standing_offer"]), decision)
 
 
 def baseline(documents: Mapping[str, str]) -> dict[str, Json]:

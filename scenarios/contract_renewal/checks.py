@@ -19,8 +19,10 @@ from .right import SIGNALS, risk_of
 
 
 def risk_follows_from_the_marks(output: Risk, _: Context) -> str | None:
-    bad = sum(getattr(output, kind) == "bad" for kind in SIGNALS)
-    return None if output.risk == risk_of(bad) else f"{bad} of 4 signals are bad, so the risk is {risk_of(bad)}"
+    on = sum(getattr(output, kind) == "on" for kind in SIGNALS)
+    if (output.alarms_on, output.risk) == (on, risk_of(on)):
+        return None
+    return f"{on} of 4 alarms are on, so alarms_on is {on} and the risk is {risk_of(on)}"
 
 
 def discount_is_the_smaller(output: Offer, context: Context) -> str | None:

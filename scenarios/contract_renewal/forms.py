@@ -7,6 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 Risk = Literal["low", "medium", "high"]
+Alarm = Literal["on", "off"]
+"""Of a signal whose numbers are bad: the monitoring says so."""
 
 
 class Customer(BaseModel):
@@ -16,22 +18,26 @@ class Customer(BaseModel):
 class Usage(BaseModel):
     seats: int
     seats_used: int
+    alarm: Alarm
     remark: str
 
 
 class Network(BaseModel):
     outage_minutes: int
+    alarm: Alarm
     remark: str
 
 
 class Billing(BaseModel):
     days_overdue: int
+    alarm: Alarm
     remark: str
 
 
 class Support(BaseModel):
     severe_tickets_open: int
     tickets_closed: int
+    alarm: Alarm
     remark: str
 
 

@@ -1,4 +1,8 @@
-"""What each judgment gives. Whatever is graded is a number, a name, or a word of a closed vocabulary."""
+"""What each judgment gives. Whatever is graded is a number, a name, or a word of a closed vocabulary.
+
+A small model that writes down what it sees before it decides is right more often: so `risk` counts,
+and `close` says first what the answer is. What it only notes (`NOTES`) is neither right nor wrong, and nothing follows from it.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,17 @@ from pydantic import Field
 
 from bench.scenario import Output
 
-Mark = Literal["good", "bad"]
+Alarm = Literal["on", "off"]
+NOTES = ("answer", "reason")
 
 
 class Risk(Output):
-    usage: Mark
-    network: Mark
-    billing: Mark
-    support: Mark
-    risk: Literal["low", "medium", "high"] = Field(description="by the number of bad signals")
+    usage: Alarm
+    network: Alarm
+    billing: Alarm
+    support: Alarm
+    alarms_on: int = Field(ge=0, le=4, description="how many of the four are on")
+    risk: Literal["low", "medium", "high"]
 
 
 class Offer(Output):
@@ -33,5 +39,7 @@ class AfterChange(Output):
 
 
 class Close(Output):
+    answer: Literal["agrees", "merger", "discount", "leaves", "none"]
+    term_months: int = Field(description="that of the standing offer")
     merger: bool
     decision: Literal["accept", "person", "churned", "expire"]

@@ -9,11 +9,18 @@ from typing import Any
 from bench.scenario import Json
 
 from .limits import LONGEST, most_for
-from .replies import meaning_of
+from .replies import Meaning, meaning_of
 
 Documents = Mapping[str, str]
 SIGNALS = ("usage", "network", "billing", "support")
-LIMIT = {"network": ("outage_minutes", 120), "billing": ("days_overdue", 30), "support": ("severe_tickets_open", 0)}
+ANSWERS: Mapping[Meaning, tuple[str, str]] = {
+    "silent": ("none", "expire"),
+    "leaves": ("leaves", "churned"),
+    "haggles": ("discount", "person"),
+    "merges": ("merger", "person"),
+    "signs": ("agrees", "accept"),
+}
+"""What a customer means -> what it is called in the output, and what is decided where the term is not too long."""
 
 
 def right(subtask: str, documents: Documents) -> Json:
@@ -31,15 +38,18 @@ def right(subtask: str, documents: Documents) -> Json:
 
 
 def _risk(signals: Mapping[str, Any]) -> Json:
-    usage = signals["usage"]
-    bad = {"usage": 2 * usage["seats_used"] < usage["seats"]}
-    bad |= {kind: signals[kind][field] > limit for kind, (field, limit) in LIMIT.items()}
-    return {**{kind: "bad" if bad[kind] else "good" for kind in SIGNALS}, "risk": risk_of(sum(bad.values()))}
+    return marked({kind: signals[kind]["alarm"] for kind in SIGNALS})
 
 
-def risk_of(bad: int) -> str:
-    """The risk at so many bad signals."""
-    return "low" if bad < 2 else "medium" if bad == 2 else "high"
+def marked(alarms: Mapping[str, str]) -> Json:
+    """The output that follows from these alarms."""
+    on = list(alarms.values()).count("on")
+    return {**alarms, "alarms_on": on, "risk": risk_of(on)}
+
+
+def risk_of(alarms: int) -> str:
+    """The risk at so many alarms."""
+    return "low" if alarms < 2 else "medium" if alarms == 2 else "high"
 
 
 def offer(renewal: Mapping[str, Any]) -> Json:
@@ -58,13 +68,11 @@ def _after_change(standing: Mapping[str, Any], catalogue: Mapping[str, Any]) -> 
 
 
 def _close(standing: Mapping[str, Any], reply: Mapping[str, Any]) -> Json:
-    match meaning_of(reply["text"]):
-        case "silent":
-            decision = "expire"
-        case "leaves":
-            decision = "churned"
-        case "haggles" | "merges":
-            decision = "person"
-        case _:
-            decision = "person" if standing["term_months"] > LONGEST else "accept"
-    return {"merger": meaning_of(reply["text"]) == "merges", "decision": decision}
+    answer, decision = ANSWERS[meaning_of(reply["text"])]
+    if answer == "agrees" and standing["term_months"] > LONGEST:
+        decision = "person"
+    return closing(answer, standing, decision)
+
+
+def closing(answer: str, standing: Mapping[str, Any], decision: str) -> dict[str, Json]:
+    return {"answer": answer, "term_months": standing["term_months"], "merger": answer == "merger", "decision": decision}

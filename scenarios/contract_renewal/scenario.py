@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from bench.environment import Environment
 from bench.packs import PackFolder
@@ -15,11 +16,12 @@ from .course import Course
 from .events import KINDS, PEOPLE, halted, scheduled
 from .generate import renewal
 from .grader import grade
-from .judgments import AfterChange, Close, Offer, Risk
+from .judgments import NOTES, AfterChange, Close, Offer, Risk
 from .limits import BEGINS, ENDS
 from .policy import POLICY
 from .reading import READING
 from .right import SIGNALS, right
+from .states import states
 from .steps import steps
 from .story import Case
 from .tables import SCHEMA, rows
@@ -74,6 +76,8 @@ def environment(case: Case, asked: Sequence[Subtask]) -> Environment:
         wrong=wrong_courses(case, asked),
         given=GIVEN,
         right=right,
+        states=partial(states, case, asked),
+        notes=NOTES,
         events=scheduled(case),
         kinds=KINDS,
         people=PEOPLE,

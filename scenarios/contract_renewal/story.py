@@ -147,7 +147,7 @@ def _neighbour(product: str, dice: Dice) -> str:
 
 
 def _signals(dice: Dice) -> tuple[str, dict[str, dict[str, object]]]:
-    """The churn risk, and four signals of which as many are bad as it takes. Remarks say what they like."""
+    """The churn risk, and four signals of which as many have an alarm as it takes. Remarks say what they like."""
     risk, bad = dice.pick([("low", 0), ("low", 1), ("medium", 2), ("medium", 2), ("high", 3), ("high", 4)])
     struck = dice.shuffled(("usage", "network", "billing", "support"))[:bad]
     seats = 2 * dice.between(20, 200)
@@ -158,4 +158,6 @@ def _signals(dice: Dice) -> tuple[str, dict[str, dict[str, object]]]:
         "billing": {"days_overdue": dice.between(33, 120) if "billing" in struck else dice.between(0, 28)},
         "support": {"severe_tickets_open": dice.between(1, 4) if "support" in struck else 0, "tickets_closed": dice.below(30)},
     }
-    return risk, {kind: {**fact, "remark": dice.pick(GOOD if dice.chance(50) else BAD)} for kind, fact in facts.items()}
+    alarms = {kind: "on" if kind in struck else "off" for kind in facts}
+    remarks = {kind: dice.pick(GOOD if dice.chance(50) else BAD) for kind in facts}
+    return risk, {kind: {**fact, "alarm": alarms[kind], "remark": remarks[kind]} for kind, fact in facts.items()}

@@ -43,7 +43,7 @@ DEVELOPMENT = [f"dev_{number:02}" for number in range(1, 21)]
 TEN = FRESH[:10]
 """One of each kind."""
 NUMBERS = st.integers(1, 100_000)
-SHA256 = "5b30f5e19fa9dfcd35b9d4a6e22d5a71991661a62917d9569c520c743fca0e8b"
+SHA256 = "0d2e7a6672b4615f85b5aff09c6d2eedf729af5a162ef9bc28f8ff284ed9c964"
 """Of all instances: stories, rows, references, wrong answers and truths."""
 
 
@@ -402,10 +402,10 @@ RENEWAL = {
 }
 GONE = {"no_longer_sold": [{"product": "Fibre 200", "successor": "Fibre 500"}]}
 SIGNALS = {
-    "usage": {"seats": 40, "seats_used": 19, "remark": "x"},
-    "network": {"outage_minutes": 121, "remark": "x"},
-    "billing": {"days_overdue": 30, "remark": "x"},
-    "support": {"severe_tickets_open": 0, "tickets_closed": 9, "remark": "x"},
+    "usage": {"seats": 40, "seats_used": 19, "alarm": "on", "remark": "x"},
+    "network": {"outage_minutes": 121, "alarm": "on", "remark": "x"},
+    "billing": {"days_overdue": 30, "alarm": "off", "remark": "x"},
+    "support": {"severe_tickets_open": 0, "tickets_closed": 9, "alarm": "off", "remark": "x"},
 }
 STATES: dict[str, dict[str, Any]] = {
     "risk": SIGNALS,
@@ -433,19 +433,21 @@ def test_what_is_right_passes_the_verifier(judgment: str) -> None:
 def test_each_judgment_is_right_at_its_bounds() -> None:
     texts = {name: {key: shown(one) for key, one in state.items()} for name, state in STATES.items()}
     assert right("risk", texts["risk"]) == {
-        "usage": "bad",
-        "network": "bad",
-        "billing": "good",
-        "support": "good",
+        "usage": "on",
+        "network": "on",
+        "billing": "off",
+        "support": "off",
+        "alarms_on": 2,
         "risk": "medium",
     }
     assert right("offer", texts["offer"])["discount"] == 20
     assert right("after_change", texts["after_change"])["action"] == "withdraw"
-    assert right("close", texts["close"]) == {"merger": False, "decision": "accept"}
+    closing = {"answer": "agrees", "term_months": 24, "merger": False, "decision": "accept"}
+    assert right("close", texts["close"]) == closing
 
 
 REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
-    "a risk that its marks do not bear": ("risk", {"risk": "high"}, "2 of 4 signals are bad, so the risk is medium"),
+    "a risk that its alarms do not bear": ("risk", {"risk": "high"}, "2 of 4 alarms are on, so alarms_on is 2"),
     "an absurd discount": ("offer", {"discount": 90}, "must be the smaller of 28%, which is asked for, and 20%"),
     "a discount of more than all": ("offer", {"discount": 101}, "less than or equal to 100"),
     "another product": ("offer", {"product": "Fibre 500"}, "the product must be Fibre 200"),
@@ -464,7 +466,7 @@ def test_the_verifier_rejects_what_does_not_follow_from_what_was_shown(what: str
 
 
 def test_the_verifier_looks_at_the_state_that_was_shown() -> None:
-    accept = {"merger": False, "decision": "accept"}
+    accept = {"answer": "agrees", "term_months": 24, "merger": False, "decision": "accept"}
     assert "a term of 48 months is more than 36" in rejected("close", accept, standing_offer={**STANDING, "term_months": 48})
     assert "there is no answer" in rejected("close", accept, reply={"text": "(no answer yet)"})
     assert "is still sold" in rejected(
@@ -487,4 +489,4 @@ def test_a_prompt_is_short_enough_for_a_small_model(judgment: str) -> None:
     task = load_pack("contract_renewal", ROOTS).task
     inputs = {**{name: shown(one) for name, one in STATES[judgment].items()}, **task.documents}
     messages = render(task, [task.subtask(judgment)], inputs, None, "none")
-    assert sum(count_tokens(message.content) for message in messages) < 600
+    assert sum(count_tokens(message.content) for message in messages) < 750

@@ -1,0 +1,85 @@
+"""A bank of replies: what a real model once said to single judgments, beside what would have been right.
+
+A simulated model that has one errs as that model did. Asked for a judgment in a state that the bank knows, it draws one of the
+replies to just that; in any other state, one of all replies to that judgment, whose error is put upon the output that is right
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from bench.scenario import Json
+
+Place = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BankedReply:
+    """One judgment, asked once.
+
+    state      names the state of the world; `repetition` is the bank's seed
+    right      the right output in that state
+    said       the model's, as its schema reads it; None where it does not fit its schema, and then `text` is all there is
+    rejected   why the verifier turned it away, a kind of `bench.analysis.replies`; "" where it did not
+    notes      fields in free words, which are neither right nor wrong
+    """
+
+    scenario: str
+    instance: str
+    judgment: str
+    state: str
+    repetition: int
+    right: Mapping[str, Json]
+    said: Mapping[str, Json] | None
+    rejected: str
+    text: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def errors(self) -> dict[str, Json]:
+        """The fields that are wrong, as they were said; none where the reply is right, or has no fields at all."""
+        said = self.said or {}
+        return {name: said[name] for name in said if name not in self.notes and said[name] != self.right.get(name)}
+
+    @property
+    def is_right(self) -> bool:
+        return self.said is not None and not self.errors
+
+
+class Bank:
+    """`name` and `digest` are those of the run that it was recorded in, `model` the model's."""
+
+    def __init__(self, name: str, digest: str, model: str, replies: Iterable[BankedReply]):
+        self.name, self.digest, self.model = name, digest, model
+        self._by_place: dict[Place, list[BankedReply]] = {}
+        for reply in replies:
+            for place in ((reply.scenario, reply.judgment), (reply.scenario, reply.judgment, reply.instance, reply.state)):
+                self._by_place.setdefault(place, []).append(reply)
+
+    @property
+    def scenarios(self) -> frozenset[str]:
+        return frozenset(place[0] for place in self._by_place)
+
+    def draw(self, scenario: str, instance: str, judgment: str, state: str, right: Json, draw: Random) -> Json | str:
+        """An output, or a text that is none. Of a judgment that the bank does not know, the right output."""
+        known = self._by_place.get((scenario, judgment, instance, state))
+        every = self._by_place.get((scenario, judgment), [])
+        if not every:
+            return right
+        drawn = draw.choice(known or every)
+        if drawn.is_right:
+            return right
+        if drawn.said is None:
+            return drawn.text
+        return _upon(right, drawn) or _upon(right, *draw.sample(every, len(every))) or right
+
+
+def _upon(right: Json, *replies: BankedReply) -> Json | None:
+    """The right output with the first error among these replies that is one here as well; None where none is."""
+    for reply in replies:
+        if any(right.get(name) != value for name, value in reply.errors.items()):
+            return {**right, **reply.errors}
+    return None

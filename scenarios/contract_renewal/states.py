@@ -1,0 +1,47 @@
+"""The states in which judgments are asked: those of the right course, and those to which a judgment that errs leads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+
+from bench.environment import Environment, JudgmentState, World
+from bench.scenario import Json, Subtask
+
+from .course import Course, Judge
+from .right import right
+from .steps import steps
+from .story import Case
+from .wrong import changed, slips
+
+RISKS = ("low", "medium", "high")
+ALIKE = ("no_discount", "short_term")
+"""Slips that lead to no other kind of state than the others do: an offer whose terms are wrong stands."""
+
+
+def states(case: Case, subtasks: Sequence[Subtask], environment: Environment) -> tuple[JudgmentState, ...]:
+    """Each once, in the order in which the courses come to it."""
+    found: dict[str, JudgmentState] = {}
+
+    def noted(judge: Judge, subtask: str, documents: Mapping[str, str]) -> Json:
+        shown = {name: json.loads(text) for name, text in documents.items()}
+        found.setdefault(f"{subtask} {json.dumps(shown)}", JudgmentState(subtask, shown))
+        return judge(subtask, documents)
+
+    for judge in _judges(case):
+        with closing(World(environment)) as world:
+            Course(steps(case.customer), subtasks, partial(noted, judge))(world)
+    return tuple(found.values())
+
+
+def _judges(case: Case) -> Iterator[Judge]:
+    """The right one, and those that err in one thing."""
+    yield right
+    for name, (_, judgment, fields) in slips(case).items():
+        if name not in ALIKE:
+            yield partial(changed, judgment, fields)
+    for risk in RISKS:
+        if risk != case.risk:
+            yield partial(changed, "risk", {"risk": risk})

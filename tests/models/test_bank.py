@@ -1,0 +1,58 @@
+"""A simulated model with a bank of replies errs as the bank does, the same for every architecture."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from bench.models.bank import Bank, BankedReply
+from bench.scenario import Json
+from bench.seeding import draw_for
+
+RIGHT = {"discount": 20, "reason": "the limit"}
+
+
+def reply(state: str, said: Json, right: Json = RIGHT, text: str = "") -> BankedReply:
+    return BankedReply("renewal", "case_1", "offer", state, 1, right, said, "", text, ("reason",))
+
+
+KNOWN = [reply("s", RIGHT), reply("s", {"discount": 90, "reason": "x"}), reply("s", None, text="90%"), reply("s", RIGHT)]
+OTHER = [
+    reply("t", {"discount": 45, "reason": "y"}),
+    reply("t", {"discount": 30, "reason": "z"}, {"discount": 5, "reason": ""}),
+]
+BANK = Bank("bank", "digest", "small", [*KNOWN, *OTHER])
+
+
+def drawn(state: str, right: Json, times: int = 300) -> Counter[object]:
+    found = (BANK.draw("renewal", "case_1", "offer", state, right, draw_for(n)) for n in range(times))
+    return Counter(one if isinstance(one, str) else one["discount"] for one in found)
+
+
+def test_what_is_only_noted_is_neither_right_nor_wrong() -> None:
+    assert reply("s", {"discount": 20, "reason": "another"}).is_right
+    assert reply("s", {"discount": 21, "reason": "the limit"}).errors == {"discount": 21}
+    assert not reply("s", None).is_right
+
+
+def test_a_state_that_the_bank_knows_is_answered_by_its_own_replies() -> None:
+    found = drawn("s", RIGHT)
+    assert set(found) == {20, 90, "90%"}
+    assert found[20] == pytest.approx(150, abs=30)
+
+
+def test_any_other_state_is_answered_by_all_replies_to_the_judgment_whose_errors_are_put_upon_what_is_right() -> None:
+    found = drawn("new", {"discount": 10, "reason": "r"})
+    assert set(found) == {10, 90, "90%", 45, 30}
+    assert found[10] == pytest.approx(100, abs=30)
+
+
+def test_an_error_that_is_right_here_gives_way_to_one_that_is_none() -> None:
+    """Else a model would err less often in the one state than in the other."""
+    found = drawn("new", {"discount": 90, "reason": "r"})
+    assert found[90] == pytest.approx(100, abs=30)
+
+
+def test_a_judgment_that_the_bank_does_not_know_is_answered_rightly() -> None:
+    assert BANK.draw("renewal", "case_1", "close", "s", RIGHT, draw_for(1)) == RIGHT
