@@ -30,6 +30,7 @@ STUDIES = {
     "exactly_once": "bench.studies.exactly_once",
     "answer_format": "bench.studies.answer_format",
     "humaneval": "bench.studies.humaneval",
+    "reliability_surface": "bench.studies.reliability_surface",
 }
 """Name -> module, imported where it is asked for: a study imports pandas and matplotlib, for which no run should wait."""
 
