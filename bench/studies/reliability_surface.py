@@ -1,7 +1,7 @@
 """The reliability surface R(k, ε, λ): how often k repetitions of one task all come right, told at ε and under faults of λ.
 
-The unit is an instance with its repetitions. An equivalent (`bench.packs.equivalents`) counts as the task that it is one of, and
-meets the same faults. Source: Gupta, ReliabilityBench, arXiv 2601.06112.
+The unit is an instance with its repetitions. An equivalent (`bench.packs.equivalents`) counts as the task that it is one of,
+and meets the same faults. Source: Gupta, ReliabilityBench, arXiv 2601.06112.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def _order(run: Run, plans: Sequence[tuple[str, float]], one: Point) -> tuple[ob
 # What a report shows of it
 
 NOTES = (
-    "pass^k: the chance that k repetitions of one instance all come right, C(c, k) / C(n, k) for c of n, unbiased; the mean over "
-    "instances with its 95% interval, which clusters by instance. Where all instances are alike the interval is the exact one of "
-    "the rate of all trials, to the power of k",
+    "pass^k: the chance that k repetitions of one instance all come right, C(c, k) / C(n, k) for c of n, unbiased; the mean "
+    "over instances with its 95% interval, which clusters by instance. Where all instances are alike the interval is the exact "
+    "one of the rate of all trials, to the power of k",
     "ε: 0 the task as it is, 1 other names and another order, 2 other words as well; the same instances, truths and faults",
     "λ: the chance with which a fault strikes each try of a call; in the mixed plan the kinds share it",
 )

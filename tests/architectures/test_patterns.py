@@ -152,7 +152,7 @@ def test_with_remedies_every_decision_of_the_gate_is_kept() -> None:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_what_goes_by_a_step_that_came_to_nothing_comes_to_nothing_too(pattern: str) -> None:
     """The trip is not read where it is to be chosen, and is read without trouble by all that comes after that."""
-    goes = 2 if pattern in ("plan_execute_evaluate", "hierarchical_delegation", "supervisor_gate") else 1
+    goes = {"plan_execute_evaluate": 2, "hierarchical_delegation": 2, "supervisor_gate": 3}.get(pattern, 1)
     failing = {"point": "tool", "effect": "error", "tool": "read_trip", "attempts": [*range(1, 3 * goes + 1)]}
     result = worked(pattern, BARE, [failing])
     assert (result.record.outcome, result.record.reason) == ("wrong", "")

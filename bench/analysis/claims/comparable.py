@@ -10,12 +10,13 @@ from bench.analysis.claims.published import Paper
 from bench.analysis.frames import Run
 
 SIMULATED = "simulated: its replies are made up by the suite, and say nothing about a model"
+ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what the runtime does, and nothing of a model"
 
 
 def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
-    """'' where there is none. Every claim of the paper is about a model's work, so that none is judged by a simulated one; a
+    """'' where there is none. A claim about a model's work, as every one of the paper is, is judged by no simulated one; a
     level is judged by the paper's model at its temperature, asked with its prompts, alone."""
-    if run.is_simulated(model):
+    if run.is_simulated(model) and claim.about == "model":
         return SIMULATED
     return "" if is_structural(claim) else _unlike(run, model, claim.scenario, paper)
 

@@ -28,7 +28,7 @@ from typing import Literal, get_args
 from bench.analysis import statistics
 from bench.analysis.arms import Arms
 from bench.analysis.claims.claim import Claim, DegradationClaim, DirectionClaim, RateClaim, RatioClaim, is_structural
-from bench.analysis.claims.comparable import obstacle
+from bench.analysis.claims.comparable import ON_SIMULATED, obstacle
 from bench.analysis.claims.evidence import Missing, ModelResults, results_by_model
 from bench.analysis.claims.measurement import LEVEL, Measurement, measured
 from bench.analysis.claims.published import Published
@@ -181,7 +181,10 @@ def _judge(
     if in_the_way := obstacle(source.run, source.model, claim, published.paper):
         return Judgement(claim, source.model, "not comparable", in_the_way, wanted, found)
     p = adjusted.get(_comparison(claim))
-    return Judgement(claim, source.model, *_verdict(claim, found, wanted, p), wanted, found, p, _floor(found.test))
+    verdict, reason = _verdict(claim, found, wanted, p)
+    if source.run.is_simulated(source.model):
+        reason = f"{reason}; {ON_SIMULATED}"
+    return Judgement(claim, source.model, verdict, reason, wanted, found, p, _floor(found.test))
 
 
 def _floor(test: PairedTest | None) -> float | None:
