@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ from bench.packs.equivalents import level_of, task_of
 from bench.render.drawing import PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, bounded, signs_of
-from bench.render.table import BoundedNumber, Cell, Table
+from bench.render.table import NOTHING, BoundedNumber, Cell, Table
 from bench.studies.by_model import by_model
 
 MIXED = "mixed"
@@ -73,10 +74,7 @@ def surface(run: Run) -> list[Point]:
     usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["fault"].isin(plans)]
     names = usable["scenario"].astype(str)
     told = usable.assign(task=names.map(task_of), epsilon=names.map(level_of))
-    points = [
-        _point((*map(str, place[:3]), int(place[3])), plans[str(place[4])], own)
-        for place, own in told.groupby(KEY, sort=False, observed=True)
-    ]
+    points = [_point(place, plans[str(place[4])], own) for place, own in told.groupby(KEY, sort=False, observed=True)]
     return sorted(points, key=lambda one: _order(run, list(struck.values()), one))
 
 
@@ -90,13 +88,13 @@ def _intensity(faults: Sequence[FaultTable]) -> tuple[str, float] | None:
     return (kinds[0] if len(kinds) == 1 else MIXED), round(math.fsum(chances.values()), 9)
 
 
-def _point(place: tuple[str, str, str, int], struck: tuple[str, float], trials: pd.DataFrame) -> Point:
+def _point(place: Sequence[Any], struck: tuple[str, float], trials: pd.DataFrame) -> Point:
     solved = trials["outcome"].eq("solved").groupby(trials["instance"])
     tasks = [(int(c), int(n)) for c, n in zip(solved.sum(), solved.size(), strict=True)]
     fewest = min(n for _, n in tasks)
     passes = tuple(pass_hat(k, tasks) for k in range(1, fewest + 1))
-    task, model, architecture, epsilon = place
-    return Point(task, model, architecture, epsilon, *struck, passes, len(tasks), fewest)
+    task, model, architecture, epsilon = place[:4]
+    return Point(str(task), str(model), str(architecture), int(epsilon), *struck, passes, len(tasks), fewest)
 
 
 def _order(run: Run, plans: Sequence[tuple[str, float]], one: Point) -> tuple[object, ...]:
@@ -139,6 +137,30 @@ def tables(run: Run) -> Iterator[Table]:
         rows=tuple(rows),
         notes=(*NOTES, SIMULATED_NOTE) if simulated else NOTES,
     )
+    yield _strongest(run, found, ks)
+
+
+def _strongest(run: Run, found: Sequence[Point], ks: Sequence[int]) -> Table:
+    """What is left at the highest λ of each kind, where the task is told as it is."""
+    epsilon = min(one.epsilon for one in found)
+    told = [one for one in found if one.epsilon == epsilon]
+    most = {one.kind: one.intensity for one in sorted(told, key=lambda one: one.intensity)}
+    kinds = list(dict.fromkeys(one.kind for one in told))
+    rows: dict[tuple[str, str, str, int], dict[str, Cell]] = {}
+    for one in told:
+        for k in (ks[0], ks[-1]) if one.intensity == most[one.kind] else ():
+            rows.setdefault((one.task, one.model, one.architecture, k), {})[one.kind] = _cell(one, k)
+    named = (f"{kind or 'none'}, λ = {most[kind]:g}" for kind in kinds)
+    return Table(
+        name="study-reliability-surface-strongest",
+        title="The reliability surface where faults are strongest",
+        columns=("Scenario", "Model", "Architecture", "k", *named),
+        rows=tuple(
+            (task, model_label(run, model), architecture, k, *(own.get(kind, NOTHING) for kind in kinds))
+            for (task, model, architecture, k), own in rows.items()
+        ),
+        notes=(f"pass^k at ε = {epsilon}, with its 95% interval", *NOTES),
+    )
 
 
 def _shown(found: Sequence[Point]) -> list[int]:
@@ -180,7 +202,7 @@ def _figure(run: Run, model: str, task: str, found: Sequence[Point]) -> Picture:
     title = (
         f"Reliability surface of {task}: the share of instances whose k repetitions all come right, {model_label(run, model)}"
     )
-    number = f"{found[0].instances} instances, {min(one.repetitions for one in found)} repetitions of each"
+    number = f"N = {found[0].instances} instances × {min(one.repetitions for one in found)} repetitions"
     said = f"Lines by ε, which coincide where ε changes nothing; 95% intervals at the least ε, clustered by instance; {number}."
     return finish(figure, slug("study", "reliability-surface", task, model), title, f"{title}. {said}")
 
@@ -191,10 +213,10 @@ def _panel(ax: Axes, found: Sequence[Point], k: int, signs: Mapping[str, Sign]) 
         shift = 0.004 * (number - (len(signs) - 1) / 2)
         for epsilon in epsilons:
             line = [(one.intensity + shift, one.at(k)) for one in found if (one.architecture, one.epsilon) == (name, epsilon)]
-            known = sorted((x, at.value, at.low, at.high) for x, at in line if at.value is not None)
-            ax.plot([x for x, *_ in known], [y for _, y, *_ in known], color=sign[1], lw=1, ls=LINES[epsilon])
-            for x, *bounds in known if epsilon == epsilons[0] else ():
-                bounded(ax, x, (bounds[0], bounds[1], bounds[2]), sign)
+            known = [(x, (at.value, at.low, at.high)) for x, at in sorted(line, key=lambda one: one[0]) if at.value is not None]
+            ax.plot([x for x, _ in known], [bounds[0] for _, bounds in known], color=sign[1], lw=1, ls=LINES[epsilon])
+            for x, bounds in known if epsilon == epsilons[0] else ():
+                bounded(ax, x, bounds, sign)
     ax.set_ylim(-0.04, 1.04)
     ax.set_xlabel("λ")
     ax.set_ylabel(f"pass^{k}")

@@ -147,13 +147,3 @@ def test_with_remedies_every_decision_of_the_gate_is_kept() -> None:
     result = worked("supervisor_gate")
     assert stored(result, "audit") == len(effects(result))
     assert stored(worked("supervisor_gate", BARE), "audit") == 0
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_what_goes_by_a_step_that_came_to_nothing_comes_to_nothing_too(pattern: str) -> None:
-    """The trip is not read where it is to be chosen, and is read without trouble by all that comes after that."""
-    goes = {"plan_execute_evaluate": 2, "hierarchical_delegation": 2, "supervisor_gate": 3}.get(pattern, 1)
-    failing = {"point": "tool", "effect": "error", "tool": "read_trip", "attempts": [*range(1, 3 * goes + 1)]}
-    result = worked(pattern, BARE, [failing])
-    assert (result.record.outcome, result.record.reason) == ("wrong", "")
-    assert set(effects(result)) <= {"send"}

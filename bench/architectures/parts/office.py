@@ -87,7 +87,7 @@ class Office:
         await self.settle(step, await self.attempt(step))
 
     async def attempt(self, step: Step) -> str:
-        """Read, judge, act; why it came to nothing, or "". What goes by something that a failed step never found out fails too."""
+        """Read, judge, act; why it came to nothing, or "". What needs what a failed step never found out fails in its turn."""
         try:
             return await self._attempted(step)
         except NotKnown:
