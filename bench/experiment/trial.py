@@ -18,6 +18,7 @@ from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.models.base import Response
+from bench.packs.equivalents import task_of
 from bench.runtime.acting import Acting
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
@@ -75,7 +76,7 @@ async def run_trial(
     """
     scenario, model = matrix.scenarios[spec.scenario_key], matrix.models[spec.model]
     log, clock = TrialLog(on_response), TrialClock(model.timing != "live")
-    key = TrialKey(matrix.config.seed, spec.scenario, spec.repetition, spec.arm, spec.instance)
+    key = TrialKey(matrix.config.seed, task_of(spec.scenario), spec.repetition, spec.arm, spec.instance)
     schedule = FaultSchedule(spec.plan, key, log.emit)
     caller = Caller(model, clock, schedule, slots, matrix.back_off, log)
     environment = scenario.environment

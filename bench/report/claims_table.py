@@ -52,6 +52,10 @@ DEGRADATION_NOTES = (
     "was not delivered is left out",
     "nothing is concluded from an interval without width, as equal values have, nor from a simulated model",
 )
+RUNTIME_NOTE = (
+    "what the runtime alone decides is judged on a simulated proposer too, which is right all the time; such a verdict's "
+    "reason says so"
+)
 LEVEL_NOTES = (
     "levels are judged only where the model and the prompts are the paper's; else they are not comparable, and stand outside "
     "the tally of verdicts: ours by the published value, with our 95% interval",
@@ -68,7 +72,9 @@ def other_claims(run: Run, judged: Judged) -> Table:
     """The verdicts on the claims of a source beside the paper, all of them degradations."""
     published = judged.published
     table = _verdicts(run, judged.judgements, published)
-    notes = (f"source: {published.paper.title}; {published.paper.source}", *DEGRADATION_NOTES)
+    notes = [f"source: {published.paper.title}; {published.paper.source}", *DEGRADATION_NOTES]
+    if any(one.claim.about == "runtime" for one in judged.judgements):
+        notes.append(RUNTIME_NOTE)
     return replace(
         table,
         title=f"{published.paper.name}: its claims and their verdicts",

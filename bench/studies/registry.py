@@ -31,6 +31,7 @@ STUDIES = {
     "judgment_bank": "bench.studies.judgment_bank",
     "answer_format": "bench.studies.answer_format",
     "humaneval": "bench.studies.humaneval",
+    "reliability_surface": "bench.studies.reliability_surface",
 }
 """Name -> module, imported where it is asked for: a study imports pandas and matplotlib, for which no run should wait."""
 

@@ -43,7 +43,11 @@ FEW: Mapping[str, Any] = {
         "repetitions": 1,
         "architectures": ["state_machine", "state_machine_remedied"],
         "plans": ["none", "unacknowledged_draft"],
-    }
+    },
+    "reliability_surface": {
+        "architectures": ["bare_agent", "state_machine_remedied"],
+        "plans": ["none", "rate_limit_30", "mixed_30"],
+    },
 }
 """Study -> what of its config is run here, where the whole takes too long."""
 NO_PLANS: Mapping[str, list[Fault]] = {}

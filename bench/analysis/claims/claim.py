@@ -18,7 +18,7 @@ level       the number itself, which is comparable only where the model and the 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -40,7 +40,8 @@ Measured = Annotated[str, BeforeValidator(_known)]
 
 
 class _Claim(BaseModel):
-    """`source`: where it is said, as paper, section or table and cell. `why`: why just that can be compared."""
+    """`source`: where it is said, as paper, section or table and cell. `why`: why just that can be compared. `about`: the
+    model's work, or what the runtime alone does with a reply, a crash or an error: of that a simulated proposer can tell."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,6 +51,7 @@ class _Claim(BaseModel):
     why: str = Field(min_length=1)
     scenario: str
     plan: str = FAULT_FREE
+    about: Literal["model", "runtime"] = "model"
 
 
 class DirectionClaim(_Claim):
@@ -120,11 +122,6 @@ class RateClaim(_Claim):
     published: float | None = Field(None, ge=0.0, le=1.0)
 
     @property
-    def is_of_runtime(self) -> bool:
-        """Whether the runtime alone decides it, so that a simulated proposer will do."""
-        return self.counted in get_args(OfRuntime)
-
-    @property
     def says_none_or_all(self) -> bool:
         """Then a single counterexample refutes it, and counting is all the proof that it takes."""
         return self.published in (0.0, 1.0)
@@ -136,19 +133,26 @@ class RateClaim(_Claim):
         return self
 
 
+class SideArm(NamedTuple):
+    architecture: str
+    plan: str
+    told: str = ""
+
+
 class Side(BaseModel):
     """An architecture under fault plans. What it loses is what it solves without a fault less what it solves under these, pair
-    by pair: the mean over the plans."""
+    by pair: the mean over the plans. `told`: the equivalent of the claim's scenario in which it is under them; "": itself."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     architecture: str
     plans: tuple[str, ...] = Field(min_length=1)
+    told: str = ""
 
     @property
-    def arms(self) -> tuple[tuple[str, str], ...]:
-        """(architecture, fault plan), the control first."""
-        return tuple((self.architecture, plan) for plan in (FAULT_FREE, *self.plans))
+    def arms(self) -> tuple[SideArm, ...]:
+        """The control first."""
+        return (SideArm(self.architecture, FAULT_FREE), *(SideArm(self.architecture, plan, self.told) for plan in self.plans))
 
 
 class DegradationClaim(_Claim):

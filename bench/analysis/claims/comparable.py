@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.analysis.claims.claim import Claim, RateClaim, is_structural
+from bench.analysis.claims.claim import Claim, is_structural
 from bench.analysis.claims.published import Paper
 from bench.analysis.frames import Run
 
 SIMULATED = "simulated: its replies are made up by the suite, and say nothing about a model"
-
-
-def of_runtime(claim: Claim) -> bool:
-    return isinstance(claim, RateClaim) and claim.is_of_runtime
+ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what the runtime does, and nothing of a model"
 
 
 def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
     """'' where there is none. A claim is about a model's work, so that none is judged by a simulated one, unless the runtime
     alone decides it; a level is judged by the paper's model at its temperature, asked with its prompts, alone."""
     if run.is_simulated(model):
-        return "" if of_runtime(claim) else SIMULATED
+        return "" if claim.about == "runtime" else SIMULATED
     return "" if is_structural(claim) else _unlike(run, model, claim.scenario, paper)
 
 

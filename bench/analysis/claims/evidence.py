@@ -118,26 +118,26 @@ def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[Item, ...] |
     """Whether each trial was solved, for each arm of the two sides. A fault that was not delivered did no harm that could be
     measured: such a trial is left out, and its pair with it."""
     items: list[Item] = []
-    for architecture, plan in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
-        arm = source.arm_under(plan, claim.scenario, architecture)
+    for one in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
+        arm = source.arm_under(one.plan, one.told or claim.scenario, one.architecture)
         if isinstance(arm, Missing):
             return arm
-        struck = arm.usable if plan == FAULT_FREE else arm.usable[arm.usable["faults_delivered"] > 0]
+        struck = arm.usable if one.plan == FAULT_FREE else arm.usable[arm.usable["faults_delivered"] > 0]
         if struck.empty:
-            return Missing(f"no fault of plan {plan} was delivered to {architecture}")
-        items += _items(struck, under(architecture, plan), struck["correct"])
+            return Missing(f"no fault of plan {one.plan} was delivered to {one.architecture}")
+        items += _items(struck, under(*one), struck["correct"])
     return tuple(items)
 
 
-def under(architecture: str, plan: str) -> str:
+def under(architecture: str, plan: str, told: str = "") -> str:
     """The side of an item that is of this arm."""
-    return f"{architecture} under {plan}"
+    return f"{architecture} under {plan}" + (f", {told}" if told else "")
 
 
 def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
     if claim.counted == "silent_corruption":
         return _corrupted(source, claim)
-    if claim.is_of_runtime:
+    if claim.about == "runtime":
         return _of_runtime(source, claim)
     arm = source.arm(claim, claim.architecture)
     if isinstance(arm, Missing):

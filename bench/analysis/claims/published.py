@@ -25,7 +25,7 @@ from bench.experiment.config import FAULT_FREE
 from bench.wording import first_violation
 
 FILE = Path(__file__).with_name("published.toml")
-OTHERS = tuple(map(Path(__file__).with_name, ("agentchaos.toml", "boundary.toml")))
+OTHERS = tuple(Path(__file__).with_name(f"{name}.toml") for name in ("agentchaos", "boundary", "reliabilitybench"))
 """Sources beside the paper. Of one about scenarios that a run does not have, its report says nothing."""
 
 

@@ -36,7 +36,7 @@ from bench.analysis.claims.claim import (
     RatioClaim,
     is_structural,
 )
-from bench.analysis.claims.comparable import obstacle, of_runtime
+from bench.analysis.claims.comparable import ON_SIMULATED, obstacle
 from bench.analysis.claims.evidence import Missing, ModelResults, results_by_model
 from bench.analysis.claims.measurement import LEVEL, Measurement, measured
 from bench.analysis.claims.published import Published
@@ -54,7 +54,6 @@ ClaimVerdict = Literal[
     "not measured",
 ]
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
-ON_A_SIMULATED_PROPOSER = "judged on a simulated proposer, since the runtime alone decides it"
 Reasoned = tuple[ClaimVerdict, str]
 
 
@@ -193,8 +192,8 @@ def _judge(
         return Judgement(claim, source.model, "not comparable", in_the_way, wanted, found)
     p = adjusted.get(_comparison(claim))
     verdict, reason = _verdict(claim, found, wanted, p)
-    if of_runtime(claim) and source.run.is_simulated(source.model):
-        reason = f"{reason}; {ON_A_SIMULATED_PROPOSER}"
+    if source.run.is_simulated(source.model):
+        reason = f"{reason}; {ON_SIMULATED}"
     return Judgement(claim, source.model, verdict, reason, wanted, found, p, _floor(found.test))
 
 

@@ -92,7 +92,8 @@ class Judging:
         facts = self.facts(step)
         if step.documents:
             return step.documents(facts)
-        return {name: facts.read[name] for name in subtask.reads if name in facts.read}
+        elsewhere = {*self._task.documents, *(one.name for one in self._task.subtasks)}
+        return {name: facts.read[name] for name in subtask.reads if name not in elsewhere}
 
     def _value(self, proposal: Proposal, subtask: Subtask) -> Any:
         """The output as JSON; None where it does not fit its schema. A boundary without strength takes any object."""

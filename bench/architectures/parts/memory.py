@@ -43,6 +43,17 @@ class Effect:
     result: Any = None
 
 
+class NotKnown(KeyError):
+    """What a step goes by was never read or decided, since a step before it came to nothing."""
+
+
+class AsFarAsKnown(dict[str, Any]):
+    """What is read and decided, where some step came to nothing. `get` and `in` ask without needing it."""
+
+    def __missing__(self, name: str) -> Any:
+        raise NotKnown(name)
+
+
 NOTHING = Work()
 STEP, EFFECTS = "step ", "effects"
 """What they are called in the store."""
@@ -110,15 +121,19 @@ class Memory:
         return [one for one in self._effects.values() if step in ("", one.step)]
 
     def facts(self, step: str, arrivals: Iterable[Arrival]) -> Facts:
-        """What is known when this step is at work: all that is done, and its own."""
+        """What is known when this step is at work: all that is done, and its own. Of what is not known since a step came to
+        nothing NotKnown is raised; of anything else that a pack's function asks for in vain, a KeyError like any bug."""
         known = {name: work for name, work in self._works.items() if work.done or name == step}
         read = {name: value for work in known.values() for name, value in work.read.items()} | dict(self.of(step).read)
         events: dict[str, Any] = {}
         for arrival in arrivals:
             events.setdefault(arrival.kind, arrival.payload)
+        decided = {name: work.decided for name, work in known.items() if work.judged}
+        if any(work.why for work in known.values()):
+            read, decided = AsFarAsKnown(read), AsFarAsKnown(decided)
         return Facts(
             read=read,
-            decided={name: work.decided for name, work in known.items() if work.judged},
+            decided=decided,
             results={one.effect: one.result for one in self._effects.values() if one.state == "done"},
             events=events,
         )

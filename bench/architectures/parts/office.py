@@ -10,7 +10,7 @@ from bench.architectures.parts.compensation import take_back
 from bench.architectures.parts.form import Form
 from bench.architectures.parts.gate import Gate, passes
 from bench.architectures.parts.judging import Judging
-from bench.architectures.parts.memory import Keeps, Memory, dependents
+from bench.architectures.parts.memory import Keeps, Memory, NotKnown, dependents
 from bench.environment import Call, Moment, Step
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -87,7 +87,13 @@ class Office:
         await self.settle(step, await self.attempt(step))
 
     async def attempt(self, step: Step) -> str:
-        """Read, judge, act; why it came to nothing, or ""."""
+        """Read, judge, act; why it came to nothing, or "". What needs what a failed step never found out fails in its turn."""
+        try:
+            return await self._attempted(step)
+        except NotKnown:
+            return self._told("failed")
+
+    async def _attempted(self, step: Step) -> str:
         self._workbench.begin_step(step)
         if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
             return "fallen"

@@ -9,8 +9,9 @@ from exactly_once.sagas import matrix_of_sagas
 from study_runs import run_of_matrix
 from trips import BARE, REMEDIED, Trip, worked
 
+from bench.analysis.claims.comparable import ON_SIMULATED
 from bench.analysis.claims.published import load_others
-from bench.analysis.claims.verdicts import ON_A_SIMULATED_PROPOSER, Judgement, can_judge, judge_all
+from bench.analysis.claims.verdicts import Judgement, can_judge, judge_all
 from bench.analysis.frames import Run
 from bench.analysis.workflow import compensations
 from bench.runtime.world_events import ToolCalled
@@ -35,7 +36,7 @@ def test_what_the_runtime_alone_decides_is_judged_on_a_simulated_proposer_and_ma
     bare, kept = (judged[f"stale-is-rejected.state_machine{form}"] for form in ("", "_remedied"))
     assert bare.verdict == "counterexample found" and bare.measured is not None and bare.measured.otherwise > 0
     assert kept.verdict == "inconclusive" and kept.measured is not None and kept.measured.otherwise == 0
-    assert all(one.reason.endswith(ON_A_SIMULATED_PROPOSER) for one in (bare, kept))
+    assert all(one.reason.endswith(ON_SIMULATED) for one in (bare, kept))
 
 
 def test_a_saga_that_no_trial_put_to_the_test_is_not_measured(judged: dict[str, Judgement]) -> None:

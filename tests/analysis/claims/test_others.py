@@ -21,7 +21,7 @@ from bench.experiment.config import FAULT_FREE, load_config
 from bench.report.claims_table import other_lines
 from bench.report.report import report_of
 
-AGENTCHAOS, _ = load_others()
+AGENTCHAOS = load_others()[0]
 CLAIMS = [one for one in AGENTCHAOS.claims if isinstance(one, DegradationClaim)]
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 PLANS = load_config(Path(__file__).parents[3] / "configs" / "chaos.toml", {}).plans
@@ -67,7 +67,7 @@ def losing(claim: DegradationClaim, inverted: bool) -> Solved:
     others = set(claim.lower.arms[1:]) if claim.lower else {claim.higher.arms[0]}
 
     def solved(architecture: str, plan: str, n: int) -> bool:
-        return n == N or (architecture, plan) not in (others if inverted else arms)
+        return n == N or (architecture, plan, "") not in (others if inverted else arms)
 
     return solved
 

@@ -1,0 +1,76 @@
+"""Equivalents of a task: the same world with the same truth, told otherwise. Their level is the ε of ReliabilityBench
+(arXiv 2601.06112), which asks what an agent's success owes to the way in which a task happens to be told.
+
+    0   the task as the pack has it
+    1   names are others, and what is read stands in another order
+    2   that, and the instructions are worded otherwise, and so is what people write
+
+A pack declares them in `variants.py`: `VARIANTS = LEVELS`. It changes its names and letters itself, with `another`; `retold`
+does what is the same for all. The other wordings are written by hand: `prompts/equivalents/<subtask>_<number>.md`, and
+`role_<number>.md` for the role. Every draw depends on the instance and on what is drawn alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import permutations
+from typing import TypeVar
+
+from bench.errors import PackError
+from bench.packs.folder import PackFolder
+from bench.scenario import Scenario, Subtask
+from bench.seeding import draw_for
+
+LEVELS = ("epsilon_1", "epsilon_2")
+REORDERED, REWORDED = 1, 2
+EXAMPLES = "\n\nExamples:"
+"""What a prompt has from here on stays as it is: an example that is told otherwise is another example."""
+
+T = TypeVar("T")
+
+
+def level_of(scenario: str) -> int:
+    """ε of a scenario, by its name or by its variant's: 0 where it is no equivalent."""
+    variant = scenario.rpartition(":")[2]
+    return LEVELS.index(variant) + 1 if variant in LEVELS else 0
+
+
+def task_of(scenario: str) -> str:
+    """The scenario that it is an equivalent of; itself where it is none. Faults are drawn by this name, so that an equivalent
+    meets the same faults as the task itself."""
+    return scenario.rpartition(":")[0] if level_of(scenario) else scenario
+
+
+def another(choices: Iterable[T], than: T, *about: object) -> T:
+    """One of them that is another. It depends on `about` alone, which names the instance and what is chosen."""
+    return draw_for("equivalent", *about).choice([one for one in choices if one != than])
+
+
+def retold(scenario: Scenario, folder: PackFolder) -> Scenario:
+    """The scenario at the level of the folder's variant: what is read in another order, and from level 2 on instructions and
+    role in other words. Raises PackError where none are written down."""
+    level, task = level_of(folder.variant), scenario.task
+    subtasks = task.subtasks
+    if level >= REORDERED:
+        subtasks = tuple(_reordered(subtask, folder) for subtask in subtasks)
+    if level < REWORDED:
+        return replace(scenario, task=replace(task, subtasks=subtasks))
+    worded = tuple(replace(one, instructions=_reworded(one.name, one.instructions, folder)) for one in subtasks)
+    return replace(scenario, task=replace(task, role=_reworded("role", task.role, folder), subtasks=worded))
+
+
+def _reordered(subtask: Subtask, folder: PackFolder) -> Subtask:
+    if len(subtask.reads) < 2:
+        return subtask
+    return replace(subtask, reads=another(permutations(subtask.reads), subtask.reads, folder.instance, "reads", subtask.name))
+
+
+def _reworded(name: str, text: str, folder: PackFolder) -> str:
+    place = folder.path / "prompts" / "equivalents"
+    found = sorted(path.stem for path in place.glob(f"{name}_[0-9]*.md"))
+    if not found:
+        raise PackError(f"{place / name}_1.md: is not there; write what the prompt says in other words")
+    chosen = another(found, name, folder.instance, "wording", name)
+    _, mark, examples = text.partition(EXAMPLES)
+    return folder.prompt(f"equivalents/{chosen}") + mark + examples

@@ -1,0 +1,223 @@
+"""The reliability surface R(k, ε, λ): how often k repetitions of one task all come right, told at ε and under faults of λ.
+
+The unit is an instance with its repetitions. An equivalent (`bench.packs.equivalents`) counts as the task that it is one of,
+and meets the same faults. Source: Gupta, ReliabilityBench, arXiv 2601.06112.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from bench.analysis.arms import UNUSABLE
+from bench.analysis.frames import Run
+from bench.analysis.plans import FaultTable, faults_of
+from bench.analysis.statistics import PassHat, pass_hat
+from bench.errors import ResultsError
+from bench.experiment.config import FAULT_FREE
+from bench.packs.equivalents import level_of, task_of
+from bench.render.drawing import PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.marks import Sign, bounded, signs_of
+from bench.render.table import NOTHING, BoundedNumber, Cell, Table
+from bench.studies.by_model import by_model
+
+MIXED = "mixed"
+KINDS = {
+    ("tool", "error"): "tool error",
+    ("tool", "lost_ack"): "lost answer",
+    ("process", "unacknowledged"): "crash",
+    ("call", "rate_limit"): "rate limit",
+}
+"""What a fault is called here; any other by its effect."""
+KEY = ["task", "model", "architecture", "epsilon", "fault"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the surface, with every k that its repetitions allow.
+
+    kind        of the faults; "" without any
+    passes      pass^k for k = 1, 2, ...
+    instances   how many tasks; repetitions: of each at least
+    """
+
+    task: str
+    model: str
+    architecture: str
+    epsilon: int
+    kind: str
+    intensity: float
+    passes: tuple[PassHat, ...]
+    instances: int
+    repetitions: int
+
+    def at(self, k: int) -> PassHat:
+        return self.passes[k - 1]
+
+
+def surface(run: Run) -> list[Point]:
+    """By task, model, architecture, ε, kind and λ. Trials that ended in an error are left out.
+
+    Raises ResultsError where the run has no plan whose faults all strike with a chance, or no plan without faults.
+    """
+    struck = {plan: found for plan in run.names("fault") if (found := _intensity(faults_of(run, plan)))}
+    if not struck or FAULT_FREE not in run.names("fault"):
+        raise ResultsError(f"needs fault plans whose faults strike with a probability, and the plan '{FAULT_FREE}' beside them")
+    plans = {FAULT_FREE: ("", 0.0), **struck}
+    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["fault"].isin(plans)]
+    names = usable["scenario"].astype(str)
+    told = usable.assign(task=names.map(task_of), epsilon=names.map(level_of))
+    points = [_point(place, plans[str(place[4])], own) for place, own in told.groupby(KEY, sort=False, observed=True)]
+    return sorted(points, key=lambda one: _order(run, list(struck.values()), one))
+
+
+def _intensity(faults: Sequence[FaultTable]) -> tuple[str, float] | None:
+    """The kind of a plan's faults and their λ: the chance with which a call is struck, of several kinds together. A fault that
+    stands several times strikes as many tries. None for a plan without faults, or with one that strikes without chance."""
+    if not faults or not all(fault["probability"] for fault in faults):
+        return None
+    chances = {(str(one["point"]), str(one["effect"])): float(one["probability"]) for one in faults}
+    kinds = [KINDS.get(place, place[1]) for place in chances]
+    return (kinds[0] if len(kinds) == 1 else MIXED), round(math.fsum(chances.values()), 9)
+
+
+def _point(place: Sequence[Any], struck: tuple[str, float], trials: pd.DataFrame) -> Point:
+    solved = trials["outcome"].eq("solved").groupby(trials["instance"])
+    tasks = [(int(c), int(n)) for c, n in zip(solved.sum(), solved.size(), strict=True)]
+    fewest = min(n for _, n in tasks)
+    passes = tuple(pass_hat(k, tasks) for k in range(1, fewest + 1))
+    task, model, architecture, epsilon = place[:4]
+    return Point(str(task), str(model), str(architecture), int(epsilon), *struck, passes, len(tasks), fewest)
+
+
+def _order(run: Run, plans: Sequence[tuple[str, float]], one: Point) -> tuple[object, ...]:
+    kinds = ["", *dict.fromkeys(kind for kind, _ in plans)]
+    names = run.names("architecture")
+    return one.task, one.model, names.index(one.architecture), one.epsilon, kinds.index(one.kind), one.intensity
+
+
+# What a report shows of it
+
+NOTES = (
+    "pass^k: the chance that k repetitions of one instance all come right, C(c, k) / C(n, k) for c of n, unbiased; the mean "
+    "over instances with its 95% interval, which clusters by instance. Where all instances are alike the interval is the exact "
+    "one of the rate of all trials, to the power of k",
+    "ε: 0 the task as it is, 1 other names and another order, 2 other words as well; the same instances, truths and faults",
+    "λ: the chance with which a fault strikes each try of a call; in the mixed plan the kinds share it",
+)
+SIMULATED_NOTE = (
+    "a simulated model judges rightly however it is asked, so that ε can change nothing: where two ε agree they show that the "
+    "equivalents are equivalent, and nothing of a model. Only λ and the architecture act"
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    found = surface(run)
+    ks = _shown(found)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(one.task, model_label(run, one.model), one.architecture, one.epsilon, one.kind or "none", f"{one.intensity:g}"),
+            *(_cell(one, k) for k in ks),
+            f"{one.instances} × {one.repetitions}",
+        )
+        for one in found
+    ]
+    simulated = any(run.is_simulated(one.model) for one in found)
+    yield Table(
+        name="study-reliability-surface",
+        title="The reliability surface R(k, ε, λ)",
+        columns=("Scenario", "Model", "Architecture", "ε", "Fault", "λ", *(f"pass^{k}" for k in ks), "Instances × repetitions"),
+        rows=tuple(rows),
+        notes=(*NOTES, SIMULATED_NOTE) if simulated else NOTES,
+    )
+    yield _strongest(run, found, ks)
+
+
+def _strongest(run: Run, found: Sequence[Point], ks: Sequence[int]) -> Table:
+    """What is left at the highest λ of each kind, where the task is told as it is."""
+    epsilon = min(one.epsilon for one in found)
+    told = [one for one in found if one.epsilon == epsilon]
+    most = {one.kind: one.intensity for one in sorted(told, key=lambda one: one.intensity)}
+    kinds = list(dict.fromkeys(one.kind for one in told))
+    rows: dict[tuple[str, str, str, int], dict[str, Cell]] = {}
+    for one in told:
+        for k in (ks[0], ks[-1]) if one.intensity == most[one.kind] else ():
+            rows.setdefault((one.task, one.model, one.architecture, k), {})[one.kind] = _cell(one, k)
+    named = (f"{kind or 'none'}, λ = {most[kind]:g}" for kind in kinds)
+    return Table(
+        name="study-reliability-surface-strongest",
+        title="The reliability surface where faults are strongest",
+        columns=("Scenario", "Model", "Architecture", "k", *named),
+        rows=tuple(
+            (task, model_label(run, model), architecture, k, *(own.get(kind, NOTHING) for kind in kinds))
+            for (task, model, architecture, k), own in rows.items()
+        ),
+        notes=(f"pass^k at ε = {epsilon}, with its 95% interval", *NOTES),
+    )
+
+
+def _shown(found: Sequence[Point]) -> list[int]:
+    """The k that all points have: the first, and those that double, and the last."""
+    most = min(one.repetitions for one in found)
+    return [k for k in range(1, most + 1) if k == most or k.bit_count() == 1]
+
+
+def _cell(one: Point, k: int) -> Cell:
+    at = one.at(k)
+    return BoundedNumber(at.value, at.low, at.high, 3)
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model and task: a row of panels for k = 1 and one for the most, a panel for each kind of fault."""
+    for model, own in by_model(run, surface(run)):
+        for task in dict.fromkeys(one.task for one in own):
+            yield _figure(run, model, task, [one for one in own if one.task == task])
+
+
+LINES = ("-", "--", ":")
+"""By ε."""
+
+
+def _figure(run: Run, model: str, task: str, found: Sequence[Point]) -> Picture:
+    kinds = list(dict.fromkeys(one.kind for one in found if one.kind))
+    ks = list(dict.fromkeys((1, _shown(found)[-1])))
+    signs = signs_of(run.names("architecture"))
+    figure, axes = panels(len(kinds) * len(ks), len(kinds), 2.3, 2.4)
+    for (k, kind), ax in zip(((k, kind) for k in ks for kind in kinds), axes, strict=True):
+        _panel(ax, [one for one in found if one.kind in ("", kind)], k, signs)
+        ax.set_title(f"{kind}, k = {k}")
+    epsilons = sorted({one.epsilon for one in found})
+    named = {
+        **{name: Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for name, (marker, colour) in signs.items()},
+        **{f"ε = {one}": Line2D([], [], color="black", ls=LINES[one], lw=1) for one in epsilons},
+    }
+    figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=4)
+    title = (
+        f"Reliability surface of {task}: the share of instances whose k repetitions all come right, {model_label(run, model)}"
+    )
+    number = f"N = {found[0].instances} instances × {min(one.repetitions for one in found)} repetitions"
+    said = f"Lines by ε, which coincide where ε changes nothing; 95% intervals at the least ε, clustered by instance; {number}."
+    return finish(figure, slug("study", "reliability-surface", task, model), title, f"{title}. {said}")
+
+
+def _panel(ax: Axes, found: Sequence[Point], k: int, signs: Mapping[str, Sign]) -> None:
+    epsilons = sorted({one.epsilon for one in found})
+    for number, (name, sign) in enumerate(signs.items()):
+        shift = 0.004 * (number - (len(signs) - 1) / 2)
+        for epsilon in epsilons:
+            line = [(one.intensity + shift, one.at(k)) for one in found if (one.architecture, one.epsilon) == (name, epsilon)]
+            known = [(x, (at.value, at.low, at.high)) for x, at in sorted(line, key=lambda one: one[0]) if at.value is not None]
+            ax.plot([x for x, _ in known], [bounds[0] for _, bounds in known], color=sign[1], lw=1, ls=LINES[epsilon])
+            for x, bounds in known if epsilon == epsilons[0] else ():
+                bounded(ax, x, bounds, sign)
+    ax.set_ylim(-0.04, 1.04)
+    ax.set_xlabel("λ")
+    ax.set_ylabel(f"pass^{k}")
+    ax.grid(axis="y", color=PALE, lw=0.6)
