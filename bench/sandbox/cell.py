@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from bench.sandbox.launching import Launcher, read_whole
+from bench.sandbox.launching import Launcher, SandboxBroken, read_whole
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 """Sets of texts have one order, so that the same code does the same each time."""
@@ -86,12 +86,13 @@ def ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]
 
 
 def keep_ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:
-    """Keep one cell ready, of this kind and of no other."""
+    """Keep one cell ready, of this kind and of no other. A launcher that has ended keeps none, and says so to who waits for it."""
     with _ONE_AT_A_TIME:
         kind = _kind(limits, without)
         if kind not in serving.spares:
             serving.rest()
-            serving.spares[kind] = Cell(serving, limits, without)
+            with suppress(SandboxBroken):
+                serving.spares[kind] = Cell(serving, limits, without)
 
 
 def _kind(limits: Mapping[str, Any], without: tuple[str, ...]) -> object:

@@ -123,18 +123,32 @@ class Launcher:
             self.spares.popitem()[1].close()
 
     def start(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> Started:
-        """Start a script of Python, which waits for what it is to do on the first of the files."""
+        """Start a script of Python, which waits for what it is to do on the first of the files. Raises SandboxBroken where the
+        launcher has ended."""
         number = next(self._numbers)
         request = {**request, "number": number, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
         reading, writing = os.pipe()
         try:
-            socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
+            with _saying_that_it_has_ended():
+                socket.send_fds(self._requests, [marshal.dumps(request)], [*(file.fileno() for file in files), writing])
         except BaseException:
             os.close(reading)
             raise
         finally:
             os.close(writing)
-        return Started(reading, lambda: self._requests.send(marshal.dumps({"begin": number})))
+        return Started(reading, lambda: self._begin(number))
+
+    def _begin(self, number: int) -> None:
+        with _saying_that_it_has_ended():
+            self._requests.send(marshal.dumps({"begin": number}))
+
+
+@contextmanager
+def _saying_that_it_has_ended() -> Iterator[None]:
+    try:
+        yield
+    except ConnectionError as error:
+        raise SandboxBroken("the sandbox's launcher has ended") from error
 
 
 _ONE_AT_A_TIME = threading.Lock()

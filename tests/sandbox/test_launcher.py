@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 import bench
 from bench.sandbox import Limits, SandboxBroken, SandboxResult, launching, run_python
-from bench.sandbox.cell import Cell
+from bench.sandbox.cell import Cell, keep_ready
 
 WHO = "import os\ndef main(value): return os.getpid()"
 SLEEPER = "import time\ndef main(value): time.sleep(600)"
@@ -87,6 +88,18 @@ def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_anothe
     assert str(said[0]) == "the sandbox's launcher has ended"
     assert run_python({}, "def main(value): return value", 1) == SandboxResult(True, 1)
     assert launching.launcher()._process.pid != launcher
+
+
+@LINUX
+def test_a_launcher_that_has_ended_starts_nothing_and_keeps_nothing_ready() -> None:
+    serving, limits = launching.launcher(), asdict(Limits())
+    serving.rest()
+    serving._process.kill()
+    serving._process.wait()
+    keep_ready(serving, limits, ())
+    assert not serving.spares
+    with pytest.raises(SandboxBroken, match="the sandbox's launcher has ended"):
+        Cell(serving, limits, ())
 
 
 @LINUX
