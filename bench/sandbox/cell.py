@@ -86,7 +86,7 @@ def ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]
 
 
 def keep_ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:
-    """Keep one cell ready, of this kind and of no other. A launcher that has ended keeps none, and says so to who waits for it."""
+    """Keep one cell ready, of this kind and of no other. A launcher that has ended keeps none; who waits for it is told."""
     with _ONE_AT_A_TIME:
         kind = _kind(limits, without)
         if kind not in serving.spares:
