@@ -14,18 +14,17 @@ from bench.architectures.registry import Architecture
 from bench.environment import World, final_world
 from bench.errors import CallFailed, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
 from bench.experiment.grading import Graders
+from bench.experiment.keys import key_of
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.models.base import Response
-from bench.packs.equivalents import task_of
 from bench.runtime.acting import Acting
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Called
 from bench.runtime.faults import FaultSchedule
 from bench.runtime.injection import Injection
-from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
 from bench.runtime.process import Crashed
 from bench.runtime.slots import Slots
@@ -76,7 +75,7 @@ async def run_trial(
     """
     scenario, model = matrix.scenarios[spec.scenario_key], matrix.models[spec.model]
     log, clock = TrialLog(on_response), TrialClock(model.timing != "live")
-    key = TrialKey(matrix.config.seed, task_of(spec.scenario), spec.repetition, spec.arm, spec.instance)
+    key = key_of(matrix.config.seed, spec)
     schedule = FaultSchedule(spec.plan, key, log.emit)
     caller = Caller(model, clock, schedule, slots, matrix.back_off, log)
     environment = scenario.environment

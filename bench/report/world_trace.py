@@ -11,13 +11,13 @@ from typing import Any
 from bench.analysis.frames import Run
 from bench.environment import Environment
 from bench.errors import BenchError
+from bench.experiment.keys import key_of
 from bench.experiment.reading import read_texts
 from bench.experiment.record import TrialRecord
 from bench.experiment.remade import Remade, remade
 from bench.packs import load_pack
 from bench.paths import PACKS
 from bench.report.world_steps import WorldStep, harms_told, steps_of
-from bench.runtime.key import TrialKey
 from bench.runtime.world_events import WorldEnded
 
 MOST_REMADE = 200
@@ -75,9 +75,8 @@ class Worlds:
         self._made += 1
         if self._made > MOST_REMADE:
             return Remade((), lacking=f"worlds are made again for {MOST_REMADE} trials of a page; see bench trace RUN --trial")
-        key = TrialKey(self._seed, record.scenario, record.repetition, record.arm, record.instance)
         environment = self._environment(record.scenario, record.instance)
-        return remade(self._texts[ended.kept], ended.digest, environment, key.drawn_from)
+        return remade(self._texts[ended.kept], ended.digest, environment, key_of(self._seed, record).drawn_from)
 
     def _load(self, scenario: str, instance: str) -> Environment | None:
         try:

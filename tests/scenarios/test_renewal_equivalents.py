@@ -12,10 +12,15 @@ from trials import events, run_all
 
 from bench.environment import World, final_world
 from bench.experiment.config import Config
-from bench.experiment.matrix import build_matrix
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.runner import run_matrix
+from bench.experiment.store import RunWriter
+from bench.experiment.verify import verify
 from bench.packs import instances_of, load_pack
 from bench.packs.equivalents import LEVELS
 from bench.runtime.events import Called, Faulted
+from bench.runtime.loop import run
 from bench.scenario import Scenario
 from scenarios.contract_renewal.limits import NAMED
 
@@ -69,6 +74,28 @@ def test_letters_and_remarks_change_at_the_second_level_alone_and_mean_the_same(
         assert signals == same and all(one != two for one, two in zip(signals, other, strict=True))
 
 
+def of_levels(**more: object) -> Matrix:
+    values = {
+        "name": "test",
+        "scenarios": [f"{name}/case_04" for name in NAMES],
+        "architectures": ["state_machine"],
+        "models": ["m"],
+        "repetitions": 1,
+        "seed": 7,
+        "model": {"m": {"kind": "simulated"}},
+        **more,
+    }
+    return build_matrix(Config.model_validate(values), [PACK.parent], "code")
+
+
+def test_a_run_of_every_level_keeps_the_responses_of_each_and_is_sound(tmp_path: Path) -> None:
+    matrix = of_levels(plans=["none"])
+    writer = RunWriter(tmp_path / "run", manifest_of(matrix, "run"))
+    run(run_matrix(matrix, writer, lambda _: None))
+    writer.close()
+    assert verify(tmp_path / "run").defects == ()
+
+
 def test_every_level_shows_other_prompts_and_meets_the_same_faults_with_the_same_outcome() -> None:
     """A right proposer under faults of every kind: whatever differs between levels would be the faults' or the world's."""
     struck = [
@@ -76,19 +103,13 @@ def test_every_level_shows_other_prompts_and_meets_the_same_faults_with_the_same
         {"point": "tool", "effect": "lost_ack", "tool": "*", "probability": 0.2},
         {"point": "call", "effect": "rate_limit", "probability": 0.3},
     ]
-    values = {
-        "name": "test",
-        "scenarios": [f"{name}/case_04" for name in NAMES],
-        "architectures": ["state_machine", "kept"],
-        "models": ["m"],
-        "plans": ["struck"],
-        "repetitions": 1,
-        "seed": 7,
-        "model": {"m": {"kind": "simulated"}},
-        "plan": {"struck": {"faults": struck}},
-        "architecture": {"kept": {"base": "state_machine", "remedies": True}},
-    }
-    results = run_all(build_matrix(Config.model_validate(values), [PACK.parent], "code"))
+    matrix = of_levels(
+        architectures=["state_machine", "kept"],
+        plans=["struck"],
+        plan={"struck": {"faults": struck}},
+        architecture={"kept": {"base": "state_machine", "remedies": True}},
+    )
+    results = run_all(matrix)
     faults, prompts = {}, {}
     for result in results:
         place = result.record.architecture, result.record.scenario

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench.environment import World, final_world
+from bench.experiment.keys import key_of
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.runtime.acting import Acting, Try
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.faults import FaultSchedule, Receipt
 from bench.runtime.injection import Injection
-from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
 from bench.runtime.loop import run
 from bench.runtime.process import Process, Store
@@ -113,7 +113,7 @@ def _life(matrix: Matrix, spec: TrialSpec, folder: Path, restarted: bool) -> dic
     environment = scenario.environment
     assert environment is not None
     log, clock = TrialLog(), TrialClock(virtual=True)
-    key = TrialKey(matrix.config.seed, spec.scenario, spec.repetition, spec.arm, spec.instance)
+    key = key_of(matrix.config.seed, spec)
     schedule = FaultSchedule(spec.plan, key, log.emit)
     caller = Caller(model, clock, schedule, Slots(), matrix.back_off, log)
     state, settings = State(scenario.task, environment.given), matrix.settings_of(spec)

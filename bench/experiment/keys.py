@@ -1,0 +1,26 @@
+"""The key of a trial, from its spec or from its record: the same draws in both."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bench.packs.equivalents import task_of
+from bench.runtime.key import TrialKey
+
+
+class Placed(Protocol):
+    """A trial, by where it stands in its experiment."""
+
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def instance(self) -> str: ...
+    @property
+    def repetition(self) -> int: ...
+    @property
+    def arm(self) -> str: ...
+
+
+def key_of(seed: int, trial: Placed) -> TrialKey:
+    """An equivalent of a task meets the draws of the task itself; its responses are its own."""
+    return TrialKey(seed, trial.scenario, trial.repetition, trial.arm, trial.instance, task_of(trial.scenario))
