@@ -10,7 +10,7 @@ from bench.scenario import Task
 
 class CommandArchitecture:
     def __init__(self, command: Command):
-        self.command, self.digest = command, command.digest
+        self.command, self.digest, self.versions = command, command.digest, command.versions
 
     async def __call__(self, task: Task, workbench: Workbench) -> None:
         """One life of it. Raises as `Place.live` does."""

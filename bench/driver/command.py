@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from bench.errors import ConfigError
@@ -34,18 +35,29 @@ ROOMS = ("doors", "driver")
 @dataclass(frozen=True)
 class Command:
     """`words` are ready to be run: the program and each file among them under its whole path. `path` is where the program was
-    looked for, and where the agent looks for others. `digest` names what it is, wherever it lies."""
+    looked for, and where the agent looks for others. `versions` are those of the packages that it stands on. `digest` names
+    what it is, wherever it lies."""
 
     words: tuple[str, ...]
     path: str
     env: Mapping[str, str]
     time_limit: float
+    versions: Mapping[str, str]
     digest: str
 
 
-def command_of(words: Sequence[str], folder: Path | None, env: Mapping[str, str], time_limit: float, where: str) -> Command:
-    """The command that a config means. `where` names it in an error. Raises ConfigError where there is no such program, a file
-    that it names is missing, or its environment takes a name that it is given."""
+def command_of(
+    words: Sequence[str],
+    folder: Path | None,
+    env: Mapping[str, str],
+    time_limit: float,
+    where: str,
+    beside: Sequence[Path] = (),
+    packages: Sequence[str] = (),
+) -> Command:
+    """The command that a config means. `where` names it in an error; `beside` are files that it needs, `packages` those that it
+    stands on. Raises ConfigError where there is no such program, file or package, or its environment takes a name that it is
+    given."""
     home = (folder or Path.cwd()).resolve()
     if not home.is_dir():
         raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
@@ -61,12 +73,25 @@ def command_of(words: Sequence[str], folder: Path | None, env: Mapping[str, str]
         if Path(word).suffix in SCRIPTS and word not in files and not word.startswith("-"):
             raise ConfigError(f"{where}.command: there is no file {word} in {folder or 'the current folder'}")
     absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
-    return Command(absolute, path, dict(env), time_limit, _digest(words, env, time_limit, files))
+    for file in beside:
+        if not (home / file).is_file():
+            raise ConfigError(f"{where}.files: there is no file {file} in {folder or 'the current folder'}")
+        files[file.as_posix()] = home / file
+    versions = {name: _version(name, where) for name in packages}
+    digest = _digest([list(words), sorted(env.items()), time_limit, *([versions] if versions else [])], files)
+    return Command(absolute, path, dict(env), time_limit, versions, digest)
 
 
-def _digest(words: Sequence[str], env: Mapping[str, str], time_limit: float, files: Mapping[str, Path]) -> str:
-    """Of the words, the environment, the files that the words name, and the code that serves and drives it."""
-    said = json.dumps([list(words), sorted(env.items()), time_limit])
+def _version(package: str, where: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError as error:
+        raise ConfigError(f"{where}.packages: {package} is not installed; install it where bench is installed") from error
+
+
+def _digest(determining: object, files: Mapping[str, Path]) -> str:
+    """Of what the config says of it, the files that it needs, and the code that serves and drives it."""
+    said = json.dumps(determining)
     digest = hashlib.sha256(said.encode())
     ours = {path.relative_to(PACKAGE).as_posix(): path for room in ROOMS for path in sorted((PACKAGE / room).glob("*.py"))}
     for name, path in {**files, **ours}.items():

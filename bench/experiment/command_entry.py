@@ -28,12 +28,19 @@ class CommandEntry(BaseModel):
     env: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda env: not env)
     """Variables that the command finds in its environment, beside those that every agent is given. They stand in the record:
     put no secret here."""
+    files: tuple[Path, ...] = Field((), exclude_if=lambda files: not files)
+    """Files beside those that the command names, such as a module that it imports: what stands in them is part of what it is.
+    They lie where those lie."""
+    packages: tuple[str, ...] = Field((), exclude_if=lambda packages: not packages)
+    """Packages of Python that it stands on: their installed versions stand in the manifest and are part of what it is."""
     time_limit_seconds: float | None = Field(None, gt=0.0, exclude_if=lambda seconds: seconds is None)
     """How long all lives of the command in one trial may take together, in real seconds; 300, if not given. Then it has given
     up."""
 
     @model_validator(mode="after")
     def _only_of_a_command(self) -> CommandEntry:
-        if self.command is None and (self.folder or self.env or self.time_limit_seconds):
-            raise ValueError("folder, env and time_limit_seconds are those of a command; name the command, or leave them out")
+        own = (self.folder, self.env, self.files, self.packages, self.time_limit_seconds)
+        if self.command is None and any(own):
+            said = "folder, env, files, packages and time_limit_seconds are those of a command"
+            raise ValueError(f"{said}; name the command, or leave them out")
         return self

@@ -192,7 +192,8 @@ class ArchitectureEntry(CommandEntry):
         if bool(self.base) == bool(self.command):
             raise ValueError("give a base, the architecture that this is a variant of, or a command; one of the two")
         own = {name for name in ArchitectureEntry.model_fields if name not in CommandEntry.model_fields and name != "base"}
-        if self.command and (given := own & self.model_fields_set):
+        given = {name for name in own & self.model_fields_set if getattr(self, name) not in (None, False)}
+        if self.command and given:
             raise ValueError(f"{min(given)} is none of a command's; leave it out")
         return self
 

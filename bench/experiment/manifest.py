@@ -37,11 +37,21 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "scenarios": {name: {**_pack(instances), **_reference(instances, matrix)} for name, instances in matrix.packs.items()},
         "tokenizer": TOKENIZER,
         "code": code_version(),
-        "packages": {**package_versions(), **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures)))},
+        "packages": {
+            **package_versions(),
+            **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures))),
+            **_of_commands(matrix),
+        },
         "machine": machine(),
         "sandbox": guards().said(),
         **(extra or {}),
     }
+
+
+def _of_commands(matrix: Matrix) -> dict[str, str]:
+    """The versions of the packages that the commands of this run say they stand on."""
+    versions = (getattr(one, "versions", {}) for one in matrix.architectures.values())
+    return {name: version for of_one in versions for name, version in sorted(of_one.items())}
 
 
 def _recordings(models: Iterable[Model]) -> dict[str, dict[str, Any]]:

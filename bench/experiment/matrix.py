@@ -213,7 +213,9 @@ def _command(name: str, entry: ArchitectureEntry) -> CommandArchitecture:
 
     assert entry.command  # the config has seen to it
     limit = entry.time_limit_seconds or TIME_LIMIT
-    return CommandArchitecture(command_of(entry.command, entry.folder, entry.env, limit, f"architecture.{name}"))
+    where = f"architecture.{name}"
+    command = command_of(entry.command, entry.folder, entry.env, limit, where, entry.files, entry.packages)
+    return CommandArchitecture(command)
 
 
 def _digest(name: str, architecture: Architecture, config: Config) -> str:

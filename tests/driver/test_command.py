@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from driven import AGENTS, driven, matrix_of, printed
 from bench.driver.command import command_of
 from bench.errors import ConfigError
 from bench.experiment.config import Config
+from bench.experiment.manifest import manifest_of
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,8 @@ from bench.experiment.config import Config
         (["python", "clrk.py"], {}, "architecture.mine.command: there is no file clrk.py in"),
         (["python"], {"folder": "no/such"}, "architecture.mine.folder: there is no folder no/such"),
         (["python"], {"env": {"HOME": "/"}}, "architecture.mine.env: 'HOME' is none that can be given"),
+        (["python"], {"files": ["no.py"]}, "architecture.mine.files: there is no file no.py in"),
+        (["python"], {"packages": ["no-such"]}, "architecture.mine.packages: no-such is not installed"),
     ],
 )
 def test_a_command_that_cannot_be_started_is_refused(words: list[str], entry: dict[str, Any], said: str) -> None:
@@ -56,6 +60,18 @@ def test_its_digest_is_that_of_its_words_its_environment_and_its_files(tmp_path:
     (tmp_path / "clerk.py").write_text("pass", encoding="utf-8")
     assert len({*digests, digest(words, {})}) == 4
     assert digest(words, {}) == digest(words, {})
+
+
+def test_files_beside_it_and_versions_of_packages_are_part_of_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "shared.py").write_text("one", encoding="utf-8")
+    plain = matrix_of(["python"], folder=str(tmp_path))
+    entry: dict[str, Any] = {"folder": str(tmp_path), "files": ["shared.py"], "packages": ["aiohttp"]}
+    before = matrix_of(["python"], **entry)
+    (tmp_path / "shared.py").write_text("two", encoding="utf-8")
+    after = matrix_of(["python"], **entry)
+    assert len({one.digests["mine"] for one in (plain, before, after)}) == 3
+    assert len({one.specs[0].id for one in (plain, before, after)}) == 3
+    assert manifest_of(after, "run")["packages"]["aiohttp"] == metadata.version("aiohttp")
 
 
 def test_an_agent_has_its_own_folder_over_its_lives_and_nothing_of_its_users(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,13 +60,22 @@ def refusal(folder: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.name)
-def test_every_config_that_ships_can_be_run(path: Path) -> None:
+def test_every_config_that_ships_can_be_run_and_read_from_what_a_manifest_keeps(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(CONFIGS.parent)
     config = load_config(path, {})
     if any(util.find_spec(BROUGHT[extra]) is None for extra in extras_of(config.architectures)):
         pytest.skip("its systems' packages are not installed")
     if not {scenario.partition(":")[0] for scenario in config.scenarios} <= AVAILABLE.keys():
         pytest.skip("its pack is not here")
-    assert build_matrix(config, ROOTS, "code").specs
+    try:
+        matrix = build_matrix(config, ROOTS, "code")
+    except ConfigError as error:
+        assert any(said in str(error) for said in ("is not installed", "there is no program")), error
+        pytest.skip("what its commands stand on is not installed")
+    assert matrix.specs
+    assert Config.model_validate(config.model_dump(mode="json")) == config
 
 
 def test_an_override_takes_the_place_of_a_key_and_none_leaves_it(tmp_path: Path) -> None:
