@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -13,6 +14,7 @@ from bench.analysis.arms import UNUSABLE, instances_of, require_receipts
 from bench.analysis.beyond_control import beyond_control
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
+from bench.analysis.own_logs import logs_of
 from bench.analysis.scorecard.card import (
     CONTROL,
     VERSION,
@@ -70,7 +72,13 @@ def _worlds(run: Run) -> list[str]:
 def _of_world(runs: Sequence[Run], world: str) -> Run:
     """The runs that have this world as one, with that alone."""
     having = [run for run in runs if world in _worlds(run)]
-    return merge([run.with_frames(lambda rows: rows.loc[rows["scenario"] == world]) for run in having])
+    return merge([_with_own_logs(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in having])
+
+
+def _with_own_logs(run: Run) -> Run:
+    """Its trials with the column `own_log`: whether the system's own log is that of our account; missing where it kept none."""
+    agree = {kept.trial: not kept.differences for kept in logs_of(run.folder)} if run.folder else {}
+    return replace(run, trials=run.trials.assign(own_log=run.trials["trial"].map(agree).astype("boolean")))
 
 
 def _world(run: Run, world: str) -> World:
@@ -114,7 +122,7 @@ def _row(
     usable = trials[~trials["outcome"].isin(UNUSABLE)]
     control, under_faults = usable[usable["fault"] == FAULT_FREE], usable[usable["fault"] != FAULT_FREE]
     struck = under_faults[~under_faults["by"].isin([NONE, MIXED])]
-    recounts = usable["recount_agrees"].dropna()
+    recounts, logs = usable["recount_agrees"].dropna(), usable["own_log"].dropna()
     return Row(
         world=world,
         model=model,
@@ -129,6 +137,7 @@ def _row(
         mixed=int((under_faults["by"] == MIXED).sum()),
         errors=len(trials) - len(usable),
         two_counts_agree=exact_share(int(recounts.sum()), len(recounts)),
+        own_log=exact_share(int(logs.sum()), len(logs)) if len(logs) else None,
         results=(*_results(control.assign(by=CONTROL, failures=0), paired), *_results(struck, paired)),
     )
 
