@@ -63,11 +63,14 @@ def endurance(session: nox.Session) -> None:
 @nox.session
 def systems(session: nox.Session) -> None:
     """The tests of the systems under test, with all their packages: minutes."""
-    install(session, "tests", extra="systems")
+    install(session, "tests", extra="systems,scorecard,mcp")
+    if shutil.which("npm"):
+        session.run("npm", "install", "--prefix", "configs/systems", "--no-fund", "--no-audit", external=True, silent=True)
     chosen = (
         "tests/architectures/test_systems.py",
         "tests/suite/test_conformance_systems.py",
         "tests/suite/test_committed_runs.py",
+        "tests/suite/test_scorecard_systems.py",
     )
     session.run("pytest", "-m", "slow or not slow", *chosen, *session.posargs)
 
