@@ -11,13 +11,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 from bench.driver.tail import Tail
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 AT_A_TIME = 2**18
 """Bytes read of its output."""
+LONGEST_STOP, LOOK_AGAIN = 1.0, 0.0005
+"""Seconds: what a process that is to stop is waited for, and between two looks."""
+STOPPED = frozenset("TtZXD")
+"""States of a thread on Linux in which it runs no code of its own, nor will once another has stopped."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,12 @@ class Life:
         self._let_go()
 
     def freeze(self) -> None:
-        """It stops where it is."""
+        """It stops where it is, and has stopped when this returns. The signal is one thread's to take: until that has its turn on
+        a busy machine, the others would go on."""
         self._signal(signal.SIGSTOP)
+        until = monotonic() + LONGEST_STOP
+        while self._group and _runs(self._group) and monotonic() < until:
+            sleep(LOOK_AGAIN)
 
     def _signal(self, number: signal.Signals) -> None:
         if self._group and not self.ended.done():
@@ -110,6 +118,15 @@ class Life:
         self.seconds = monotonic() - self.began
         if not self.ended.done():
             self.ended.set_result(_ended(self._said.decode()))
+
+
+def _runs(process: int) -> bool:
+    """Whether one of its threads does. Only Linux tells; elsewhere it is taken to have stopped."""
+    for thread in Path(f"/proc/{process}/task").glob("*/stat"):
+        with suppress(OSError):
+            if thread.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] not in STOPPED:
+                return True
+    return False
 
 
 def _ended(said: str) -> Ended:
