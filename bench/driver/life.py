@@ -68,8 +68,8 @@ class Life:
         self._let_go()
 
     def freeze(self) -> None:
-        """It stops where it is, and has stopped when this returns. The signal is one thread's to take: until that has its turn on
-        a busy machine, the others would go on."""
+        """It stops where it is, and has stopped when this returns. The signal is one thread's to take: until that has its turn
+        on a busy machine, the others would go on."""
         self._signal(signal.SIGSTOP)
         until = monotonic() + LONGEST_STOP
         while self._group and _runs(self._group) and monotonic() < until:
