@@ -127,14 +127,15 @@ SYSTEMS = {
 OURS = ARCHITECTURES | ACTING | INSTRUMENTS
 
 
-def load_architecture(name: str) -> Architecture:
+def load_architecture(name: str, variants: Iterable[str] = ()) -> Architecture:
     """The architecture of this name or import path. Raises ConfigError where there is none, its packages are missing, or its
-    module cannot be loaded. A module of one's own may lie in the current folder."""
+    module cannot be loaded. A module of one's own may lie in the current folder. `variants` are names
+    that a config adds."""
     system = SYSTEMS.get(name)
     path = system.path if system else OURS.get(name, name)
     module, _, function = path.partition(":")
     if not function:
-        raise ConfigError(f"unknown architecture '{name}'; {nearest(name, (*OURS, *SYSTEMS))}")
+        raise ConfigError(f"unknown architecture '{name}'; {nearest(name, (*OURS, *SYSTEMS, *variants))}")
     if system:
         keep_quiet()
     try:

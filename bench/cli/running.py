@@ -72,6 +72,7 @@ def show_preview(out: Terminal, matrix: Matrix) -> None:
     for row in preview(matrix):
         cost = "unknown" if row.cost is None else f"{row.cost:.2f}"
         arm = (row.scenario, row.architecture, row.model, row.plan)
-        table.add_row(*arm, str(row.trials), f"{row.calls:,}", f"{row.tokens:,}", cost)
+        calls, tokens = ("unknown" if number is None else f"{number:,}" for number in (row.calls, row.tokens))
+        table.add_row(*arm, str(row.trials), calls, tokens, cost)
     out.print(table)
     out.print("Ahead of time, as if every reply but the faulted ones were right at once: a model's own failures come on top.")

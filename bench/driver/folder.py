@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 LARGEST = 256 * 10**6
@@ -27,26 +30,46 @@ class Folder:
             if size > LARGEST:
                 return f"wrote more than {LARGEST / 1e6:g} MB to its folder"
             if number > MOST_FILES:
-                return f"made more than {MOST_FILES:,} files in its folder"
+                return f"made more than {MOST_FILES:,} files and folders in its folder"
         return ""
 
     def added_to_log(self) -> str | None:
-        """What was added to the agent's own log since this was asked last; None where there is no such file."""
+        """What was added to the agent's own log since this was asked last; None where there is none that can be read."""
         path = self.path / LOG
-        if path.is_symlink() or not path.is_file():
+        try:
+            if path.is_symlink() or self.path.is_symlink() or not path.is_file():
+                return None
+            with path.open("rb") as file:
+                file.seek(self._read if path.stat().st_size >= self._read else 0)
+                added = file.read(LARGEST_LOG)
+                self._read = file.tell()
+        except OSError:  # it is the agent's, who can shut it to us
             return None
-        with path.open("rb") as file:
-            file.seek(self._read if path.stat().st_size >= self._read else 0)
-            added = file.read(LARGEST_LOG)
-            self._read = file.tell()
         return added.decode(errors="replace")
 
 
+@contextmanager
+def temporary() -> Iterator[Path]:
+    """A folder that is gone afterwards, whatever is in it."""
+    folder = tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True)
+    try:
+        yield Path(folder.name)
+    finally:
+        try:
+            folder.cleanup()
+        except RecursionError:  # Python goes down one call for each folder, rm does not
+            subprocess.run(["rm", "-rf", "--", folder.name], stderr=subprocess.DEVNULL, check=False)
+
+
 def _entries(folder: Path) -> Iterator[int]:
-    """The sizes of all files in it. What vanishes meanwhile is passed over; links are not followed."""
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                yield os.lstat(os.path.join(where, name)).st_size  # noqa: PTH118  there may be thousands
-            except OSError:
-                continue
+    """The sizes of all that is in it. What vanishes meanwhile is passed over; links are not followed."""
+    unseen = [] if folder.is_symlink() else [str(folder)]
+    while unseen:
+        try:
+            with os.scandir(unseen.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        unseen.append(entry.path)
+                    yield entry.stat(follow_symlinks=False).st_size
+        except OSError:
+            continue

@@ -22,6 +22,8 @@ LONGEST_STOP, LOOK_AGAIN = 1.0, 0.0005
 """Seconds: what a process that is to stop is waited for, and between two looks."""
 STOPPED = frozenset("TtZXD")
 """States of a thread on Linux in which it runs no code of its own, nor will once another has stopped."""
+PATIENCE = 10.0
+"""Seconds from a kill to the supervisor's word of it. An agent can stop its supervisor, too; no word is waited for then."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,16 @@ class Ended:
 
 
 class Life:
-    """Runs from its creation. `kill` it, or wait for `ended`; then `close` it."""
+    """Runs from its creation, which raises OSError where it cannot be started in its folder. `kill` it, or wait for `ended`;
+    then `close` it."""
 
     def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], largest: int):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
         self.output, self.began, self.seconds = Tail(), monotonic(), 0.0
         self._group, self._said = 0, b""
+        self._no_word: asyncio.TimerHandle | None = None
+        self._mark = f"AGENT_FOLDER={environment.get('AGENT_FOLDER')}".encode()
         self._status, status = os.pipe()
         control, self._control = os.pipe()
         self._output, output = os.pipe()
@@ -55,6 +60,10 @@ class Life:
                 pass_fds=(status, control),
                 start_new_session=True,
             )
+        except OSError:
+            for ours in (self._status, self._control, self._output):
+                os.close(ours)
+            raise
         finally:
             for theirs in (status, control, output):
                 os.close(theirs)
@@ -66,6 +75,9 @@ class Life:
         """At once, with all that it started. May be called again, and after its end."""
         self._signal(signal.SIGKILL)
         self._let_go()
+        if not self.ended.done():
+            self._process.send_signal(signal.SIGCONT)
+            self._no_word = self._no_word or self._loop.call_later(PATIENCE, self._end_without_word)
 
     def freeze(self) -> None:
         """It stops where it is, and has stopped when this returns. The signal is one thread's to take: until that has its turn
@@ -91,6 +103,10 @@ class Life:
                 self._loop.remove_reader(opened)
                 os.close(opened)
             self._process.wait()
+            if self._no_word:
+                self._no_word.cancel()
+            if self.ended.done() and self.ended.result() == Ended():
+                _kill_marked(self._mark)
 
     def _let_go(self) -> None:
         """The end of this file is the word to the supervisor."""
@@ -112,12 +128,18 @@ class Life:
             what, _, number = line.decode().partition(" ")
             if what == "started":
                 self._group = int(number)
-        if more:
-            return
+        if not more:
+            self._end(_ended(self._said.decode()))
+
+    def _end_without_word(self) -> None:
+        self._process.kill()
+        self._end(Ended())
+
+    def _end(self, how: Ended) -> None:
         self._loop.remove_reader(self._status)
         self.seconds = monotonic() - self.began
         if not self.ended.done():
-            self.ended.set_result(_ended(self._said.decode()))
+            self.ended.set_result(how)
 
 
 def _runs(process: int) -> bool:
@@ -134,3 +156,11 @@ def _ended(said: str) -> Ended:
     if what == "exit":
         return Ended(code=int(number))
     return Ended(signal=int(number)) if what == "signal" else Ended()
+
+
+def _kill_marked(mark: bytes) -> None:
+    """What nobody watches over any more, known by its environment (Linux)."""
+    for found in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if mark in found.read_bytes().split(b"\0"):
+                os.kill(int(found.parent.name), signal.SIGKILL)

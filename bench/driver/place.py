@@ -11,7 +11,6 @@ import secrets
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from aiohttp.typedefs import Handler
 from bench.doors.server import WorldDoor
 from bench.doors.tools import Tools
 from bench.driver.command import Command
-from bench.driver.folder import LARGEST, Folder
+from bench.driver.folder import LARGEST, Folder, temporary
 from bench.driver.life import Ended, Life
 from bench.driver.task_text import task_text
 from bench.endpoint.door import Door
@@ -51,8 +50,8 @@ LONGEST_TASK = 2**17 - 100
 @asynccontextmanager
 async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[Place]:
     """The place of a trial, until its end. Raises then what went wrong at its doors."""
-    with tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True) as outer:
-        place = Place(command, task, workbench, Path(outer))
+    with temporary() as outer:
+        place = Place(command, task, workbench, outer)
         async with workbench.outside_agent(place.served):
             yield place
         place.check()
@@ -86,7 +85,7 @@ class Place(Body):
         def refuse(problem: Problem) -> None:
             session.refuse(problem.status, problem.message)
 
-        app = application([*routes(lambda: session), *world.routes()], door, refuse, self._hear)
+        app = application([*routes(lambda: session, MODEL), *world.routes()], door, refuse, self._hear)
         async with serving(app, door, 0) as self._address:
             self._lay_out_relay()
             yield self._address
@@ -96,8 +95,11 @@ class Place(Body):
         than well, and what went wrong at its doors."""
         process, log, taken = self._acting.process, self._acting.log, self._tools.taken
         number = self._acting.world.life
+        try:
+            life = self._life = Life(self._command.words, self._folder.path, self._environment(), LARGEST)
+        except OSError as error:  # its folder is gone, or shut
+            raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error
         log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
-        life = self._life = Life(self._command.words, self._folder.path, self._environment(), LARGEST)
         limit = asyncio.get_running_loop().call_later(max(0.0, self._left), self._end_at_limit)
         self._look()
         ended = Ended()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bench.endpoint.wire import MODEL, Chat
+from bench.endpoint.wire import Chat
 from bench.models.base import Reply, Usage
 
 PIECE = 40
@@ -16,11 +16,10 @@ DONE = b"data: [DONE]\n\n"
 
 def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
     """The whole answer to request `number`: a choice for each reply. Where nobody counted its tokens, it has no usage."""
-    del asked
     counted = usage_of(replies)
     usage = {"usage": _usage(counted)} if counted else {}
     choices = [{"index": index, "finish_reason": one.finish, "message": _message(one)} for index, one in enumerate(replies)]
-    return as_json({**_head(number, "chat.completion"), **usage, "choices": choices})
+    return as_json({**_head(number, asked, "chat.completion"), **usage, "choices": choices})
 
 
 def begun(reply: Reply, number: int, asked: Chat) -> bytes:
@@ -33,18 +32,17 @@ def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes
     """The same answer as events: of each reply its text and its tool calls in pieces, and how it finished; their usage where it
     is asked for; the end."""
     for index, reply in enumerate(replies):
-        yield from _pieces(reply, number, index)
-        yield _chunk(number, [{"index": index, "delta": {}, "finish_reason": reply.finish}])
+        yield from _pieces(reply, number, asked, index)
+        yield _chunk(number, asked, [{"index": index, "delta": {}, "finish_reason": reply.finish}])
     if asked.include_usage:
         counted = usage_of(replies)
-        yield _chunk(number, [], usage=_usage(counted) if counted else None)
+        yield _chunk(number, asked, [], usage=_usage(counted) if counted else None)
     yield DONE
 
 
 def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
     """The events that carry the beginning of a reply, without those that end the stream."""
-    del asked
-    yield from _pieces(reply, number, 0)
+    yield from _pieces(reply, number, asked, 0)
 
 
 def pieces_of(text: str) -> Iterator[str]:
@@ -71,9 +69,9 @@ def _message(reply: Reply) -> dict[str, Any]:
     return {"role": "assistant", "content": reply.text or None, "tool_calls": [call.plain for call in reply.tool_calls]}
 
 
-def _pieces(reply: Reply, number: int, index: int) -> Iterator[bytes]:
+def _pieces(reply: Reply, number: int, asked: Chat, index: int) -> Iterator[bytes]:
     def piece(**delta: Any) -> bytes:
-        return _chunk(number, [{"index": index, "delta": delta, "finish_reason": None}])
+        return _chunk(number, asked, [{"index": index, "delta": delta, "finish_reason": None}])
 
     yield piece(role="assistant", content=None if reply.tool_calls and not reply.text else "")
     for text in pieces_of(reply.text):
@@ -85,12 +83,12 @@ def _pieces(reply: Reply, number: int, index: int) -> Iterator[bytes]:
             yield piece(tool_calls=[{"index": place, "function": {"arguments": text}}])
 
 
-def _chunk(number: int, choices: list[dict[str, Any]], **more: Any) -> bytes:
-    return b"data: " + as_json({**_head(number, "chat.completion.chunk"), **more, "choices": choices}) + b"\n\n"
+def _chunk(number: int, asked: Chat, choices: list[dict[str, Any]], **more: Any) -> bytes:
+    return b"data: " + as_json({**_head(number, asked, "chat.completion.chunk"), **more, "choices": choices}) + b"\n\n"
 
 
-def _head(number: int, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{number}", "object": kind, "created": 0, "model": MODEL}
+def _head(number: int, asked: Chat, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{number}", "object": kind, "created": 0, "model": asked.model}
 
 
 def _usage(usage: Usage) -> dict[str, int]:

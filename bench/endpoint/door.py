@@ -49,6 +49,7 @@ class Door:
         self.kept = kept
         self._token, self._seconds, self._most = token, seconds, most
         self._silent = set[asyncio.Protocol]()
+        self._coming = 0
         self.turned_away, self.why = 0, ""
 
     @web.middleware
@@ -64,12 +65,17 @@ class Door:
 
     def connection(self, server: web.Server) -> asyncio.Protocol:
         """The protocol of a new connection."""
-        if len(server.connections) >= self._most:
+        if len(server.connections) + self._coming >= self._most:
             return _Closed()
-        protocol = server()
+        protocol, loop = server(), asyncio.get_running_loop()
         self._silent.add(protocol)
-        asyncio.get_running_loop().call_later(self._seconds, self._close_if_silent, protocol)
+        self._coming += 1
+        loop.call_soon(self._come)  # right before the server is told of it, and counts it
+        loop.call_later(self._seconds, self._close_if_silent, protocol)
         return protocol
+
+    def _come(self) -> None:
+        self._coming -= 1
 
     def _close_if_silent(self, protocol: web.RequestHandler) -> None:
         if protocol in self._silent:

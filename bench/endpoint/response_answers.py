@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.endpoint.answers import as_json, pieces_of
-from bench.endpoint.wire import MODEL, Chat
+from bench.endpoint.wire import Chat
 from bench.models.base import Reply
 from bench.models.options import options_in
 
@@ -131,7 +131,7 @@ def _response(reply: Reply, number: int, asked: Chat, status: str, output: list[
         "incomplete_details": {"reason": UNFINISHED[reply.finish]} if status == "incomplete" else None,
         "instructions": None,
         "metadata": {},
-        "model": MODEL,
+        "model": asked.model,
         "parallel_tool_calls": options.get("parallel_tool_calls", True),
         "temperature": None,
         "tool_choice": _choice(options.get("tool_choice", "auto")),

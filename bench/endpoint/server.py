@@ -25,10 +25,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import functools
+import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -88,6 +89,7 @@ async def serving(app: web.Application, door: Door, port: int, patience: float =
         app,
         handle_signals=False,
         access_log=None,
+        logger=logging.Logger("unheard", logging.CRITICAL),  # else Python prints a traceback for each request that is no HTTP
         auto_decompress=False,
         keepalive_timeout=door.kept,
         lingering_time=1.0,  # seconds for the rest of a body that was refused
@@ -114,8 +116,8 @@ async def _listen(connection: Callable[[], asyncio.Protocol], port: int) -> asyn
         raise EndpointError(f"port {port} at {LOOPBACK} {why}; give another with --port") from error
 
 
-def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
-    """The API of the current session."""
+def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> list[web.RouteDef]:
+    """The API of the current session. `model` is what it says that its model is."""
 
     def asking(dialect: Dialect) -> Handler:
         async def ask(request: web.Request) -> web.StreamResponse:
@@ -124,15 +126,19 @@ def routes(current: Callable[[], EndpointSession]) -> list[web.RouteDef]:
             if subtasks is None:
                 raise _unknown_names(request, session)
             asked, together = dialect.read(await request.read(), session.parameters), _together(request)
-            return await _Exchange(request, session, dialect, asked).answered(subtasks, together)
+            return await _Exchange(request, session, dialect, replace(asked, model=model)).answered(subtasks, together)
 
         return ask
+
+    async def models(_: web.Request) -> web.StreamResponse:
+        listed = {"id": model, "object": "model", "created": 0, "owned_by": model}
+        return web.json_response({"object": "list", "data": [listed]})
 
     posts = [(f"{where}/v1{dialect.path}", asking(dialect)) for dialect in (CHAT, RESPONSES) for where in ("", "/{names}")]
     return [
         *(web.post(path, handler) for path, handler in posts),
-        web.get("/v1/models", _models),
-        web.get("/{names}/v1/models", _models),
+        web.get("/v1/models", models),
+        web.get("/{names}/v1/models", models),
     ]
 
 
@@ -170,12 +176,6 @@ def _together(request: web.Request) -> int | None:
     if not number.isdecimal() or int(number) < 1:
         raise Problem(400, f"{PARALLEL}: give the number of calls made together, not '{number}'")
     return int(number)
-
-
-async def _models(_: web.Request) -> web.StreamResponse:
-    return web.json_response(
-        {"object": "list", "data": [{"id": wire.MODEL, "object": "model", "created": 0, "owned_by": "bench"}]}
-    )
 
 
 def _nothing_at(request: web.Request, why: str = "") -> Problem:
@@ -284,10 +284,13 @@ def _refused(failure: CallFailed) -> web.StreamResponse:
 
 def _problem_of(failure: CallFailed) -> Problem:
     if isinstance(failure, RateLimited):
-        return Problem(429, failure.detail, "rate_limit_error", code="rate_limit_exceeded")
+        said = "too many requests; try again later" if failure.injected else failure.detail
+        return Problem(429, said, "rate_limit_error", code="rate_limit_exceeded")
     if isinstance(failure, TimedOut):
         return Problem(504, failure.detail, "server_error", code=failure.kind)
     if isinstance(failure, NotRecorded):  # a status that no client takes for a passing one
         return Problem(404, failure.detail, code=failure.kind)
     kind = "upstream_error" if isinstance(failure, BadAnswer) else "server_error"
-    return Problem(500 if failure.injected else 502, failure.detail, kind, code=failure.kind)
+    if failure.injected:
+        return Problem(500, "the server failed; try again later", kind, code=failure.kind)
+    return Problem(502, failure.detail, kind, code=failure.kind)

@@ -16,7 +16,7 @@ from bench.endpoint.problem import Problem, malformed, refuse_field
 from bench.models.base import Message
 
 MODEL = "bench"
-"""The model that the endpoint says it is: which one answers is the experiment's affair."""
+"""The model that the endpoint says it is, unless told otherwise: which one answers is the experiment's affair."""
 MOST_REPLIES = 128
 """To one request."""
 
@@ -24,13 +24,14 @@ MOST_REPLIES = 128
 @dataclass(frozen=True)
 class Chat:
     """A request: its messages, what the model is asked beside them (`bench.models.options`), how many replies there are to be,
-    and how they are to be sent."""
+    and how they are to be sent. `model` is the name in the answers, whatever name the client sent."""
 
     messages: tuple[Message, ...]
     stream: bool = False
     include_usage: bool = False
     options: str = ""
     replies: int = 1
+    model: str = MODEL
 
 
 class _StreamOptions(BaseModel):

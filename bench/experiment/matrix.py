@@ -201,7 +201,7 @@ def _architecture(name: str, config: Config) -> Architecture:
     base = config.base(name)
     if base == COMMAND:
         return _command(name, config.architecture[name])
-    architecture = load_architecture(base)
+    architecture = load_architecture(base, config.architecture)
     if form := config.form_of(name):
         architecture = in_form(architecture, base, form)
     return in_parallel(architecture, base) if config.is_parallel(name) else architecture

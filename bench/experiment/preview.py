@@ -1,15 +1,19 @@
-"""What an experiment will take, before it is run: each arm is run once with the reference's answers in the model's place."""
+"""What an experiment will take, before it is run: each arm is run once with the reference's answers in the model's place.
+
+A command is not started: nobody knows what it does beside asking its model."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from bench.experiment.command_entry import COMMAND
 from bench.experiment.config import RoutedEntry
 from bench.experiment.cost import Tariff
 from bench.experiment.grading import Graders
-from bench.experiment.matrix import Matrix
+from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
 from bench.models.base import Model
@@ -22,24 +26,32 @@ from bench.runtime.slots import Slots
 
 @dataclass(frozen=True)
 class ArmPreview:
-    """What all repetitions of one arm will take, by our tokenizer; `cost` is None where the model has no prices."""
+    """What all repetitions of one arm will take, by our tokenizer; `cost` is None where the model has no prices, and all three
+    are None of a command."""
 
     scenario: str
     architecture: str
     model: str
     plan: str
     trials: int
-    calls: int
-    tokens: int
+    calls: int | None
+    tokens: int | None
     cost: float | None
 
 
 def preview(matrix: Matrix) -> Iterator[ArmPreview]:
-    """One row an arm. No model is asked."""
+    """One row an arm. No model is asked, and no command is started."""
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
     tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
     for arm, records in groupby(run(_first_repetition(rehearsal)), key=_arm):
         yield _preview(arm, list(records), matrix.config.repetitions, tariff)
+    commands = Counter(
+        (matrix.scenarios[spec.scenario_key].name, spec.architecture, spec.model, spec.plan.name)
+        for spec in matrix.specs
+        if _is_command(spec, matrix)
+    )
+    for named, trials in commands.items():
+        yield ArmPreview(*named, trials, None, None, None)
 
 
 def _stand_in(name: str, matrix: Matrix) -> Model:
@@ -52,9 +64,13 @@ def _stand_in(name: str, matrix: Matrix) -> Model:
 
 async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
     graders = Graders()
-    specs = [spec for spec in matrix.specs if spec.repetition == 1]
+    specs = [spec for spec in matrix.specs if spec.repetition == 1 and not _is_command(spec, matrix)]
     records = [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
     return sorted(records, key=_arm)
+
+
+def _is_command(spec: TrialSpec, matrix: Matrix) -> bool:
+    return matrix.config.base(spec.architecture) == COMMAND
 
 
 def _arm(record: TrialRecord) -> tuple[str, str, str, str]:

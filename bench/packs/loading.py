@@ -159,11 +159,16 @@ def _find(name: str, roots: Iterable[Path]) -> tuple[Pack, str]:
     packs = find_packs(roots)
     named, _, variant = name.partition(":")
     if named not in packs:
-        raise PackError(f"unknown scenario '{named}'; {nearest(named, packs)}")
+        raise PackError(f"unknown scenario '{named}'; {nearest(named, packs) if packs else _no_packs(roots)}")
     pack = _open(packs[named])
     if variant and variant not in pack.variants:
         raise PackError(f"scenario '{named}' has no variant '{variant}'; {nearest(variant, pack.variants)}")
     return pack, variant or pack.variants[0]
+
+
+def _no_packs(roots: Iterable[Path]) -> str:
+    looked = ", ".join(f"{root}/" for root in roots)
+    return f"there is no pack in {looked}: run this where the folder scenarios/ is, or name that with --scenarios DIR"
 
 
 def _open(folder: Path) -> Pack:

@@ -27,7 +27,7 @@ class Words(Output):
 
 
 AGENT = Subtask("agent", "Whatever the agent itself asks for.", reads=(), output=Words)
-SIMULATED = {"text": "This reply is simulated."}
+UNASKED = {"text": "There is nothing that I can do without tools."}
 """What a simulated model says to an agent that offers it no tools."""
 
 

@@ -25,7 +25,7 @@ from bench.errors import GaveUp
 from bench.models.base import Message
 from bench.runtime import verification
 from bench.runtime.agent_causes import AgentCauses
-from bench.runtime.agent_session import AGENT, SIMULATED, AgentSession
+from bench.runtime.agent_session import AGENT, UNASKED, AgentSession
 from bench.runtime.asking import Asking, Settings, names_of
 from bench.runtime.caller import Caller
 from bench.runtime.causes import Ask, Limit
@@ -132,7 +132,7 @@ class Workbench(Asking):
         stands on are committed as its output, so that their tokens are useful. Where it ends with an exception after its last
         call had failed, GaveUp or that CallFailed is raised in its place.
         """
-        self.add(AGENT, SIMULATED)
+        self.add(AGENT, UNASKED)
         self._injection.wordy.add(AGENT.name)
         turns = Turns(self._state, self._verifier, self.answer_format)
         session = self._agent = AgentSession(self, self._caller, turns, AgentCauses(self._causes, self._log))

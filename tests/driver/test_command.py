@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from driven import AGENTS, driven, matrix_of, printed
 
+from bench.architectures.registry import load_architecture
 from bench.driver.command import command_of
-from bench.errors import ConfigError
+from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
+from bench.experiment.preview import preview
+from bench.packs.loading import load_pack
 
 
 @pytest.mark.parametrize(
@@ -84,3 +87,20 @@ def test_an_agent_has_its_own_folder_over_its_lives_and_nothing_of_its_users(mon
     assert first == second
     assert first["HOME"] == first["AGENT_FOLDER"]
     assert "refund" in first["AGENT_TASK"]
+
+
+def test_a_preview_starts_no_command_and_says_that_it_knows_nothing_of_it(tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    rows = list(preview(matrix_of(["touch", str(touched)])))
+    assert [(row.architecture, row.trials, row.calls, row.tokens, row.cost) for row in rows] == [("mine", 1, None, None, None)]
+    assert not touched.exists()
+
+
+def test_an_unknown_architecture_may_be_meant_to_be_one_of_the_config() -> None:
+    with pytest.raises(ConfigError, match="unknown architecture 'mien'; did you mean 'mine'"):
+        load_architecture("mien", ["mine"])
+
+
+def test_where_no_pack_is_at_all_the_line_says_where_to_be(tmp_path: Path) -> None:
+    with pytest.raises(PackError, match=r"there is no pack in .*: run this where the folder scenarios/ is"):
+        load_pack("contract_renewal", [tmp_path])

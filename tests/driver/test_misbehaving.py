@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
 from driven import driven, ends, interrupted, printed
 from little_worlds import harm
+from trials import Fault
 
-from bench.driver import place
+from bench.driver import folder, place
 from bench.driver.tail import KEPT
 from bench.experiment.trial import TrialResult
 
@@ -20,13 +25,14 @@ from bench.experiment.trial import TrialResult
 def left_behind(pid: int) -> bool:
     try:
         os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat")
+        return not stat.exists() or stat.read_text(encoding="utf-8").rpartition(") ")[2][0] != "Z"
     except ProcessLookupError:
         return False
-    return True
 
 
-def misbehaving(name: str, **entry: Any) -> TrialResult:
-    return driven(["python", "misbehaving.py", name], **entry)
+def misbehaving(name: str, faults: Sequence[Fault] = (), **entry: Any) -> TrialResult:
+    return driven(["python", "misbehaving.py", name], faults, **entry)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +46,7 @@ def misbehaving(name: str, **entry: Any) -> TrialResult:
 )
 def test_an_agent_that_does_not_end_well_has_given_up(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "LOOK_AGAIN", 0.05)
-    result = misbehaving(name, **({"time_limit_seconds": 1.5} if name == "never_ends" else {}))
+    result = misbehaving(name, (), **({"time_limit_seconds": 1.5} if name == "never_ends" else {}))
     assert (result.record.outcome, result.record.reason) == ("gave_up", f"the agent: {said}")
 
 
@@ -52,8 +58,8 @@ def test_of_a_gigabyte_of_output_the_end_is_kept() -> None:
 
 
 def test_of_200_connections_those_too_many_are_closed() -> None:
-    burst = 100  # asyncio accepts so many before it makes the first of them
-    assert 200 - burst - place.MOST_CONNECTIONS <= int(printed(misbehaving("opens_200_connections"))) < 200
+    too_many = 200 - place.MOST_CONNECTIONS
+    assert printed(misbehaving("opens_200_connections", env={"TOO_MANY": str(too_many)})) == f"{too_many}\n"
 
 
 def test_who_lacks_the_token_of_the_trial_is_turned_away() -> None:
@@ -82,6 +88,57 @@ def test_each_bad_request_has_its_status_and_does_nothing() -> None:
     assert "doubled" not in harm(result)
 
 
+@pytest.mark.parametrize("name", ["nests_its_folders", "links_its_log"])
+def test_whatever_is_in_its_folder_harms_no_trial_and_goes_with_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(place, "LOOK_AGAIN", 0.02)
+    result = misbehaving(name)
+    assert (result.record.outcome, ends(result)[0].code, ends(result)[0].own_log) == ("wrong", 0, None)
+    assert list(tmp_path.glob("agent-*")) == []
+
+
+def test_folders_count_as_files_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "LOOK_AGAIN", 0.02)
+    monkeypatch.setattr(folder, "MOST_FILES", 50)
+    assert misbehaving("makes_folders").record.reason == "the agent: made more than 50 files and folders in its folder"
+
+
+def test_an_agent_without_a_folder_to_be_started_in_has_given_up() -> None:
+    result = misbehaving("removes_its_folder", faults=[{"point": "process", "effect": "unacknowledged", "attempts": [1]}])
+    assert result.record.reason == "the agent: cannot be started in its folder: No such file or directory"
+    assert len(ends(result)) == 1
+
+
+def test_who_stops_the_process_that_watches_over_it_reaches_the_time_limit() -> None:
+    result = misbehaving("stops_who_watches_over_it", time_limit_seconds=0.5)
+    assert str(result.record.reason).startswith("the agent: no end within 0.5 s")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can tell whose process it was")
+def test_who_kills_the_process_that_watches_over_it_leaves_none_behind() -> None:
+    result = misbehaving("kills_who_watches_over_it")
+    assert str(result.record.reason).startswith("the agent: ended together with the process that watched over it")
+    pid, until = int(printed(result)), monotonic() + 5
+    while left_behind(pid) and monotonic() < until:
+        sleep(0.01)  # it is no child of ours, for which we could wait
+    assert not left_behind(pid)
+
+
+def test_what_is_no_http_is_refused_and_prints_nothing_of_ours(capfd: pytest.CaptureFixture[str]) -> None:
+    assert printed(misbehaving("sends_what_is_no_http")) == "400\n"
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("effect", "status"), [("rate_limit", 429), ("server_error", 500)])
+def test_nothing_that_an_agent_sees_names_a_test(effect: str, status: int) -> None:
+    seen = printed(misbehaving("looks_for_signs_of_a_test", [{"point": "call", "effect": effect, "attempts": [1]}]))
+    assert all(f"\n{one} " in seen for one in (200, 404, status))
+    assert '"model":"assistant"' in seen.replace(" ", "")
+    assert re.findall(r"bench|simulat|inject|\bfault|crash|\btrial", seen.lower()) == []
+
+
 def test_one_tool_a_thousand_times_is_a_thousand_calls() -> None:
     result = misbehaving("one_tool_a_thousand_times")
     assert (result.record.outcome, ends(result)[0].requests) == ("wrong", 1000)
@@ -100,4 +157,4 @@ def test_an_interrupt_leaves_neither_process_nor_folder(tmp_path: Path, monkeypa
     told = tmp_path / "pid"
     interrupted(["python", "misbehaving.py", "tells_its_number"], told.exists, env={"TOLD": str(told)})
     assert not left_behind(int(told.read_text(encoding="utf-8")))
-    assert [path.name for path in tmp_path.iterdir()] == ["pid"]
+    assert list(tmp_path.glob("agent-*")) == []

@@ -101,8 +101,8 @@ def test_the_preview_adds_the_instances_up() -> None:
     for number, row in enumerate(every):
         rows = [one[number] for one in single]
         assert (row.scenario, row.trials) == ("orchard", 6)
-        assert row.trials == sum(one.trials for one in rows) and row.calls == sum(one.calls for one in rows)
-        assert row.tokens == sum(one.tokens for one in rows)
+        assert row.trials == sum(one.trials for one in rows) and row.calls == sum(one.calls or 0 for one in rows)
+        assert row.tokens == sum(one.tokens or 0 for one in rows)
 
 
 def test_two_instances_never_share_a_response(tmp_path: Path) -> None:

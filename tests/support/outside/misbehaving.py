@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -49,7 +51,7 @@ def opens_200_connections() -> None:
     host, port = HOST.split(":")
     opened = [socket.create_connection((host, int(port))) for _ in range(200)]
     refused, until = 0, time.monotonic() + 5
-    while not refused and time.monotonic() < until:
+    while refused < int(os.environ["TOO_MANY"]) and time.monotonic() < until:
         time.sleep(0.05)
         refused = sum(map(is_closed, opened))
     print(refused)
@@ -83,6 +85,63 @@ def leaves_a_daemon() -> None:
     start = "import os, time; os.fork() and os._exit(0); print(os.getpid(), flush=True); time.sleep(600)"
     subprocess.run([sys.executable, "-c", start], start_new_session=True, env={}, check=True)
     time.sleep(0.2)
+
+
+def nests_its_folders() -> None:
+    for _ in range(1200):
+        os.mkdir("a")  # noqa: PTH102  as deep as no path reaches
+        os.chdir("a")
+    time.sleep(0.1)
+
+
+def makes_folders() -> None:
+    for number in range(60):
+        Path(f"folder {number}").mkdir()
+    time.sleep(600)
+
+
+def removes_its_folder() -> None:
+    shutil.rmtree(os.environ["AGENT_FOLDER"])
+    post("/tools/refund", {"order": 1, "amount": 40})
+
+
+def links_its_log() -> None:
+    Path("log.jsonl").symlink_to("/etc/passwd")
+
+
+def stops_who_watches_over_it() -> None:
+    os.kill(os.getppid(), signal.SIGSTOP)
+
+
+def kills_who_watches_over_it() -> None:
+    sleeps = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", sleeps], start_new_session=True, stdout=subprocess.PIPE) as daemon:
+        assert daemon.stdout
+        os.write(1, daemon.stdout.readline())
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(600)
+
+
+def sends_what_is_no_http() -> None:
+    connection = http.client.HTTPConnection(HOST)
+    connection.request("GET", "/tools", headers={"Idempotency-Key": "k" * 10**6})
+    print(connection.getresponse().status)
+
+
+def looks_for_signs_of_a_test() -> None:
+    token = os.environ["OPENAI_API_KEY"]
+    asked = {"messages": [{"role": "user", "content": "hello"}]}
+    requests = [("GET", "/tools", ""), ("GET", "/openapi.json", ""), ("GET", "/v1/models", ""), ("POST", "/tools/none", "{}")]
+    for _ in range(3):
+        requests += [("POST", "/v1/chat/completions", json.dumps(asked)), ("POST", "/v1/responses", '{"input": "hello"}')]
+    requests.append(("POST", "/v1/chat/completions", json.dumps(asked | {"stream": True})))
+    own = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    print([f"{name}={value}" for name, value in os.environ.items() if name not in ("PATH", "MCP_COMMAND")])
+    for method, path, body in requests:
+        connection = http.client.HTTPConnection(HOST)
+        connection.request(method, path, body, own)
+        answer = connection.getresponse()
+        print(answer.status, answer.getheaders(), answer.read().decode())
 
 
 def answers_for_another_trial() -> None:
