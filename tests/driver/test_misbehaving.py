@@ -38,7 +38,7 @@ def misbehaving(name: str, faults: Sequence[Fault] = (), **entry: Any) -> TrialR
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("never_ends", "no end within 1.5 s; give it more with time_limit_seconds, or see what it waits for: thinking"),
+        ("never_ends", "no end within 3 s; give it more with time_limit_seconds, or see what it waits for: thinking"),
         ("dies_at_start", "ended with code 1: my key is missing"),
         ("dies_of_a_signal", "ended by signal 15: it wrote nothing"),
         ("fills_its_folder", "wrote more than 256 MB to its folder"),
@@ -46,7 +46,7 @@ def misbehaving(name: str, faults: Sequence[Fault] = (), **entry: Any) -> TrialR
 )
 def test_an_agent_that_does_not_end_well_has_given_up(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "LOOK_AGAIN", 0.05)
-    result = misbehaving(name, (), **({"time_limit_seconds": 1.5} if name == "never_ends" else {}))
+    result = misbehaving(name, (), **({"time_limit_seconds": 3} if name == "never_ends" else {}))
     assert (result.record.outcome, result.record.reason) == ("gave_up", f"the agent: {said}")
 
 

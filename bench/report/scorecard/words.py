@@ -112,9 +112,8 @@ def notes(card: Scorecard) -> Iterator[str]:
 def provenance(card: Scorecard) -> Iterator[tuple[str, str]]:
     """What it was made from, line by line."""
     for world in card.worlds:
-        told = (
-            f"{world.instances} tasks, {world.repetitions} repetitions, fault plans {', '.join(world.plans)}, seed {world.seed}"
-        )
+        size = f"tasks: {world.instances}; repetitions: {world.repetitions}"
+        told = f"{size}; fault plans: {', '.join(world.plans)}; seed: {world.seed}"
         yield f"Fault schedule of {world.name}", f"{world.schedule} ({told})"
     for source in card.sources:
         yield f"Run {source.run}", f"{source.files}, by the code {source.code}"
