@@ -10,6 +10,9 @@ from commands import UNDRAWN, bench
 from records import write_run
 from scorecards import shop
 
+from bench.analysis.scorecard import read_scorecard
+from bench.report.scorecard.page import as_markdown
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -78,3 +81,8 @@ def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = folder / "trials.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"outcome":"wrong"', b'"outcome":"solved"', 1))
     assert "bench verify" in mistake(tmp_path, "scorecard", "run")
+
+
+def test_the_committed_page_is_what_the_committed_numbers_give() -> None:
+    kept = Path(__file__).parents[2] / "reports" / "scorecard-simulated"
+    assert as_markdown(read_scorecard(kept / "scorecard.json")) == (kept / "scorecard.md").read_text(encoding="utf-8")
