@@ -13,8 +13,8 @@ import pytest
 
 import bench
 from bench.analysis.arms import arms_of
-from bench.analysis.claims.published import load_published
-from bench.analysis.claims.verdicts import can_judge, judge_all
+from bench.analysis.claims.published import load_others, load_published
+from bench.analysis.claims.verdicts import can_judge, judge_all, judge_each
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.architectures.registry import extras_of
@@ -33,7 +33,7 @@ from bench.runtime.loop import run
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
 HUMANEVAL, INCIDENTS = "humaneval_one_call-qwen2.5-coder-1.5b-instruct", "incidents-qwen2.5-coder-1.5b-instruct"
-OTHER_FAULTS = "incidents_faults-qwen2.5-coder-1.5b-instruct"
+OTHER_FAULTS, PIPELINE = "incidents_faults-qwen2.5-coder-1.5b-instruct", "humaneval-qwen2.5-coder-1.5b-instruct"
 REPLAYED = (RECORDING, STRUCTURED, HUMANEVAL)
 """Committed runs whose committed report is a replay's."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
@@ -43,7 +43,7 @@ ALONE = (
     "substitution-qwen2.5-coder",
     SYSTEMS,
 )
-REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in (*ALONE, INCIDENTS, OTHER_FAULTS)}}
+REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in (*ALONE, INCIDENTS, OTHER_FAULTS, PIPELINE)}}
 """Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
@@ -60,6 +60,7 @@ RUNS = {
     HUMANEVAL: 164,
     INCIDENTS: 180,
     OTHER_FAULTS: 240,
+    PIPELINE: 72,
 }
 """Each committed run and its trials."""
 EVERY_SYSTEM = f"{SYSTEMS}, every system"
@@ -163,7 +164,7 @@ def test_a_committed_report_holds_the_tables_that_its_runs_give_now(report: str)
     run = merge([committed(name) for name in REPORTS[report]])
     published = load_published()
     judgements = judge_all(run, published) if can_judge(run, published) else ()
-    tables = all_tables(run, arms_of(run), published, judgements)
+    tables = all_tables(run, arms_of(run), published, judgements, judge_each(run, load_others()))
     made = {f"{table.name}.md": markdown(table) for table in tables}
     assert made == {path.name: path.read_text() for path in (ROOT / "reports" / report / "tables").glob("*.md")}
 
