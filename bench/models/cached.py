@@ -9,6 +9,7 @@ count in full, as each would have paid for them alone.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
@@ -30,6 +31,7 @@ class CachedModel:
     def __init__(self, model: Model, shared: bool, before: Iterable[Response] = (), runs: Sequence[Mapping[str, str]] = ()):
         self._model, self.shared, self.runs = model, shared, list(runs)
         self._known: dict[Key, Reply] = {}
+        self._asked: dict[Key, asyncio.Event] = {}
         self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency
         self.timing: Timing = model.timing
         self.know(before)
@@ -46,15 +48,25 @@ class CachedModel:
                 self._known.setdefault(self._key(response.request), reply)
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        if not self.shared:
+            return self._known.get(self._key(request)) or await self._model.reply(request, sleep)
         key = self._key(request)
-        if known := self._known.get(key):
-            return known
+        while earlier := self._asked.get(key):
+            await earlier.wait()
+        return self._known.get(key) or await self._sent(key, request, sleep)
+
+    async def _sent(self, key: Key, request: Request, sleep: Sleep) -> Reply:
+        """Whoever makes the same request meanwhile waits; if this call fails, the next of them sends it."""
+        ended = self._asked[key] = asyncio.Event()
         began = perf_counter_ns()
-        reply = await self._model.reply(request, sleep)
-        if self.shared:
-            began, ended = reply.flight or (began, perf_counter_ns())
-            self._known.setdefault(key, replace(reply, took=(ended - began) / 1e9, reused=True, flight=None))
-        return reply
+        try:
+            reply = await self._model.reply(request, sleep)
+            flight = reply.flight or (began, perf_counter_ns())
+            self._known[key] = replace(reply, took=(flight[1] - flight[0]) / 1e9, reused=True, flight=None)
+            return reply
+        finally:
+            del self._asked[key]
+            ended.set()
 
     def _key(self, request: Request) -> Key:
         asker = () if self.shared else (request.context.model, request.context.arm)

@@ -100,8 +100,8 @@ class OpenAISettings(BaseModel):
     """Which weights answer: the digest of their file, where you serve them yourself. It is written down and not checked, since
     no endpoint tells."""
     cache: bool = False
-    """The same request (messages, seed) is sent once in a run, and its reply is given to every arm that makes it. It needs
-    `concurrency = 1`."""
+    """The same request (messages, seed) is sent once in a run, and its reply is given to every arm that makes it; one that
+    makes it meanwhile waits for that reply."""
     cache_from: tuple[Path, ...] = ()
     """Runs whose replies are taken over: what a model of the same settings answered there is given again, with the seconds that
     it took there. It needs `cache = true`."""
@@ -112,8 +112,6 @@ class OpenAISettings(BaseModel):
     def _remembers(self) -> OpenAISettings:
         if self.cache_from and not self.cache:
             raise ValueError("cache_from needs cache = true: otherwise every request is sent")
-        if self.cache and self.concurrency > 1:
-            raise ValueError("cache needs concurrency = 1: of two at the same time neither could be given the other's reply")
         return self
 
 

@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ from scripted_server import ScriptedServer, Step, completion, hang, status
 from trials import ROOTS, TINY
 
 from bench.cli.setup import cache_from, whose_replies
+from bench.errors import ServerFailed
 from bench.experiment.files import RESPONSES, TRIALS
 from bench.experiment.matrix import build_matrix
 from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.record import TrialRecord
-from bench.models.base import Message, Reply, Request, RequestContext, Response
+from bench.models.base import Message, Model, Reply, Request, RequestContext, Response, Sleep
 from bench.models.cached import CachedModel
 from bench.runtime.events import Called
 
@@ -166,9 +167,69 @@ def test_what_a_model_of_other_settings_answered_is_asked_for_again(
     assert "cache_from" not in model
 
 
-def test_two_at_the_same_time_could_not_be_given_each_others_reply(folder: Path, tmp_path: Path) -> None:
-    with ScriptedServer(Talkative()) as server, pytest.raises(ValueError, match="cache needs concurrency = 1"):
-        followed(server, tmp_path / "again", folder, concurrency=2)
+class Failing(ScriptedModel):
+    """Fails the first request."""
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        reply = await super().reply(request, sleep)
+        if len(self.requests) == 1:
+            raise ServerFailed("overloaded")
+        return reply
+
+
+def at_once(model: Model, requests: Iterable[Request]) -> list[Reply | BaseException]:
+    async def all_of_them() -> list[Reply | BaseException]:
+        replies = [model.reply(request, lambda _: asyncio.sleep(0)) for request in requests]
+        return await asyncio.gather(*replies, return_exceptions=True)
+
+    return asyncio.run(all_of_them())
+
+
+def hello(arm: str, seed: int = 7) -> Request:
+    return Request((Message("user", "hello"),), seed, RequestContext("tiny", ("total",), repetition=1, attempt=1, arm=arm))
+
+
+def test_of_arms_that_make_the_same_request_at_once_one_sends_it_and_the_others_are_given_its_reply() -> None:
+    asked = ScriptedModel(TINY.reference)
+    replies = at_once(CachedModel(asked, shared=True), [*map(hello, "abc"), hello("a", seed=8)])
+    assert [request.seed for request in asked.requests] == [7, 8]
+    assert [isinstance(reply, Reply) and reply.reused for reply in replies] == [False, True, True, False]
+
+
+def test_unless_shared_each_of_them_sends_it() -> None:
+    asked = ScriptedModel(TINY.reference)
+    at_once(CachedModel(asked, shared=False), map(hello, "abc"))
+    assert len(asked.requests) == 3
+
+
+def test_where_the_one_that_sent_it_fails_the_next_sends_it_anew() -> None:
+    asked = Failing(TINY.reference)
+    failed, *replies = at_once(CachedModel(asked, shared=True), map(hello, "abc"))
+    assert isinstance(failed, ServerFailed) and len(asked.requests) == 2
+    assert [isinstance(reply, Reply) and reply.reused for reply in replies] == [False, True]
+
+
+def test_whoever_waits_for_a_reply_can_go_away_and_so_can_the_one_that_asked() -> None:
+    asked = ScriptedModel(TINY.reference)
+    model = CachedModel(asked, shared=True)
+
+    async def the_first_goes_away() -> Reply:
+        first, second, third = (asyncio.create_task(model.reply(hello(arm), lambda _: asyncio.sleep(0.01))) for arm in "abc")
+        await asyncio.sleep(0)
+        first.cancel()
+        second.cancel()
+        return await third
+
+    assert not asyncio.run(the_first_goes_away()).reused
+    assert len(asked.requests) == 2
+
+
+def test_a_run_with_several_calls_in_flight_sends_each_request_once(tmp_path: Path) -> None:
+    with ScriptedServer(Talkative()) as server:
+        entry = {"kind": "openai", "base_url": server.base_url, "cache": True, "concurrency": 8}
+        trials = run(config(entry, plans=["none", "early"], repetitions=2), tmp_path / "run")
+    sent = [call for call in calls_of(trials) if not call.reused and call.failure is None]
+    assert len({(call.messages, call.seed) for call in sent}) == len(sent) > 3
 
 
 def test_nothing_can_be_taken_over_by_a_model_that_sends_every_request(folder: Path, tmp_path: Path) -> None:
