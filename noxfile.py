@@ -137,7 +137,7 @@ def perf(session: nox.Session) -> None:
 
 @nox.session
 def reliability(session: nox.Session) -> None:
-    """Each promise with its tries and failures, and the load beside bare clients, into reports/reliability: ten minutes.
+    """Each promise with its tries and failures, and the load beside bare clients, into reports/reliability: twenty minutes.
 
     The load alone, on a quiet machine: nox -s reliability -- --load-only
     """

@@ -1,4 +1,4 @@
-"""Tries what is promised, into `reports/reliability`: ten minutes on two cores.
+"""Tries what is promised, into `reports/reliability`: twenty minutes on two cores.
 
 PYTHONPATH=tools python -m reliability [--load-only | --no-load] [--repeats N] [FOLDER]
 """

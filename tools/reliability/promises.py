@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,21 +114,17 @@ def tried(promise: Promise) -> Tried:
             raise SystemExit(f"{promise.name}: pytest said: {done.stdout[-500:]}{done.stderr[-500:]}")
         cases = list(ElementTree.parse(told).iter("testcase"))
     examples = [tuple(map(int, found)) for found in EXAMPLES.findall(done.stdout)]
-    skipped = tuple(_why(case) for case in cases if case.find("skipped") is not None)
+    skipped = Counter(skip.get("message", "") for case in cases if (skip := case.find("skipped")) is not None)
     ran = [case for case in cases if case.find("skipped") is None]
     further = sum(passing + failing for passing, failing in examples) - done.stdout.count(PROPERTY)
     failures = sum(case.find("failure") is not None or case.find("error") is not None for case in ran)
-    return Tried(promise.name, sum(map(_tries, ran)) + max(further, 0), failures, "; ".join(skipped))
+    untried = "; ".join(f"{count} tests ({why})" for why, count in skipped.items())
+    return Tried(promise.name, sum(map(_tries, ran)) + max(further, 0), failures, untried)
 
 
 def _tries(case: ElementTree.Element) -> int:
     said = (one.get("value", "1") for one in case.iter("property") if one.get("name") == "tries")
     return int(next(said, "1"))
-
-
-def _why(case: ElementTree.Element) -> str:
-    skipped = case.find("skipped")
-    return f"{case.get('name')}: {skipped.get('message') if skipped is not None else ''}"
 
 
 def all_tried() -> Iterator[Tried]:
