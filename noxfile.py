@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -28,6 +29,12 @@ def install(session: nox.Session, *groups: str, extra: str = "") -> None:
     session.install(*CONSTRAINTS, "-e", f".[{extra}]" if extra else ".", *packages)
 
 
+def instances_of(run: str) -> int:
+    """How many of its pack's instances a committed run has."""
+    manifest = json.loads(Path("results", run, "manifest.json").read_text(encoding="utf-8"))
+    return int(manifest["config"]["instances"])
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """The main job: the paper's experiment, and ten generated incidents, replayed from a real model's runs; their reports.
@@ -39,8 +46,8 @@ def bench(session: nox.Session) -> None:
     if "--model" in asked:
         session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *asked)
         return
-    sample = [] if "--full" in session.posargs else ["--instances", f"{SAMPLED}"]
-    for config, run, which in (("paper", PAPER, []), ("incidents", INCIDENTS, sample)):
+    instances = instances_of(INCIDENTS) if "--full" in session.posargs else SAMPLED
+    for config, run, which in (("paper", PAPER, []), ("incidents", INCIDENTS, ["--instances", f"{instances}"])):
         recorded = ("--model", f"recorded:{run}")
         session.run("bench", "run", f"configs/{config}.toml", "--set-aside", "--report", *recorded, *which, *asked)
     session.log(f"the whole run of the second, with its figures: reports/{INCIDENTS}/report.md")
