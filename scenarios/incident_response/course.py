@@ -15,10 +15,11 @@ Judge = Callable[[str, Mapping[str, str]], Json]
 
 
 class Course:
-    """`gate`: the policy is asked before each effect, and a person where it wants one; without it all is done at once."""
+    """`gate`: the policy is asked before each effect, and a person where it wants one; without it all is done at once.
+    `anew`: the kind of event at each of which it forgets all and begins anew; "" for none."""
 
-    def __init__(self, steps: Sequence[Step], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True):
-        self._steps, self._judge, self._gate = steps, judge, gate
+    def __init__(self, steps: Sequence[Step], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True, anew: str = ""):
+        self._steps, self._judge, self._gate, self._anew = steps, judge, gate, anew
         self._reads = {subtask.name: subtask.reads for subtask in subtasks}
 
     def __call__(self, world: World) -> None:
@@ -32,8 +33,11 @@ class Course:
                 facts = self._do(step, facts, world) if step.needed(facts) else facts
                 continue
             moments = [one.starts for one in self._steps if one.starts and one.starts > world.now and one.name not in settled]
-            if world.next_event(last, min(moments) if moments else None) is None and not moments:
+            event = world.next_event(last, min(moments) if moments else None)
+            if event is None and not moments:
                 return
+            if event and event.kind == self._anew:
+                facts, settled = Facts(), set()
 
     def _do(self, step: Step, facts: Facts, world: World) -> Facts:
         read = {name: _json(world.call(call.tool, call.arguments).result) for name, call in step.reads(facts).items()}
