@@ -28,11 +28,14 @@ def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
 def crashed(folder: Path) -> list[Crashed]:
     return [
         Crashed(
-            *(row[name] for name in ("Scenario", "Model", "Architecture", "Dies")),
-            {kind: _exact(row, kind.capitalize()) for kind in KINDS},
-            {kind: int(row[f"{kind.capitalize()} effects"]) for kind in KINDS},
-            int(row["Left out"]),
-            int(row["Instances"]),
+            scenario=row["Scenario"],
+            model=row["Model"],
+            architecture=row["Architecture"],
+            point=row["Dies"],
+            shares={kind: _exact(row, kind.capitalize()) for kind in KINDS},
+            effects={kind: int(row[f"{kind.capitalize()} effects"]) for kind in KINDS},
+            left_out=int(row["Left out"]),
+            instances=int(row["Instances"]),
         )
         for row in rows_of(folder, "study-exactly-once")
     ]
@@ -71,8 +74,8 @@ def _verdict(row: Row) -> tuple[Cell, ...]:
 
 def _share(row: Row) -> Share:
     k, n, instances = (int(row[name]) for name in ("Ours k", "Ours n", INSTANCES))
-    bounds = (float(row[f"Ours{what}"]) for what in ("", " low", " high"))
-    return Share(k, n, *bounds, None if instances == n else instances)
+    rate, low, high = (float(row[f"Ours{what}"]) for what in ("", " low", " high"))
+    return Share(k, n, rate, low, high, None if instances == n else instances)
 
 
 def with_instances(table: Table) -> Table:
