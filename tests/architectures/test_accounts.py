@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from scripted_model import ScriptedModel
-from trials import Fault, matrix_of, run_all
+from trials import Fault, events, matrix_of, run_all
 from trips import BARE, ONE, REMEDIED, effects, environment, harm, worked
 
 from bench.architectures.parts.accounts import IRREGULAR
@@ -18,6 +19,7 @@ from bench.architectures.registry import in_form, load_architecture
 from bench.environment import Call, Environment, Moment, Scheduled, Step
 from bench.experiment.trial import TrialResult
 from bench.models.base import Reply, Request, Sleep
+from bench.runtime.events import Faulted
 from bench.runtime.workbench import Workbench
 from bench.runtime.world_events import Stored
 from bench.scenario import Task
@@ -25,8 +27,8 @@ from bench.scenario import Task
 
 def irregular(result: TrialResult) -> list[dict[str, Any]]:
     """What was noted, in order."""
-    events = (event for event in result.record.events if isinstance(event, Stored) and event.name == IRREGULAR)
-    return [json.loads(result.texts[event.value]) for event in events]
+    stored = (event for event in result.record.events if isinstance(event, Stored) and event.name == IRREGULAR)
+    return [json.loads(result.texts[event.value]) for event in stored]
 
 
 def kinds(result: TrialResult) -> list[str]:
@@ -101,8 +103,8 @@ def struck_and_moved() -> Environment:
     """What comes a day after the strike changes the trip again, and its carrier no more."""
     world = environment(ONE, [1])
     moved = replace(world.by_kind["strike"], name="moved")
-    events = (*world.events, Scheduled("moved 1", "moved", Moment(3), {"trip": 1}))
-    return replace(world, events=events, kinds=(*world.kinds, moved), procedure=(*world.procedure, LOOK))
+    scheduled = (*world.events, Scheduled("moved 1", "moved", Moment(3), {"trip": 1}))
+    return replace(world, events=scheduled, kinds=(*world.kinds, moved), procedure=(*world.procedure, LOOK))
 
 
 def told(effect: str, minutes: int = 0) -> TrialResult:
@@ -158,3 +160,43 @@ def test_in_the_worlds_of_the_packs_what_the_world_does_by_itself_is_regular() -
         kept = {"kept": {"base": "event_driven", "remedies": True}}
         [result] = run_all(matrix_of(pack, architectures=["kept"], architecture=kept))
         assert (irregular(result), result.record.outcome) == ([], "solved")
+
+
+# Over the packs
+
+TOLD = {
+    ("contract_renewal", "doubled"): (159, {"doubled": 159}, 40),
+    ("contract_renewal", "late"): (159, {}, 40),
+    ("contract_renewal", "reordered"): (89, {"unheard": 3, "late": 3}, 39),
+    ("incident_response", "doubled"): (169, {"doubled": 169}, 48),
+    ("incident_response", "late"): (168, {"unheard": 4, "late": 4}, 40),
+    ("incident_response", "reordered"): (133, {"unheard": 7, "late": 7}, 44),
+}
+"""Pack and fault -> notices that carried it, what was noted, instances that are right: the table in docs/patterns.md."""
+MINUTES = {"contract_renewal": 2 * 24 * 60, "incident_response": 20}
+
+
+def over(pack: str, effect: str, instances: int) -> list[TrialResult]:
+    late = {"minutes": MINUTES[pack]} if effect == "late" else {}
+    plans: dict[str, list[Fault]] = {effect: [{"point": "event", "effect": effect, "event": "*", "attempts": [1], **late}]}
+    kept = {"kept": {"base": "event_driven", "remedies": True}}
+    settings: dict[str, Any] = {"architectures": ["kept"], "architecture": kept, "instances": instances, "seed": 20260520}
+    return run_all(matrix_of(pack, plans, **settings))
+
+
+@pytest.mark.parametrize("pack", MINUTES)
+def test_each_notice_that_comes_twice_is_noted_and_harms_nothing(pack: str) -> None:
+    for result in over(pack, "doubled", 2):
+        delivered = sum(event.stage == "delivered" for event in events(result, Faulted))
+        assert kinds(result) == delivered * ["doubled"] and delivered > 1
+        assert (result.record.outcome, harm(result)) == ("solved", {})
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize(("pack", "effect"), TOLD)
+def test_the_documents_table_is_what_the_packs_give(pack: str, effect: str) -> None:
+    carried, noted, solved = TOLD[pack, effect]
+    results = over(pack, effect, 48 if pack == "incident_response" else 40)
+    assert sum(event.stage == "delivered" for result in results for event in events(result, Faulted)) == carried
+    assert Counter(kind for result in results for kind in kinds(result)) == noted
+    assert sum(result.record.outcome == "solved" for result in results) == solved
