@@ -26,7 +26,7 @@ def with_tool(name: str, trips: tuple[Trip, ...] = ONE, **changes: Any) -> Envir
     """The world of the trips, one of whose tools is another."""
     world = environment(trips)
     tools = tuple(replace(tool, **changes) if tool.name == name else tool for tool in world.tools)
-    return replace(world, tools=tools, patience=0.02)
+    return replace(world, tools=tools)
 
 
 def raises(*_: Any) -> Any:
@@ -78,7 +78,7 @@ def test_a_tool_that_breaks_costs_each_pattern_its_step_and_not_its_trial(name: 
 
 
 def test_a_tool_that_hangs_costs_its_step_and_not_the_trial() -> None:
-    result = worked("state_machine", REMEDIED, world=with_tool("book_hotel", run=hangs))
+    result = worked("state_machine", REMEDIED, world=replace(with_tool("book_hotel", run=hangs), patience=0.05))
     assert_has_a_result(result)
     assert {event.code for event in called(result, "book_hotel")} == {"hung"} and set(harm(result)) == {"lost"}
 
