@@ -16,7 +16,7 @@ Judge = Callable[[str, Mapping[str, str]], Json]
 
 class Course:
     """`gate`: the policy is asked before each effect, and a person where it wants one; without it all is done at once.
-    `anew`: the kind of event at each of which it forgets all and begins anew; "" for none."""
+    `anew`: the kind of event upon each of which, the first apart, it forgets all and begins anew; "" for none."""
 
     def __init__(self, steps: Sequence[Step], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True, anew: str = ""):
         self._steps, self._judge, self._gate, self._anew = steps, judge, gate, anew
@@ -24,7 +24,7 @@ class Course:
 
     def __call__(self, world: World) -> None:
         """Whenever nothing can be done, wait for a notice or for a moment."""
-        facts, settled = Facts(), set[str]()
+        facts, settled, begun = Facts(), set[str](), 1
         while True:
             facts, last = _told(facts, world), len(world.arrivals())
             step = next((one for one in self._steps if one.name not in settled and _may(one, facts, settled, world)), None)
@@ -32,12 +32,12 @@ class Course:
                 settled.add(step.name)
                 facts = self._do(step, facts, world) if step.needed(facts) else facts
                 continue
+            if sum(one.kind == self._anew for one in world.arrivals()) > begun:
+                facts, settled, begun = Facts(), set(), begun + 1
+                continue
             moments = [one.starts for one in self._steps if one.starts and one.starts > world.now and one.name not in settled]
-            event = world.next_event(last, min(moments) if moments else None)
-            if event is None and not moments:
+            if world.next_event(last, min(moments) if moments else None) is None and not moments:
                 return
-            if event and event.kind == self._anew:
-                facts, settled = Facts(), set()
 
     def _do(self, step: Step, facts: Facts, world: World) -> Facts:
         read = {name: _json(world.call(call.tool, call.arguments).result) for name, call in step.reads(facts).items()}

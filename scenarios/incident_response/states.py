@@ -1,5 +1,5 @@
 """The states in which judgments are asked: those of the right course, those to which a judgment that errs leads, and those that
-somebody comes to who begins anew at each alert."""
+somebody comes to who asks nobody, or who begins anew at each alert."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def states(case: Case, subtasks: Sequence[Subtask], environment: Environment) ->
 
     plan = steps(case)
     courses = [Course(plan, subtasks, partial(noted, judge, leads_to)) for judge, leads_to in _judges(case)]
-    for course in (*courses, Course(plan, subtasks, partial(noted, right, EVERY), gate=False, anew="alert")):
+    careless = (Course(plan, subtasks, partial(noted, right, EVERY), gate=False, anew=kind) for kind in ("", "alert"))
+    for course in (*courses, *careless):
         with closing(World(environment)) as world:
             course(world)
     return tuple(found.values())
