@@ -134,9 +134,11 @@ def package(session: nox.Session) -> None:
 
 @nox.session
 def perf(session: nox.Session) -> None:
-    """Our own time per model call, beside Inspect AI's; peak memory; a large report beside pandas; the sandbox per answer."""
+    """Our own time per model call, beside Inspect AI's, and per call of a tool; peak memory; a large report beside pandas; the
+    sandbox per answer."""
     install(session, "perf")
     session.run("python", "tools/perf/overhead.py", *session.posargs)
+    session.run("python", "tools/perf/worlds.py")
     session.run("python", "tools/perf/memory.py", *session.posargs)
     session.run("python", "tools/perf/report.py", *session.posargs)
     session.run("python", "tools/perf/answers.py")

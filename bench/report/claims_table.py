@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from bench.analysis.claims.claim import DegradationClaim, RateClaim
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import (
     VERDICTS,
@@ -27,19 +28,32 @@ from bench.render.table import AdjustedP, Cell, Table, text_of
 from bench.report.claims_cells import by_published, measure_of, number_of, ours, theirs, to_decide
 from bench.report.summary import Finding
 
+NO_WIDTH = "nothing is concluded from an interval without width, as equal values have"
+MODEL_NOTE = f"{NO_WIDTH}, nor from a simulated model"
+RUNTIME_NOTE = (
+    f"{NO_WIDTH}; a claim about a model is not judged on a simulated one, a claim about what the runtime alone decides is, and "
+    "its reason says so"
+)
+COUNTEREXAMPLE_NOTE = (
+    "a share that is said to be none or all falls by one counterexample; it holds where there is none and our interval ends "
+    "within the tolerance"
+)
 DIRECTION_NOTES = (
     "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "
     "were the truth what was found (of means: with a spread exceeded only one time in five)",
     "a direction holds where the interval of the paired difference lies on the claimed side and p, of the sign-flip test with "
     "Holm's correction, is at most 0.05; it is contradicted where both hold on the other side",
 )
+VERDICT_COLUMNS = (
+    *("Claim", "Model", "Compares", "Verdict", "What is said", "Ours", "Published", "N", "To decide", "p (Holm)"),
+    *("Reason", "Why it can be compared", "Source"),
+)
 VERDICT_NOTES = (
     *DIRECTION_NOTES,
     "a ratio holds where its direction does and the published ratio lies in our interval; where that does not: holds, size "
     "differs",
-    "a share that is said to be none or all falls by one counterexample; it holds where there is none and our interval ends "
-    "within the tolerance",
-    "nothing is concluded from an interval without width, as equal values have, nor from a simulated model",
+    COUNTEREXAMPLE_NOTE,
+    MODEL_NOTE,
     "a retry is one round of recovery after a delivered and detected fault, effective or masked; what a structure costs "
     "without a failure is its first pass",
     "wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; those known to be "
@@ -50,11 +64,6 @@ DEGRADATION_NOTES = (
     "ours: what one side loses less what the other does; of one side alone, what it loses. A loss is solved without a fault "
     "less solved under it, by instance and repetition, the mean over the plans that the claim names; a pair of which a fault "
     "was not delivered is left out",
-    "nothing is concluded from an interval without width, as equal values have, nor from a simulated model",
-)
-RUNTIME_NOTE = (
-    "what the runtime alone decides is judged on a simulated proposer too, which is right all the time; such a verdict's "
-    "reason says so"
 )
 LEVEL_NOTES = (
     "levels are judged only where the model and the prompts are the paper's; else they are not comparable, and stand outside "
@@ -69,34 +78,40 @@ def claims_tables(run: Run, judgements: Sequence[Judgement], published: Publishe
 
 
 def other_claims(run: Run, judged: Judged) -> Table:
-    """The verdicts on the claims of a source beside the paper, all of them degradations."""
-    published = judged.published
-    table = _verdicts(run, judged.judgements, published)
-    notes = [f"source: {published.paper.title}; {published.paper.source}", *DEGRADATION_NOTES]
-    if any(one.claim.about == "runtime" for one in judged.judgements):
-        notes.append(RUNTIME_NOTE)
-    return replace(
-        table,
-        title=f"{published.paper.name}: its claims and their verdicts",
-        notes=(*notes, *(note for note in table.notes if note not in VERDICT_NOTES)),
+    """The verdicts on the claims of a source beside the paper."""
+    table = _verdicts(run, judged.judgements, judged.published)
+    notes = (*notes_on(judged.published), *(note for note in table.notes if note not in VERDICT_NOTES))
+    return replace(table, title=title_of(judged.published), notes=notes)
+
+
+def title_of(published: Published) -> str:
+    """Of the table of the verdicts on a source beside the paper."""
+    return f"{published.paper.name}: its claims and their verdicts"
+
+
+def notes_on(published: Published) -> tuple[str, ...]:
+    """How the claims of a source beside the paper are judged: notes on those kinds of claims alone that it has."""
+    claims = published.claims
+    return (
+        f"source: {published.paper.title}; {published.paper.source}",
+        *(DEGRADATION_NOTES if any(isinstance(one, DegradationClaim) for one in claims) else (DIRECTION_NOTES[0],)),
+        *((COUNTEREXAMPLE_NOTE,) if any(isinstance(one, RateClaim) for one in claims) else ()),
+        RUNTIME_NOTE if any(one.about == "runtime" for one in claims) else MODEL_NOTE,
     )
 
 
-def _name(published: Published) -> str:
+def name_of(published: Published) -> str:
     """Of the table of its verdicts."""
     return f"claims_{slug(published.paper.name).lower()}" if published.paper.name else "claims"
 
 
 def _verdicts(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
     return Table(
-        name=_name(published),
+        name=name_of(published),
         title="Claims and their verdicts",
-        columns=(
-            *("Claim", "Model", "Compares", "Verdict", "What is said", "Ours", "Published", "N", "To decide", "p (Holm)"),
-            *("Reason", "Why it can be compared", "Source"),
-        ),
+        columns=VERDICT_COLUMNS,
         rows=_rows(run, judgements, _verdict_cells),
-        notes=(*tallies(run, judgements), *VERDICT_NOTES, _floor(published), *_last_notes(run, judgements)),
+        notes=(*tallies(run, judgements), *VERDICT_NOTES, *_floor(published), *_last_notes(run, judgements)),
     )
 
 
@@ -149,13 +164,14 @@ def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     yield from noted(one.measured.basis for one in judgements if one.measured)
 
 
-def _floor(published: Published) -> str:
-    family = len(family_of(published))
-    return (
-        "(floor): p is the least that so many pairs can give. Of N the sign-flip test gives none below 2/2^N, however far "
-        f"apart the two lie, and Holm's correction over {family} comparisons multiplies the first by {family}, each further "
-        f"one by one less: {family * 2 / 2**5:.3f} at N=5, {family * 2 / 2**10:.3f} at N=10"
-    )
+def _floor(published: Published) -> Iterator[str]:
+    """What the least p means; nothing where no two architectures are compared."""
+    if family := len(family_of(published)):
+        yield (
+            "(floor): p is the least that so many pairs can give. Of N the sign-flip test gives none below 2/2^N, however far "
+            f"apart the two lie, and Holm's correction over {family} comparisons multiplies the first by {family}, each "
+            f"further one by one less: {family * 2 / 2**5:.3f} at N=5, {family * 2 / 2**10:.3f} at N=10"
+        )
 
 
 # In words
@@ -170,9 +186,12 @@ def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """How many of each verdict, of the directions and ratios alone, by model."""
     for model in run.names("model"):
         own = structural(_of_model(judgements, model))
-        found = counts(own)
-        said = "; ".join(f"{name}: {found[name]}" for name in VERDICTS)
-        yield f"{model_label(run, model)}, {len(own)} claims of directions and ratios: {said}"
+        yield tally(model_label(run, model), [one.verdict for one in own])
+
+
+def tally(label: str, verdicts: Sequence[ClaimVerdict]) -> str:
+    said = "; ".join(f"{name}: {verdicts.count(name)}" for name in VERDICTS)
+    return f"{label}, {len(verdicts)} claims of directions and ratios: {said}"
 
 
 def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> Finding | None:
@@ -184,7 +203,7 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Publis
         if told:
             said.append(f"{model_label(run, model)}: {'; '.join(told)}")
     whose = f"{published.paper.name or 'The paper'}'s claims of directions{'' if published.paper.name else ' and ratios'}"
-    return Finding(f"{whose}, by {'. By '.join(said)}.", _name(published)) if said else None
+    return Finding(f"{whose}, by {'. By '.join(said)}.", name_of(published)) if said else None
 
 
 _IN_WORDS: dict[ClaimVerdict, str] = {

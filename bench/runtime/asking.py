@@ -4,6 +4,7 @@ What is then held against the schemas and written to the state is the other half
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from bench.models.base import Message, Reply
 from bench.runtime.caller import Caller
 from bench.runtime.cases import Cases, case_of
 from bench.runtime.causes import Ask, Causes
+from bench.runtime.events import digest_of
 from bench.runtime.hands import Hands, shown
 from bench.runtime.injection import Corrupted, Injection
 from bench.runtime.judging import Verifier
@@ -61,6 +63,11 @@ class Asking(Hands):
         self._causes = self._cases.of("")
         self._verifier = Verifier(state, self._cases, log)
         self.key = key
+
+    @property
+    def model(self) -> str:
+        """Which model answers: its name, and a digest of all that it is asked with, which tells its versions apart."""
+        return f"{self._caller.model} {digest_of(json.dumps(self._caller.parameters, sort_keys=True, default=str))}"
 
     @property
     def max_attempts(self) -> int:

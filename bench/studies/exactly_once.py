@@ -7,10 +7,11 @@ repetition without a crash, did it less often: a pattern that compensates nothin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bench.analysis.beyond_control import beyond_control
@@ -98,15 +99,20 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
+    yield table_of([replace(one, model=model_label(run, one.model)) for one in exactly_once(run)])
+
+
+def table_of(found: Sequence[Crashed]) -> Table:
+    """A row each, its model called as it is."""
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.scenario, model_label(run, one.model), one.architecture, one.point),
+            *(one.scenario, one.model, one.architecture, one.point),
             *(_Damaged(one.shares[kind], one.effects[kind]) for kind in KINDS),
             *(one.instances, one.left_out),
         )
-        for one in exactly_once(run)
+        for one in found
     ]
-    yield Table(
+    return Table(
         name="study-exactly-once",
         title="Exactly once: what one crash does",
         columns=("Scenario", "Model", "Architecture", "Dies", *map(str.capitalize, KINDS), "Instances", "Left out"),
@@ -132,13 +138,23 @@ class _Damaged(Rate):
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a panel for each scenario and kind of damage."""
     for model, own in by_model(run, exactly_once(run)):
-        yield _figure(run, model, own)
+        title, caption = titled(own, model_label(run, model))
+        yield finish(_figure(own), slug("study", "exactly-once", model), title, caption)
+
+
+def titled(found: Sequence[Crashed], label: str) -> tuple[str, str]:
+    """The figure's title and its caption."""
+    numbers = sorted({one.crashes for one in found})
+    shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
+    title = f"Exactly once: shares of crashes after which effects were damaged, {label}"
+    said = f"Beyond what the same trial did without a crash; whiskers are exact 95% intervals; {shown} crashes a point."
+    return title, f"{title}. {said}"
 
 
 LOOKS = dict(zip(POINTS, (("o", BLUE), ("s", VERMILION), ("D", GREEN), ("^", ORANGE)), strict=True))
 
 
-def _figure(run: Run, model: str, found: Sequence[Crashed]) -> Picture:
+def _figure(found: Sequence[Crashed]) -> Figure:
     names = list(dict.fromkeys(one.architecture for one in found))
     places = [(scenario, kind) for scenario in dict.fromkeys(one.scenario for one in found) for kind in KINDS]
     figure, axes = panels(len(places), len(KINDS), 3.0, 0.9 + 0.34 * len(names))
@@ -155,11 +171,7 @@ def _figure(run: Run, model: str, found: Sequence[Crashed]) -> Picture:
     signs = {point: LOOKS[point] for point in POINTS if any(one.point == point for one in found)}
     handles = [Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for marker, colour in signs.values()]
     figure.legend(handles, [f"dies {point}" for point in signs], loc="outside lower center", ncols=len(signs))
-    numbers = sorted({one.crashes for one in found})
-    shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
-    title = f"Exactly once: shares of crashes after which effects were damaged, {model_label(run, model)}"
-    said = f"Beyond what the same trial did without a crash; whiskers are exact 95% intervals; {shown} crashes a point."
-    return finish(figure, slug("study", "exactly-once", model), title, f"{title}. {said}")
+    return figure
 
 
 def _point(ax: Axes, y: float, share: Share, point: str) -> None:

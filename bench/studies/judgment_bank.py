@@ -30,7 +30,7 @@ class Judgment:
     """One judgment by one model.
 
     states     how many different ones it was asked in; `replies` are all, over states and seeds
-    right      of the replies, with an interval by customers
+    right      of the replies, with an interval by instances
     misformed  does not fit its schema; caught: wrong, and a business rule says so; passed: wrong, and nothing says so
     beyond     replies with a number above all that is ever right in its field: an absurd discount
     errors     (field, said, right) -> how often
@@ -106,7 +106,7 @@ def _rates(run: Run, found: Sequence[Judgment]) -> Table:
         rows.append((one.scenario, model_label(run, one.model), one.name, one.states, Rate(one.right), *counts))
     notes = (
         "A reply is right where all of it is but what it only notes. 95% intervals (Wilson) take the number of replies that "
-        "the customers count for: replies on one customer are alike.",
+        "the instances count for: replies on one instance are alike.",
         "Caught: wrong, and a business rule of the pack turns it away. Passed: wrong, and no rule does. Beyond all right: a "
         "number above all that is right anywhere in that field, such as an absurd discount.",
     )

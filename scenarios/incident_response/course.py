@@ -15,21 +15,25 @@ Judge = Callable[[str, Mapping[str, str]], Json]
 
 
 class Course:
-    """`gate`: the policy is asked before each effect, and a person where it wants one; without it all is done at once."""
+    """`gate`: the policy is asked before each effect, and a person where it wants one; without it all is done at once.
+    `anew`: the kind of event upon each of which, the first apart, it forgets all and begins anew; "" for none."""
 
-    def __init__(self, steps: Sequence[Step], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True):
-        self._steps, self._judge, self._gate = steps, judge, gate
+    def __init__(self, steps: Sequence[Step], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True, anew: str = ""):
+        self._steps, self._judge, self._gate, self._anew = steps, judge, gate, anew
         self._reads = {subtask.name: subtask.reads for subtask in subtasks}
 
     def __call__(self, world: World) -> None:
         """Whenever nothing can be done, wait for a notice or for a moment."""
-        facts, settled = Facts(), set[str]()
+        facts, settled, begun = Facts(), set[str](), 1
         while True:
             facts, last = _told(facts, world), len(world.arrivals())
             step = next((one for one in self._steps if one.name not in settled and _may(one, facts, settled, world)), None)
             if step:
                 settled.add(step.name)
                 facts = self._do(step, facts, world) if step.needed(facts) else facts
+                continue
+            if sum(one.kind == self._anew for one in world.arrivals()) > begun:
+                facts, settled, begun = Facts(), set(), begun + 1
                 continue
             moments = [one.starts for one in self._steps if one.starts and one.starts > world.now and one.name not in settled]
             if world.next_event(last, min(moments) if moments else None) is None and not moments:

@@ -1,4 +1,5 @@
-"""What each judgment gives. Whatever is graded is a number, a name, or a word of a closed vocabulary."""
+"""What each judgment gives. Whatever is graded is a number, a name, or a word of a closed vocabulary. What it only notes
+(`NOTES`) is neither right nor wrong, and nothing follows from it."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from bench.scenario import Output
 from .forms import Outcome, Severity
 from .wordings import Cause
 
+NOTES = ("line", "note")
 Action = Literal[
     "roll_back",
     "restart",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from bench.environment import Environment
 from bench.packs import PackFolder
@@ -16,11 +17,12 @@ from .course import Course
 from .events import KINDS, PEOPLE, halted, scheduled
 from .generate import response
 from .grader import grade
-from .judgments import Chosen, ClosingNote, Diagnosis, Recovered, Suspect, Triage
+from .judgments import NOTES, Chosen, ClosingNote, Diagnosis, Recovered, Suspect, Triage
 from .limits import LENGTH
 from .policy import POLICY
 from .reading import READING
 from .right import right
+from .states import states
 from .steps import steps
 from .tables import SCHEMA, rows
 from .writing import WRITING
@@ -76,6 +78,8 @@ def environment(case: Case, asked: Sequence[Subtask]) -> Environment:
         wrong=wrong_courses(case, asked),
         given=GIVEN,
         right=right,
+        states=partial(states, case, asked),
+        notes=NOTES,
         events=scheduled(case),
         kinds=KINDS,
         people=PEOPLE,

@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT, world
 
-from bench.environment import CannotRestore, Db, Moment, Snapshot, World
+from bench.environment import CannotRestore, Db, Moment, Snapshot, World, final_world
 from bench.environment.damage import net_effects
+from bench.environment.final import content_of
+from bench.experiment.remade import remade
 
 CALLS = st.tuples(
     st.sampled_from(("read_order", "refund", "reserve", "release", "notify", "no_such_tool")),
@@ -274,6 +276,15 @@ def test_bytes_that_are_no_world_are_refused_and_change_nothing() -> None:
             one.restore(Snapshot("digest", content))
     assert rows(one) == before
     assert one.call("refund", {"order": 1, "amount": 40}).ok
+
+
+@pytest.mark.parametrize("kept", ["no SQL", "CREATE TABLE world_clock (now)", "CREATE TABLE no_world (a)", "\ud800", "a\0b"])
+def test_a_kept_world_that_is_none_is_refused_in_a_line(kept: str) -> None:
+    with pytest.raises(CannotRestore, match="what was kept") as refused:
+        final_world(content_of(kept))
+    assert "\n" not in str(refused.value)
+    assert remade(kept, "digest", ENVIRONMENT, ()).lacking == str(refused.value)
+    assert final_world(content_of(world().dump())).now == Moment(0)
 
 
 def test_a_stale_read_shows_what_was_before_the_last_change_whoever_made_it() -> None:

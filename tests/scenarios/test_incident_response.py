@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.environment import Environment, World, final_world
+from bench.environment import Environment, JudgmentState, World, final_world
 from bench.packs import instances_of, load_pack
 from bench.runtime.hands import shown
 from bench.runtime.prompt import render
@@ -490,3 +490,36 @@ def test_a_prompt_is_short_enough_for_a_small_model(judgment: str) -> None:
     task = load_pack("incident_response", ROOTS).task
     messages = render(task, [task.subtask(judgment)], {**texts_of(judgment), **task.documents}, None, "none")
     assert sum(count_tokens(message.content) for message in messages) < 800
+
+
+# The states for a bank of replies
+
+
+def states_of(instance: str) -> list[JudgmentState]:
+    environment = world_of(instance)
+    assert environment.states
+    return list(environment.states(environment))
+
+
+@pytest.mark.parametrize("instance", [of_kind("bad_node"), of_kind("frozen"), of_kind("noise")])
+def test_each_state_stands_once_and_what_is_right_in_it_passes_the_verifier(instance: str) -> None:
+    states = states_of(instance)
+    assert len({json.dumps([one.subtask, one.documents], sort_keys=True) for one in states}) == len(states)
+    for one in states:
+        texts = {name: shown(document) for name, document in one.documents.items()}
+        assert rejected(one.subtask, right(one.subtask, texts), **one.documents) == ""
+
+
+def test_a_cause_that_was_missed_and_a_repair_that_was_none_lead_to_states_of_their_own() -> None:
+    states = states_of(of_kind("bad_deploy"))
+    asked = Counter(one.subtask for one in states)
+    assert set(asked) == set(STATES) and asked["cause"] == 4
+    shown_causes = {one.documents["incident"]["cause"] for one in states if one.subtask == "action"}
+    assert shown_causes == set(CAUSES)
+    deeds = {json.dumps(one.documents["incident"]["done"]) for one in states if one.subtask == "closing"}
+    assert len(deeds) > 2
+
+
+def test_what_is_only_noted_is_a_field_of_some_judgment_and_no_rule_looks_at_it() -> None:
+    fields = {name for subtask in subtasks() for name in subtask.output.model_fields}
+    assert set(world_of(TWELVE[0]).notes) <= fields

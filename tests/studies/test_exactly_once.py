@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from exactly_once.kept import crashed, rows_of
+from exactly_once.report import CHECKED, page, together
 from little_worlds import ROOT
 from study_runs import run_of_matrix
 
@@ -11,9 +15,10 @@ from bench.analysis.statistics import exact_share
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.render.drawing import style
-from bench.render.table import markdown
-from bench.studies.exactly_once import exactly_once, pictures, tables
+from bench.render.table import comma_separated, markdown
+from bench.studies.exactly_once import exactly_once, pictures, table_of, tables
 
+REPORT = Path(__file__).parents[2] / "reports" / "exactly_once"
 ARCHITECTURES = ("state_machine", "kept")
 
 
@@ -76,3 +81,13 @@ def test_the_exact_interval_of_none_of_n_is_the_rule_of_three() -> None:
     share = exact_share(0, 1_000)
     assert share.low == 0.0 and share.high == pytest.approx(1 - 0.025 ** (1 / 1_000))
     assert exact_share(0, 0).rate is None
+
+
+def test_the_committed_page_is_what_the_code_makes_of_the_committed_numbers() -> None:
+    assert page(REPORT) == (REPORT / "README.md").read_text(encoding="utf-8")
+    [counted] = rows_of(REPORT, "checks")
+    trials, planned, delivered, none, agree = (int(counted[name]) for name in CHECKED)
+    assert (agree, delivered) == (trials, planned - none)
+    found = crashed(REPORT)
+    assert comma_separated(table_of(found)) == (REPORT / "study-exactly-once.csv").read_text(encoding="utf-8")
+    assert comma_separated(together(found)) == (REPORT / "together.csv").read_text(encoding="utf-8")

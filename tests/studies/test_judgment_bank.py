@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from study_runs import run_of_matrix
+from trials import events, matrix_of, run_all
 
 from bench.analysis.frames import Run
 from bench.errors import ConfigError
@@ -15,6 +16,7 @@ from bench.experiment.bank import banked
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.render.table import markdown
+from bench.runtime.events import Called
 from bench.studies.judgment_bank import judgments, tables
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
@@ -75,6 +77,18 @@ def test_a_simulated_model_answers_from_it(bank: Run, tmp_path: Path) -> None:
     for _, one in banked(again.folder):
         assert one.is_right in always[one.instance, one.judgment, one.state]
     assert not all(one.is_right for _, one in banked(again.folder))
+
+
+@pytest.mark.parametrize("instance", ["incident_response/case_03", "contract_renewal/case_04"])
+def test_what_the_patterns_ask_where_all_is_right_is_in_the_bank_word_for_word(instance: str) -> None:
+    names = ("bare_agent", "event_driven", "composition")
+    variants = {f"{name}_remedied": {"base": name, "remedies": True} for name in names}
+    architectures = ["every_judgment", *names, *variants]
+    results = run_all(matrix_of(instance, architectures=architectures, architecture=variants, max_attempts=1))
+    asked = {result.record.architecture: {call.messages for call in events(result, Called)} for result in results}
+    bank = asked.pop("every_judgment")
+    assert len(asked) == 2 * len(names) and all(asked.values())
+    assert set().union(*asked.values()) <= bank
 
 
 def test_a_bank_of_another_scenario_is_refused_in_a_line(bank: Run, tmp_path: Path) -> None:

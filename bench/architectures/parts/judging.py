@@ -73,7 +73,7 @@ class Judging:
             self._workbench.commit_unverified(proposal)
         else:
             self._workbench.commit(proposal)
-        self._memory.keep(step.name, judged=True, decided=value)
+        self._memory.keep(step.name, judged=True, decided=value, by=self._workbench.model if self._form.remedies else "")
         return None
 
     def _against_policy(self, step: Step, value: Any) -> str:

@@ -17,7 +17,8 @@ State = Literal["intended", "done", "undone", "refused"]
 @dataclass(frozen=True)
 class Work:
     """One step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and why it came to nothing. When
-    it was `begun`, in minutes of world time, is kept where its time is boxed."""
+    it was `begun`, in minutes of world time, is kept where its time is boxed. `by` which model it was decided belongs to the
+    decision: both are one write."""
 
     read: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Work:
     done: bool = False
     why: str = ""
     begun: int | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,10 @@ class Memory:
 
     def of(self, step: str) -> Work:
         return self._works.get(step, NOTHING)
+
+    def works(self) -> Mapping[str, Work]:
+        """Step -> what is known of it."""
+        return self._works
 
     def keep(self, step: str, **change: Any) -> Work:
         """Change what is known of a step."""

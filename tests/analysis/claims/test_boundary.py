@@ -11,9 +11,10 @@ from trips import BARE, REMEDIED, Trip, worked
 
 from bench.analysis.claims.comparable import ON_SIMULATED
 from bench.analysis.claims.published import load_others
-from bench.analysis.claims.verdicts import Judgement, can_judge, judge_all
+from bench.analysis.claims.verdicts import Judged, Judgement, can_judge, judge_all
 from bench.analysis.frames import Run
 from bench.analysis.workflow import compensations
+from bench.report.claims_table import COUNTEREXAMPLE_NOTE, MODEL_NOTE, RUNTIME_NOTE, notes_on, other_claims
 from bench.runtime.world_events import ToolCalled
 
 [BOUNDARY] = [one for one in load_others() if "2605.20173" in one.paper.source]
@@ -62,3 +63,15 @@ def test_effects_taken_back_in_another_order_are_counted() -> None:
     assert compensations(swapped) == (2, 1)
     assert compensations(worked("composition", REMEDIED).record.events) == (0, 0)
     assert compensations(worked("bare_agent", BARE).record.events) == (0, 0)
+
+
+def test_the_notes_say_that_the_runtime_is_judged_on_a_simulated_proposer_and_a_model_is_not(run: Run) -> None:
+    notes = other_claims(run, Judged(BOUNDARY, judge_all(run, BOUNDARY))).notes
+    assert RUNTIME_NOTE in notes and MODEL_NOTE not in notes and COUNTEREXAMPLE_NOTE in notes
+    assert not any("a loss" in note.lower() or "(floor)" in note for note in notes)
+    for source in load_others():
+        about = {claim.about for claim in source.claims}
+        assert (RUNTIME_NOTE in notes_on(source), MODEL_NOTE in notes_on(source)) == (
+            "runtime" in about,
+            "runtime" not in about,
+        )
