@@ -65,7 +65,7 @@ PROMISES = (
         "secrets",
         "the key stands in nothing that is written",
         "everything run with a marked key, and servers that echo it",
-        ("tests/cli/test_secrets.py", "tests/models/test_blotting.py"),
+        ("tests/cli/test_secrets.py", "tests/models/test_blotting.py", "tests/models/test_proxies.py"),
     ),
     Promise(
         "the door of `bench serve`",
