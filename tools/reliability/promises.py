@@ -49,6 +49,7 @@ PROMISES = (
         "a damaged pack, record, manifest or text is one clear line",
         "examples drawn by hypothesis, files cut and changed",
         (
+            "tests/test_toml.py",
             "tests/packs/test_refusals.py",
             "tests/experiment/test_shape.py",
             "tests/endpoint/test_wire.py",

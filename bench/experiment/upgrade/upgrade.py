@@ -74,7 +74,7 @@ def _records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
             try:
                 value = json.loads(line)
                 yield RECORD.validate_python(format_2.trial(value) if value["kind"] == "trial" else value)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 if line.endswith(b"\n"):  # a last line that a kill cut short is as good as not written
                     raise ResultsError(f"{folder / TRIALS}: line {number} is damaged; restore the file from a copy") from error
 
