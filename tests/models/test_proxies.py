@@ -12,6 +12,7 @@ import warnings
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -61,9 +62,9 @@ def tls(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
     return context
 
 
-def ask(url: str, times: int = 1, **settings: float) -> list[Reply]:
+def ask(url: str, times: int = 1, **settings: Any) -> list[Reply]:
     async def work() -> list[Reply]:
-        model = OpenAIModel("small", OpenAISettings(base_url=url, **settings))  # type: ignore[arg-type]  # only numbers here
+        model = OpenAIModel("small", OpenAISettings(base_url=url, **settings))
         try:
             return [await model.reply(REQUEST, asyncio.sleep) for _ in range(times)]
         finally:
@@ -89,7 +90,7 @@ def prepare(url: str) -> str:
     return line
 
 
-def failed(url: str, **settings: float) -> CallFailed:
+def failed(url: str, **settings: Any) -> CallFailed:
     with pytest.raises(CallFailed) as caught:
         ask(url, **settings)
     return caught.value
