@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.environment import FinalWorld, final_world
+from bench.environment import CannotRestore, FinalWorld, final_world
 from bench.environment.final import content_of
 from bench.errors import ResultsError, Unguarded
 from bench.experiment.answers import answer_of
@@ -89,4 +89,7 @@ def _world(trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> FinalW
     kept = next((event.kept for event in trial.events if isinstance(event, WorldEnded)), "")
     if kept not in texts:
         raise ResultsError(f"{folder}: lacks the text '{kept}' of trial {trial.id}; restore it from a copy")
-    return final_world(content_of(texts[kept]))
+    try:
+        return final_world(content_of(texts[kept]))
+    except CannotRestore as error:
+        raise ResultsError(f"{folder}: the text '{kept}' of trial {trial.id}: {error}; restore it from a copy") from error

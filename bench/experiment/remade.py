@@ -31,8 +31,11 @@ class Remade:
 
 def remade(kept: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:
     """`kept` is the world's SQL as the record has it, `digest` names what its tables held at the end."""
-    content = content_of(kept)
-    entries = final_world(content).journal
+    try:
+        content = content_of(kept)
+        entries = final_world(content).journal
+    except CannotRestore as error:
+        return Remade((), lacking=str(error))
     if environment is None:
         return Remade(entries, lacking="its pack is not here")
     try:
