@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from commands import bench
 from experiment_runs import copied, sessions_of
+from little_worlds import ROOT
 from trials import ROOTS
 
 from bench.analysis.ledger import book, imbalance
@@ -134,6 +135,24 @@ def other_reply(folder: Path) -> None:
     call = next(event for event in trial["events"] if event["kind"] == "call")
     call["reply"] = next(event for event in trial["events"][5:] if event["kind"] == "call")["reply"]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_no_command_that_a_run_names_is_started(tmp_path: Path) -> None:
+    """Whoever wrote the run may have named any: those are carried over as they stand."""
+    folder, made = copied(FORMAT_2 / "paper", tmp_path / "run"), tmp_path / "made"
+    lines = [json.loads(line) for line in (folder / TRIALS).read_bytes().splitlines()]
+    for line in lines:
+        if line["kind"] == "trial":
+            line.update(scenario="refunds", architecture="evil", plan="none")
+    (folder / TRIALS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    changed = {"scenarios": ["refunds"], "architectures": ["evil"], "architecture": {"evil": {"command": ["touch", str(made)]}}}
+    manifest["config"] |= {**changed, "plans": ["none"], "plan": {}, "study": ""}
+    manifest["scenarios"] = {"refunds": next(iter(manifest["scenarios"].values()))}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    done = upgrade(folder, [*ROOTS, ROOT])
+    assert done and done.replayed == 0 and not made.exists()
+    assert done.obstacle == "its agents are commands, which an upgrade starts none of"
 
 
 def test_a_trial_whose_replay_goes_another_way_is_named_and_keeps_its_own_course(tmp_path: Path) -> None:

@@ -98,9 +98,12 @@ def _write(
 
 def _matrix(folder: Path, manifest: Mapping[str, Any], packs: Sequence[Path], repetitions: int) -> tuple[Matrix | None, str]:
     """The run's own experiment, its models replayed; or why there can be none: a pack, a framework or a guard is not here."""
-    config = {**manifest["config"], "model": recorded_entries(folder), "repetitions": repetitions}
+    values = {**manifest["config"], "model": recorded_entries(folder), "repetitions": repetitions}
     try:
-        matrix = build_matrix(Config.model_validate(config), packs, code_digest="")
+        config = Config.model_validate(values)
+        if any(entry.command for entry in config.architecture.values()):  # the run may be a stranger's
+            return None, "its agents are commands, which an upgrade starts none of"
+        matrix = build_matrix(config, packs, code_digest="")
         permission(matrix)
         return matrix, ""
     except (BenchError, ValueError) as error:
