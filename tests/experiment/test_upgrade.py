@@ -18,7 +18,7 @@ from trials import ROOTS
 
 from bench.analysis.ledger import book, imbalance
 from bench.errors import ResultsError
-from bench.experiment.files import FORMAT, TRIALS
+from bench.experiment.files import FORMAT, MANIFEST, TRIALS
 from bench.experiment.reading import read_manifest, read_texts, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import responses_of
@@ -209,6 +209,19 @@ def test_a_damaged_line_is_named_and_the_old_files_stay(tmp_path: Path, what: st
     with pytest.raises(ResultsError, match=said):
         upgrade(folder, ROOTS)
     assert files(folder) == before and list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("place", ["config", "models", "scenarios", "ruler"])
+@pytest.mark.parametrize("value", [None, 3, "x", [], {"x": []}, {"x": {"size": 1.5}}])
+def test_a_manifest_of_another_shape_is_one_line_or_carried_over(tmp_path: Path, place: str, value: object) -> None:
+    folder = copied(FORMAT_2 / "systems", tmp_path / "systems")
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**manifest, place: value}))
+    before = files(folder)
+    try:
+        assert upgrade(folder, [])
+    except ResultsError as error:
+        assert "\n" not in str(error) and files(folder) == before
 
 
 def test_a_last_line_cut_short_is_as_good_as_not_written(tmp_path: Path) -> None:

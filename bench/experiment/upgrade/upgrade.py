@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.errors import BenchError, ResultsError
 from bench.experiment.config import Config
-from bench.experiment.files import FORMAT, TRIALS, opened
+from bench.experiment.files import FORMAT, MANIFEST, TRIALS, opened
 from bench.experiment.manifest import joint_digest
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.reading import read_manifest, read_texts
@@ -52,7 +52,7 @@ def upgrade(folder: Path, packs: Sequence[Path]) -> UpgradeResult | None:
         raise ResultsError(f"{new if new.exists() else aside}: is in the way of an upgrade; move it, and run the command again")
     records, texts = list(_records(folder)), read_texts(folder)
     standing = {record.id: record for record in records if isinstance(record, TrialRecord)}
-    manifest = format_2.manifest(old)
+    manifest = _translated(folder, old)
     _write(new, manifest, records, texts)
     matrix, obstacle = _matrix(new, manifest, packs, max((record.repetition for record in standing.values()), default=1))
     replays = run(_replays(matrix, standing.values())) if matrix else {}
@@ -66,6 +66,13 @@ def upgrade(folder: Path, packs: Sequence[Path]) -> UpgradeResult | None:
     folder.rename(aside)
     new.rename(folder)
     return UpgradeResult(folder, aside, len(carried), len(carried) - len(failed), obstacle or next(iter(failed), ""))
+
+
+def _translated(folder: Path, old: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        return format_2.manifest(old)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ResultsError(f"{folder / MANIFEST}: holds what no run writes; restore the file from a copy") from error
 
 
 def _records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
