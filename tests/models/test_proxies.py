@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from proxies import ProxyServer
 from scripted_server import ScriptedServer, Step, completion, raw
 
@@ -170,6 +172,28 @@ def test_a_proxy_that_cannot_be_used_is_one_line_without_its_password(
     line = prepare(SECURE)
     assert line.startswith(f"HTTPS_PROXY names no proxy that can be used: {said}; or name")
     assert password not in line and line.endswith("or name model.example in NO_PROXY, if no proxy is needed")
+
+
+WORDS = st.sampled_from(
+    ["http://", "https://", "socks5://", "u:p", "@", "corner", ":", "3128", "[", "::1", "]", "/", "#", "%", "é"]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(WORDS | st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=3)).map("".join), st.booleans())
+def test_whatever_a_variable_holds_it_is_a_proxy_or_none_or_one_line(
+    monkeypatch: pytest.MonkeyPatch, text: str, is_exception: bool
+) -> None:
+    with monkeypatch.context() as set_here:
+        set_here.setenv("NO_PROXY" if is_exception else "HTTP_PROXY", text)
+        if is_exception:
+            set_here.setenv("HTTP_PROXY", "corner")
+        try:
+            found = proxy_to("http://10.1.2.3:8000/v1")
+        except EndpointError as error:
+            assert not is_exception and str(error).startswith("HTTP_PROXY names no proxy that can be used: its address must")
+        else:
+            assert found is None or re.fullmatch(r"https?://[^@/?#]+", found.address)
 
 
 # -- through a proxy ---------------------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ PROMISES = (
             "tests/packs/test_refusals.py",
             "tests/experiment/test_shape.py",
             "tests/endpoint/test_wire.py",
+            "tests/doors/test_reading.py",
             "tests/environment/test_final.py",
             "tests/cli/test_tables.py",
         ),
