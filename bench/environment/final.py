@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 
 from bench.environment import journal
-from bench.environment.database import Db
+from bench.environment.database import STEPS, Db
 from bench.environment.journal import Entry
 from bench.environment.moment import Moment
 from bench.environment.snapshot import CannotRestore
@@ -33,6 +34,8 @@ SCHEMA = {
 """What SQLite itself does for such statements."""
 LONGEST_VALUE, MOST_PAGES = 2**24, 2**16
 """Bytes of one value; pages of 4 KiB of the whole."""
+MOST_LOOKS = 10_000
+"""Times STEPS of SQLite's own instructions that reading a world may take in all: some ten seconds. A view need not end."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ def final_world(content: bytes) -> FinalWorld:
     try:
         connection.deserialize(content)
         connection.execute("PRAGMA query_only=ON")
+        looks = itertools.count()
+        connection.set_progress_handler(lambda: int(next(looks) > MOST_LOOKS), STEPS)
         now = Moment.of(connection.execute("SELECT now FROM world_clock").fetchone()[0])
         return FinalWorld(Db(connection), tuple(journal.read(connection)), now)
     except (sqlite3.Error, ValueError, TypeError, AttributeError, RecursionError) as error:

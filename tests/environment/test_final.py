@@ -76,6 +76,15 @@ def test_a_short_text_makes_no_database_without_bound(monkeypatch: pytest.Monkey
         content_of(TABLE + 5 * sql)
 
 
+def test_a_view_that_never_ends_is_read_for_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(final, "MOST_LOOKS", 3)
+    assert REFUNDS.environment
+    endless = "CREATE VIEW endless AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n;"
+    world = final_world(content_of(f"{World(REFUNDS.environment).dump()}\n{endless}"))
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        world.db.value("SELECT count(*) FROM endless")
+
+
 @pytest.mark.parametrize(
     "sql",
     [
