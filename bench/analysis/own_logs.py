@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bench.experiment.reading import latest, read_texts, read_trials
 from bench.experiment.record import TrialRecord
+from bench.numbers import MOST
 from bench.runtime.events import Called, Event, Faulted, Refused
 from bench.runtime.process_events import ProcessEnded, ProcessStarted
 from bench.runtime.world_events import ProcessDied, ToolCalled
@@ -119,14 +120,14 @@ def _read(log: str) -> Iterator[Mapping[str, object]]:
     for line in log.splitlines():
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict):
             yield entry
 
 
 def _differences(life: _Life) -> Iterator[str]:
-    sent = len(life.noted("model", "sent")), sum(line.get("name") not in COMMON for line in life.noted("tool", "sent"))
+    sent = len(life.noted("model", "sent")), sum(str(line.get("name")) not in COMMON for line in life.noted("tool", "sent"))
     booked = len(life.calls) + life.refused, life.ended.requests
     if sent not in _allowed(booked, life.point):
         yield f"noted {sent[0]} requests to its model and {sent[1]} calls of tools; {booked[0]} and {booked[1]} are booked"
@@ -149,7 +150,7 @@ def _of_tools(life: _Life) -> Iterator[str]:
     """The calls of the world's own tools that came back well, by name."""
     names = {call.tool for call in life.tools}
     noted = Counter(
-        str(line.get("name")) for line in life.noted("tool", "got") if line.get("status") in WELL and line.get("name") in names
+        name for line in life.noted("tool", "got") if line.get("status") in WELL and (name := str(line.get("name"))) in names
     )
     done = [call for call in life.tools if call.outcome in ("done", "replayed")]
     if life.point == "unrecorded" and done:
@@ -172,4 +173,4 @@ def _booked_tokens(calls: Iterable[Called]) -> tuple[int, int]:
 
 
 def _sum(counts: Iterable[object]) -> int:
-    return sum(one for one in counts if isinstance(one, int))
+    return sum(one for one in counts if isinstance(one, int) and abs(one) <= MOST)

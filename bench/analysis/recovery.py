@@ -144,8 +144,8 @@ class _Course:
                 yield number, event
 
     def _is_made_since(self, verdict: Judged, since: int) -> bool:
-        """Whether what was judged is newer than this event."""
-        return any(self._numbers[call] > since for call in verdict.calls)
+        """Whether what was judged is newer than this event. A file may name calls that it does not hold: those are not."""
+        return any(self._numbers.get(call, -1) > since for call in verdict.calls)
 
 
 def _failures(events: Sequence[Event]) -> list[_Failure]:

@@ -11,6 +11,7 @@ import typer
 from bench.architectures.registry import ACTING, ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
+from bench.cli.loopback import spare_loopback
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.running import run_to_its_end, show_preview
@@ -254,6 +255,7 @@ app.command()(verify)
 
 def main() -> None:
     """Run the command; a user's mistake is one line on standard error and exit code 2."""
+    spare_loopback()
     try:
         app()
     except BenchError as error:

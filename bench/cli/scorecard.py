@@ -11,6 +11,7 @@ from rich.table import Table as Grid
 
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError, nearest
+from bench.experiment.files import write_whole
 from bench.experiment.verify import require_sound
 from bench.paths import folder_of
 
@@ -102,7 +103,7 @@ def _write(text: str, to: Path | None) -> None:
         out.print(text, end="")
         return
     to.parent.mkdir(parents=True, exist_ok=True)
-    to.write_text(text, encoding="utf-8")
+    write_whole(to, text.encode())
     out.print(f"{to} is written")
 
 

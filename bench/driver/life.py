@@ -23,7 +23,6 @@ LONGEST_STOP, LOOK_AGAIN = 1.0, 0.0005
 STOPPED = frozenset("TtZXD")
 """States of a thread on Linux in which it runs no code of its own, nor will once another has stopped."""
 PATIENCE = 10.0
-"""Seconds from a kill to the supervisor's word of it. An agent can stop its supervisor, too; no word is waited for then."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,21 @@ class Ended:
 
 class Life:
     """Runs from its creation, which raises OSError where it cannot be started in its folder. `kill` it, or wait for `ended`;
-    then `close` it."""
+    then `close` it. `patience`: seconds from a kill to the supervisor's word of it. An agent can stop its supervisor, too, or
+    take its place; no word is waited for then."""
 
-    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], largest: int):
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        largest: int,
+        patience: float = PATIENCE,
+    ):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
         self.output, self.began, self.seconds = Tail(), monotonic(), 0.0
-        self._group, self._said = 0, b""
+        self._group, self._said, self._patience = 0, b"", patience
         self._no_word: asyncio.TimerHandle | None = None
         self._mark = f"AGENT_FOLDER={environment.get('AGENT_FOLDER')}".encode()
         self._status, status = os.pipe()
@@ -77,7 +84,7 @@ class Life:
         self._let_go()
         if not self.ended.done():
             self._process.send_signal(signal.SIGCONT)
-            self._no_word = self._no_word or self._loop.call_later(PATIENCE, self._end_without_word)
+            self._no_word = self._no_word or self._loop.call_later(self._patience, self._end_without_word)
 
     def freeze(self) -> None:
         """It stops where it is, and has stopped when this returns. The signal is one thread's to take: until that has its turn

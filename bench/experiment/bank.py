@@ -37,7 +37,7 @@ def banked(folder: Path) -> Iterator[tuple[str, BankedReply]]:
     for trial in trials:
         for event in trial.events:
             if isinstance(event, Stored) and event.name == ASKED:
-                yield trial.model, _reply(trial, _text(texts, event.value, folder))
+                yield trial.model, _reply(trial, _text(texts, event.value, folder), folder)
 
 
 def _text(texts: dict[str, str], digest: str, folder: Path) -> str:
@@ -46,7 +46,10 @@ def _text(texts: dict[str, str], digest: str, folder: Path) -> str:
     return texts[digest]
 
 
-def _reply(trial: TrialRecord, text: str) -> BankedReply:
-    kept = json.loads(text)
-    kept["notes"] = tuple(kept["notes"])
-    return BankedReply(scenario=trial.scenario, instance=trial.instance, repetition=trial.repetition, **kept)
+def _reply(trial: TrialRecord, text: str, folder: Path) -> BankedReply:
+    try:
+        kept = json.loads(text)
+        kept["notes"] = tuple(kept["notes"])
+        return BankedReply(scenario=trial.scenario, instance=trial.instance, repetition=trial.repetition, **kept)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ResultsError(f"{folder}: a judgment of trial {trial.id} cannot be read; restore the run from a copy") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.runtime.prompt import Repair
 from bench.runtime.world_effects import WORLD_EFFECTS, WORLD_POINTS, points_of
 from bench.scenario import Scenario
+from bench.toml import read_toml
 from bench.wording import violations
 
 ARCHITECTURE = r"^[A-Za-z0-9_][A-Za-z0-9._:+-]{0,199}$"
@@ -323,15 +323,9 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
 
     Raises ConfigError: an unreadable file, no TOML, an unknown key, a value that does not fit.
     """
-    try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: is no TOML: {error}") from error
-    values = {**written, **{key: value for key, value in overrides.items() if value is not None}}
-    if models:
-        values["model"] = {**values.get("model", {}), **models}
+    values = {**read_toml(path), **{key: value for key, value in overrides.items() if value is not None}}
+    if models and isinstance(tables := values.get("model", {}), dict):
+        values["model"] = {**tables, **models}
     try:
         return Config.model_validate(values)
     except ValidationError as error:

@@ -155,6 +155,9 @@ def response_of(record: ResponseRecord, texts: Mapping[str, str], folder: Path) 
     except KeyError as missing:
         named = f"{folder / TEXTS}: lacks the text {missing} of a response in {RESPONSES}"
         raise ResultsError(f"{named}; restore the file from a copy, or record again") from missing
+    except ValueError as error:
+        named = f"{folder / TEXTS}: a text of a response in {RESPONSES} {error}"
+        raise ResultsError(f"{named}; restore the file from a copy, or record again") from error
     context = RequestContext(
         record.scenario, (), record.repetition, attempt=0, arm=record.arm, instance=record.instance, model=record.model
     )

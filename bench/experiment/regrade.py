@@ -92,4 +92,4 @@ def _world(trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> FinalW
     try:
         return final_world(content_of(texts[kept]))
     except CannotRestore as error:
-        raise ResultsError(f"{folder}: the world of trial {trial.id} cannot be had again: {error}") from error
+        raise ResultsError(f"{folder}: the text '{kept}' of trial {trial.id}: {error}; restore it from a copy") from error

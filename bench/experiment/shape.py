@@ -50,6 +50,7 @@ class _Config(_Part):
     architectures: list[str] = Field(default_factory=list)
     models: list[str] = Field(default_factory=list)
     plans: list[str] = Field(default_factory=list)
+    seed: int = 0
     repetitions: Count = 1
     max_attempts: Count = 1
     instances: Count | None = None

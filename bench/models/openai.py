@@ -93,7 +93,7 @@ class OpenAIModel:
         """Send `body` and read the reply within `seconds`; raises one of EXPECTED."""
         async with asyncio.timeout(seconds):  # a trickle would never reach a limit for each read
             answer = await self._connected().post(body)
-        reply = reply_of(answer.body.decode(errors="replace"))  # JSON is UTF-8, whatever a header says
+        reply = reply_of(answer.body)
         text, finish = self._blotted(reply.text), self._blotted(reply.finish)
         calls = tuple(
             ToolCall(self._blotted(one.id), self._blotted(one.name), self._blotted(one.arguments)) for one in reply.tool_calls
@@ -164,7 +164,8 @@ class OpenAIModel:
     def _failure_of(self, error: Exception) -> CallFailed:
         failure = failure_of(error, self._key)
         failure.flight = error.flight if isinstance(error, Refused) else None
-        failure.advice = blotted(advice_on(error, failure, self.settings), self._key)
+        advice = advice_on(error, failure, self.settings, self._client.proxy if self._client else None)
+        failure.advice = blotted(advice, self._key)
         return failure
 
     def _unusable(self, wrong: str, advice: str) -> EndpointError:

@@ -25,9 +25,11 @@ from bench.errors import (
 from bench.models.openai_errors import error_in
 from bench.models.openai_http import Refused
 from bench.models.openai_settings import OpenAISettings, normal_url
+from bench.models.proxies import Proxy
 
 USED_UP = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_user_quota")
 """Codes, or types, of an empty account, which does not fill up by waiting."""
+PROXY_ASKS = 407
 NO_FILES = (errno.EMFILE, errno.ENFILE)
 ANSWERS = "/chat/completions"
 
@@ -54,8 +56,17 @@ def is_used_up(code: object, kind: object = None) -> bool:
     return any(isinstance(one, str) and one in USED_UP for one in (code, kind))
 
 
-def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) -> str:
-    """What to do about `failure`, which is what `error` came to."""
+def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings, proxy: Proxy | None = None) -> str:
+    """What to do about `failure`, which is what `error` came to; `proxy` stood between."""
+    if proxy and isinstance(error, aiohttp.ClientProxyConnectionError):
+        return f"check {proxy.variable}, and that the proxy is running"
+    if proxy and getattr(error, "status", None) == PROXY_ASKS:
+        return f"give both in {proxy.variable}, as http://NAME:PASSWORD@HOST:PORT"
+    advice = _advice_on(error, failure, settings)
+    return f"{advice}; it is asked through the proxy that {proxy.variable} names" if proxy else advice
+
+
+def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) -> str:
     if isinstance(failure, UsedUp):
         return f"see to the plan and the billing of the key in {settings.api_key_env}: waiting does not help"
     if has_no_files(error):

@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 from weakref import WeakValueDictionary
 
 import aiohttp
 import httpx2
 
+from bench.models.blotting import blotted
 from bench.models.openai_bodies import ACCEPTED, whole
-from bench.models.openai_settings import OpenAISettings, is_loopback
+from bench.models.openai_settings import OpenAISettings
+from bench.models.proxies import Proxy, proxy_to
 from bench.models.timed_sockets import TimedSocket, timed_socket
 
 LONGEST_HEADER = 2**16
@@ -29,7 +30,7 @@ HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
 class Answer:
     """An answer with a status below 300, and from when to when it was waited for (`TimedSocket.flight`)."""
 
-    body: bytes
+    body: str
     flight: tuple[int, int] | None
 
 
@@ -42,23 +43,24 @@ class Refused(Exception):
 
 
 class Client:
-    """Belongs to the event loop that it is made on, until it is closed."""
+    """Belongs to the event loop that it is made on, until it is closed. Raises EndpointError for a proxy of no use."""
 
     def __init__(self, settings: OpenAISettings, key: str):
         self._url = f"{settings.base_url}/chat/completions"
-        self._proxy = _proxy_to(settings.base_url)
+        self.proxy = proxy_to(settings.base_url)
+        self._with_each = _with_each(self._url, key, self.proxy)
         self._sockets: WeakValueDictionary[int, TimedSocket] = WeakValueDictionary()
         connector = aiohttp.TCPConnector(
             limit=0,  # the caller's slots bound the calls in flight
-            ssl=httpx2.create_ssl_context() if urlsplit(self._url).scheme == "https" else True,
+            ssl=httpx2.create_ssl_context() if "https" in _schemes(self._url, self.proxy) else True,
             socket_factory=self._socket,
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
-            headers=HEADERS | {"Authorization": f"Bearer {key or 'none'}"},
+            headers=HEADERS,
             response_class=type("Response", (_Response,), {"sockets": self._sockets}),
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=settings.connect_timeout_seconds),
+            timeout=aiohttp.ClientTimeout(total=None, connect=settings.connect_timeout_seconds),
             auto_decompress=False,
             max_line_size=LONGEST_HEADER,
             max_field_size=LONGEST_HEADER,
@@ -67,13 +69,14 @@ class Client:
     async def post(self, body: Mapping[str, object]) -> Answer:
         """Raises Refused, what `openai_bodies.whole` raises, or an aiohttp.ClientError where no answer began."""
         sent = json.dumps(body).encode()
-        async with self._session.post(self._url, data=sent, proxy=self._proxy, allow_redirects=False) as answer:
+        async with self._session.post(self._url, data=sent, allow_redirects=False, **self._with_each) as answer:
             is_error = answer.status >= 300
             content = await whole(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
             assert isinstance(answer, _Response)
+            said = blotted(content.decode(errors="replace"), self.proxy.password if self.proxy else "")  # JSON is UTF-8 always
             if is_error:
-                raise Refused(answer.status, answer.headers, content.decode(errors="replace"), answer.flight)
-            return Answer(content, answer.flight)
+                raise Refused(answer.status, answer.headers, said, answer.flight)
+            return Answer(said, answer.flight)
 
     async def close(self) -> None:
         await self._session.close()
@@ -100,10 +103,17 @@ class _Response(aiohttp.ClientResponse):
         self.flight = used.flight() if used else None
 
 
-def _proxy_to(url: str) -> str | None:
-    """The environment's proxy for this address; none leads to this machine."""
-    parts = urlsplit(url)
-    if is_loopback(url) or proxy_bypass(parts.netloc):
-        return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+def _with_each(url: str, key: str, proxy: Proxy | None) -> dict[str, Any]:
+    """What aiohttp is given with each request. The key is none of the session's headers: aiohttp tells them a proxy as well, in
+    clear, even where the way to the endpoint is encrypted."""
+    headers = {"Authorization": f"Bearer {key or 'none'}"}
+    if proxy is None:
+        return {"headers": headers}
+    told = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
+    if urlsplit(url).scheme == "https":
+        return {"headers": headers, "proxy": proxy.address, "proxy_headers": told}
+    return {"headers": headers | told, "proxy": proxy.address}
+
+
+def _schemes(url: str, proxy: Proxy | None) -> set[str]:
+    return {urlsplit(one).scheme for one in (url, proxy.address if proxy else "")}

@@ -28,7 +28,7 @@ from bench.errors import (
 )
 from bench.models.base import Reply, Usage
 from bench.models.blotting import blotted
-from bench.models.openai_advice import has_no_files, is_used_up, tls_of
+from bench.models.openai_advice import PROXY_ASKS, has_no_files, is_used_up, tls_of
 from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
 from bench.models.openai_errors import ErrorSaid, error_in
 from bench.models.openai_http import Refused
@@ -132,7 +132,8 @@ def _broke_off(error: ValidationError) -> bool:
 EXPECTED = (aiohttp.ClientError, OSError, Refused, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
 """What may come out of a call; a TimeoutError is an OSError. Anything else is a bug, or a cancellation, and passes through."""
 
-NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+NO_PASSWORD = "the proxy asks for a name and a password, or for others: HTTP 407"
 NEVER_USABLE = (aiohttp.InvalidURL, aiohttp.TooManyRedirects)
 
 
@@ -166,6 +167,8 @@ def _status_failure(error: Refused, key: str) -> CallFailed:
         return BadAnswer(
             f"HTTP {status}: it sends on to {excerpt(headers.get('Location', ''), key, LONGEST_ADDRESS) or 'nowhere'}"
         )
+    if status == PROXY_ASKS:
+        return BadAnswer(NO_PASSWORD)
     detail = f"HTTP {status}: {said}"
     if status == 429:
         return RateLimited(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
@@ -175,6 +178,8 @@ def _status_failure(error: Refused, key: str) -> CallFailed:
 
 
 def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return _no_way(error)
     reason = type(error).__name__  # its text may quote a header, and so the key
     if isinstance(error, NEVER_SENT):
         return _unconnected(error, reason)
@@ -185,13 +190,24 @@ def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
     return Unreachable(f"the connection ended before any answer came ({reason})")
 
 
+def _no_way(error: aiohttp.ClientHttpProxyError) -> CallFailed:
+    """A proxy did not open the way to an endpoint that encrypts, which was thus sent nothing."""
+    if error.status == PROXY_ASKS:
+        return BadAnswer(NO_PASSWORD)
+    if error.status >= 500 or error.status == 408:
+        return Unreachable(f"the proxy finds no way to the endpoint: HTTP {error.status}")
+    kind = RateLimited if error.status == 429 else BadAnswer
+    return kind(f"the proxy refuses the way to the endpoint: HTTP {error.status}")
+
+
 def _unconnected(error: Exception, reason: str) -> CallFailed:
     if has_no_files(error):
         return Unreachable("no connection: too many open files on this machine")
     if refused := tls_of(error):
         why = getattr(refused, "verify_message", "") or (refused.reason or reason).replace("_", " ").lower()
         return BadAnswer(f"no TLS connection: {why}")
-    return Unreachable(f"no connection ({reason})")
+    to_whom = " to the proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
+    return Unreachable(f"no connection{to_whom} ({reason})")
 
 
 def _body_failure(error: UnreadableBody, key: str) -> CallFailed:

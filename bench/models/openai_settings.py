@@ -41,11 +41,16 @@ def normal_url(url: str) -> str:
 
 
 def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None:
-    """ValueError where `extra` sets what has a setting of its own, or by its name is a secret: it is written down."""
+    """ValueError where `extra` sets what has a setting of its own, or by its name is a secret: it is written down. And where it
+    is none that could be sent."""
     if taken := sorted(OWN_FIELDS & set(extra or {})):
         raise ValueError(f"extra_body may not set {', '.join(taken)}")
     if secret := next((name for name in _names_in(extra) if re.sub(r"[\W_]", "", name).lower() in SECRETS), ""):
         raise ValueError(f"extra_body may not hold '{secret}', since it is written down; keys come from the environment")
+    try:
+        json.dumps(extra, allow_nan=False)
+    except (ValueError, TypeError):
+        raise ValueError("extra_body must hold what JSON can: no date, no time, no infinite number") from None
     return extra
 
 

@@ -29,6 +29,12 @@ def text_of(calls: Iterable[ToolCall]) -> str:
 
 
 def calls_in(text: str) -> tuple[ToolCall, ...]:
-    """The calls that such a text holds."""
-    found = json.loads(text) if text else []
-    return tuple(ToolCall(one["id"], one["function"]["name"], one["function"]["arguments"]) for one in found)
+    """The calls that such a text holds. Raises ValueError for a text that `text_of` does not write."""
+    try:
+        found = json.loads(text) if text else []
+        calls = tuple(ToolCall(one["id"], one["function"]["name"], one["function"]["arguments"]) for one in found)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError("is no list of tool calls") from error
+    if not all(isinstance(word, str) for call in calls for word in (call.id, call.name, call.arguments)):
+        raise ValueError("is no list of tool calls")
+    return calls

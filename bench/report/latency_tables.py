@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
@@ -64,8 +64,17 @@ def client_time(run: Run) -> Table:
             "in flight: from the request's last byte to the reply's last; the client's: its own work, a connection, and what "
             "it was busy with while bytes lay ready; in no call's seconds",
             "a large share says that the process, and not the endpoint, bounded the calls at a time",
+            *_at_a_time(run),
         ),
     )
+
+
+def _at_a_time(run: Run) -> Iterator[str]:
+    """How many calls the config allows, where that is more than one."""
+    most: Mapping[str, object] = run.manifest.get("concurrency", {})
+    several = [f"{model_label(run, name)} {most[name]}" for name in run.names("model") if most.get(name, 1) != 1]
+    if several:
+        yield f"calls at a time at most: {', '.join(several)}"
 
 
 def _papers_share(published: Published, scenario: str, architecture: str) -> Cell:

@@ -22,7 +22,7 @@ def alert_dumps(folder: Path) -> Iterator[list[Json]]:
     for path in sorted(files, key=lambda path: path.name):
         try:
             dump = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise PackError(f"{path}: is no JSON: {' '.join(str(error).split())}; fetch it anew") from error
         data = dump.get("data", dump) if isinstance(dump, dict) else dump
         alerts = data.get("alerts") if isinstance(data, dict) else data
@@ -51,7 +51,7 @@ def objects(path: Path) -> Iterator[tuple[str, Json]]:
     for time, body in table(path, ("Timestamp", "Body")):
         try:
             value = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # a collector writes lines of its own as well
         value = value.get("object", value) if isinstance(value, dict) else None
         if isinstance(value, dict):

@@ -92,7 +92,7 @@ def read_truth(folder: Path) -> Mapping[str, Any]:
     path = folder / TRUTH
     try:
         value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # a date or a number can be none
         raise PackError(f"{path}: is no YAML: {' '.join(str(error).split())}; fetch it anew") from error
     value = value.get("spec", value) if isinstance(value, dict) else value
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from driven import driven
+from driven import driven, ends
 from records import write_with_texts
 from trials import Fault
 
@@ -43,6 +44,35 @@ def test_it_agrees_where_an_agent_dies_in_the_middle_of_a_reply() -> None:
 
 def test_a_line_that_a_kill_cut_short_is_passed_over() -> None:
     assert kept("torn").differences == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        '{"what": "tool", "when": "got", "name": ["refund"], "status": 200}',
+        '{"what": ["tool"], "when": {}, "name": {"refund": 1}}',
+        '"\\ud800"',
+        "9" * 5000,
+        "\0",
+    ],
+)
+def test_a_line_of_anything_else_is_passed_over(line: str) -> None:
+    result = driven(["python", "noting.py"])
+    [ended] = ends(result)
+    assert ended.own_log
+    texts = {**result.texts, ended.own_log: f"{line}\n{result.texts[ended.own_log]}"}
+    one = kept_by(result.record, texts)
+    assert one and one.differences == ()
+
+
+def test_a_count_that_nobody_could_have_is_no_count() -> None:
+    result = driven(["python", "noting.py"])
+    [ended] = ends(result)
+    assert ended.own_log
+    log = re.sub(r'"prompt_tokens": \d+', '"prompt_tokens": ' + "9" * 4300, result.texts[ended.own_log])
+    one = kept_by(result.record, {**result.texts, ended.own_log: log})
+    assert one and one.differences[0].startswith("life 1: noted (0, ")
 
 
 @pytest.mark.parametrize(

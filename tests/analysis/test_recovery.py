@@ -63,6 +63,16 @@ def test_where_nothing_was_asked_again_there_is_no_first_round() -> None:
     assert not recovery.recovered
 
 
+def test_a_verdict_on_a_call_that_is_not_there_ends_no_recovery() -> None:
+    """As a file can have it."""
+    events = list(recovered())
+    at = max(number for number, event in enumerate(events) if isinstance(event, Judged) and event.accepted)
+    verdict = events[at]
+    assert isinstance(verdict, Judged) and of(events)[0].recovered
+    events[at] = replace(verdict, calls=(99,))
+    assert not of(events)[0].recovered
+
+
 def test_a_checkpoints_rejections_are_one_failure_and_its_round_goes_up_to_the_next_checkpoint() -> None:
     events: list[Event] = [
         *(called(1, "a"), unverified(1, "a"), *fault("planned", "delivered"), called(2, "b"), unverified(2, "b")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,12 @@ def test_what_is_no_scorecard_is_refused_in_one_line_that_says_what_to_do(tmp_pa
     with pytest.raises(ResultsError, match=r"is no scorecard of version 1: .*write it with `bench scorecard") as refused:
         read_scorecard(path)
     assert "\n" not in str(refused.value)
+
+
+def test_a_pipe_in_the_place_of_a_scorecard_is_one_line_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "card.json")
+    with pytest.raises(ResultsError, match=r"card.json: is no file"):
+        read_scorecard(tmp_path / "card.json")
 
 
 def test_the_schema_in_the_docs_is_that_of_the_file() -> None:

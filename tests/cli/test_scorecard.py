@@ -46,6 +46,16 @@ def test_json_goes_to_the_terminal_and_a_badge_to_its_file(place: Path) -> None:
     assert json.loads((place / "badge.json").read_text())["color"] == "brightgreen"
 
 
+def test_a_link_in_the_place_of_a_card_is_replaced_and_not_written_through(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("mine")
+    for name in ("card.json", "badge.json"):
+        (tmp_path / name).symlink_to(tmp_path / "other")
+    words = ("--format", "json", "--to", str(tmp_path / "card.json"), "--badge", str(tmp_path / "badge.json"))
+    assert bench(place, "scorecard", "both", "--system", "agent", *words)[0] == 0
+    assert (tmp_path / "other").read_text() == "mine"
+    assert read_scorecard(tmp_path / "card.json").rows and json.loads((tmp_path / "badge.json").read_text())["label"]
+
+
 @pytest.mark.parametrize(
     ("first", "second", "code", "verdict"),
     [("bad", "good", 0, "better"), ("good", "good", 0, "no worse"), ("good", "bad", 1, "worse")],

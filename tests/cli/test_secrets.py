@@ -8,11 +8,13 @@ import socket
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
-from commands import bench, start, workplace
+from commands import UNDRAWN, bench, start, workplace
 from outside_system import OutsideSystem
+from proxies import ProxyServer
 from scripted_server import ScriptedServer, Step, completion, raw, status
 
 from bench.cli.main import main
@@ -105,3 +107,28 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
     assert any(b"***" in path.read_bytes() for path in files), "its words are kept, without the key"
     assert len(files) > 30 and {path.name: found for path in files if (found := marks(path.read_text(errors="replace")))} == {}
     assert marks("\n".join(said)) == []
+
+
+PASSWORD = "Marked/proxy:password+0123"
+
+
+def test_a_proxys_password_is_in_nothing_that_a_run_writes_or_says(tmp_path: Path) -> None:
+    """A run through a proxy that asks for one, whose endpoint repeats it; and one that is refused with the wrong one."""
+    config = workplace(tmp_path)
+    config.write_text(CONFIG.format(url="http://model.example/v1"))
+    reference = (tmp_path / "scenarios" / "demo" / "reference" / "answer.json").read_text()
+    with ScriptedServer(lambda _: completion(f"{PASSWORD}\n{reference}")) as server:
+        port = int(server.base_url.removesuffix("/v1").rpartition(":")[2])
+        with ProxyServer(port) as proxy, ProxyServer(answer=b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n") as other:
+            named = [one.url.replace("://", f"://clerk:{quote(PASSWORD, safe='')}@") for one in (proxy, other)]
+            run = ("run", str(config), "--report")
+            code, *said = bench(tmp_path, *run, OPENAI_API_KEY=KEY, HTTP_PROXY=named[0], **UNDRAWN)
+            refused = bench(tmp_path, *run, "--name", "other", OPENAI_API_KEY=KEY, HTTP_PROXY=named[1], **UNDRAWN)
+    assert code == 0 and len(server.requests) > 4 and len(proxy.heads) == len(server.requests)
+    assert refused[0] == 2 and "asks for a name and a password" in " ".join(refused[2].split())
+    told = base64.b64encode(f"clerk:{PASSWORD}".encode()).decode()
+    assert all(f"Proxy-Authorization: Basic {told}" in head for head in proxy.heads)
+    written = [path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file()]
+    for secret in (PASSWORD, quote(PASSWORD, safe=""), told):
+        assert not any(secret in text for text in (*written, *said, refused[1], refused[2]))
+    assert any("***" in text for text in written), "the reply is kept, without it"

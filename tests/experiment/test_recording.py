@@ -23,9 +23,10 @@ from bench.experiment.chain import sealed
 from bench.experiment.files import MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.experiment.history import histories
 from bench.experiment.matrix import build_matrix
-from bench.experiment.reading import read_manifest, read_responses, read_trials
+from bench.experiment.reading import read_manifest, read_responses, read_texts, read_trials
 from bench.experiment.record import TrialRecord
-from bench.experiment.recording import load_recording, recorded_entries
+from bench.experiment.recording import load_recording, recorded_entries, response_of
+from bench.models.base import Reply
 from bench.render.labels import model_label
 from bench.runtime.events import Called
 from bench.runtime.workbench import Workbench
@@ -74,6 +75,18 @@ def test_a_replay_gives_the_same_records_but_for_what_is_the_machines_own(record
     assert {call.usage_cached is None for call in calls if call.usage_in} == {True, False}
     assert {trial.timing for trial in again} == {"recorded"}
     assert [as_it_happened(trial) for trial in again] == [as_it_happened(trial) for trial in live]
+
+
+CALL = '{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}'
+
+
+@pytest.mark.parametrize("text", ["[" * 2000, "[3]", "{", CALL, f"[{CALL}]".replace('"look"', "3")])
+def test_a_text_that_is_no_list_of_tool_calls_is_refused_in_one_line(recorded: Path, text: str) -> None:
+    record = replace(next(one for one in read_responses(recorded) if one.reply), tool_calls="calls")
+    outcome = response_of(record, {**read_texts(recorded), "calls": f"[{CALL}]"}, recorded).outcome
+    assert isinstance(outcome, Reply) and [one.name for one in outcome.tool_calls] == ["look"]
+    with pytest.raises(ResultsError, match=r"a text of a response in responses.jsonl is no list of tool calls; restore the"):
+        response_of(record, {**read_texts(recorded), "calls": text}, recorded)
 
 
 def test_a_replay_of_a_replay_is_the_replay(recorded: Path, tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from commands import bench
 from experiment_runs import copied, sessions_of
+from little_worlds import ROOT
 from trials import ROOTS
 
 from bench.analysis.ledger import book, imbalance
 from bench.errors import ResultsError
-from bench.experiment.files import FORMAT, TRIALS
+from bench.experiment.files import FORMAT, MANIFEST, TRIALS
 from bench.experiment.reading import read_manifest, read_texts, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import responses_of
@@ -136,6 +137,24 @@ def other_reply(folder: Path) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+def test_no_command_that_a_run_names_is_started(tmp_path: Path) -> None:
+    """Whoever wrote the run may have named any: those are carried over as they stand."""
+    folder, made = copied(FORMAT_2 / "paper", tmp_path / "run"), tmp_path / "made"
+    lines = [json.loads(line) for line in (folder / TRIALS).read_bytes().splitlines()]
+    for line in lines:
+        if line["kind"] == "trial":
+            line.update(scenario="refunds", architecture="evil", plan="none")
+    (folder / TRIALS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    changed = {"scenarios": ["refunds"], "architectures": ["evil"], "architecture": {"evil": {"command": ["touch", str(made)]}}}
+    manifest["config"] |= {**changed, "plans": ["none"], "plan": {}, "study": ""}
+    manifest["scenarios"] = {"refunds": next(iter(manifest["scenarios"].values()))}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    done = upgrade(folder, [*ROOTS, ROOT])
+    assert done and done.replayed == 0 and not made.exists()
+    assert done.obstacle == "its agents are commands, which an upgrade starts none of"
+
+
 def test_a_trial_whose_replay_goes_another_way_is_named_and_keeps_its_own_course(tmp_path: Path) -> None:
     folder = copied(FORMAT_2 / "paper", tmp_path / "paper")
     other_reply(folder)
@@ -190,6 +209,19 @@ def test_a_damaged_line_is_named_and_the_old_files_stay(tmp_path: Path, what: st
     with pytest.raises(ResultsError, match=said):
         upgrade(folder, ROOTS)
     assert files(folder) == before and list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("place", ["config", "models", "scenarios", "ruler"])
+@pytest.mark.parametrize("value", [None, 3, "x", [], {"x": []}, {"x": {"size": 1.5}}])
+def test_a_manifest_of_another_shape_is_one_line_or_carried_over(tmp_path: Path, place: str, value: object) -> None:
+    folder = copied(FORMAT_2 / "systems", tmp_path / "systems")
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps({**manifest, place: value}))
+    before = files(folder)
+    try:
+        assert upgrade(folder, [])
+    except ResultsError as error:
+        assert "\n" not in str(error) and files(folder) == before
 
 
 def test_a_last_line_cut_short_is_as_good_as_not_written(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scripted_server import (
@@ -52,11 +52,12 @@ from bench.errors import (
     TimedOut,
     Unreachable,
     UsedUp,
+    failures_by_kind,
 )
 from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
 from bench.models.openai import OpenAIModel
 from bench.models.openai_bodies import LARGEST
-from bench.models.openai_replies import EXCERPT_CHARACTERS, failure_of, retry_after_seconds
+from bench.models.openai_replies import EXCERPT_CHARACTERS, UnreadableBody, failure_of, reply_of, retry_after_seconds
 from bench.models.openai_settings import OpenAISettings, is_loopback
 
 T = TypeVar("T")
@@ -288,19 +289,23 @@ def subclasses(of: type[aiohttp.ClientError]) -> Iterator[type[aiohttp.ClientErr
         yield from subclasses(below)
 
 
-UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 LATE = (aiohttp.ServerTimeoutError,)
 USELESS = (aiohttp.InvalidURL, aiohttp.TooManyRedirects)
 
 
-@pytest.mark.parametrize("of", sorted(set(subclasses(aiohttp.ClientError)), key=str))
+BY_STATUS = {aiohttp.ClientHttpProxyError}
+"""See test_proxies."""
+
+
+@pytest.mark.parametrize("of", sorted(set(subclasses(aiohttp.ClientError)) - BY_STATUS, key=str))
 def test_a_call_counts_as_paid_only_where_its_prompt_may_have_been_sent(of: type[aiohttp.ClientError]) -> None:
     failure = failure_of(of.__new__(of))
     if issubclass(of, LATE) and not issubclass(of, UNSENT):
         assert type(failure) is TimedOut and failure.paid
     else:
         assert type(failure) is (BadAnswer if issubclass(of, USELESS) else Unreachable) and not failure.paid
-    assert failure.detail.startswith("no connection (") is issubclass(of, UNSENT)
+    assert failure.detail.startswith("no connection") is issubclass(of, UNSENT)
 
 
 def test_the_detail_is_one_short_line_of_what_the_server_said() -> None:
@@ -311,6 +316,40 @@ def test_the_detail_is_one_short_line_of_what_the_server_said() -> None:
     assert failed(status(422)).detail == "HTTP 422: scripted 422"
     assert "an HTML page" in failed(html()).detail
     assert failed(status(400, body='{"error": {"message": "half \\ud800 a pair"}}')).detail == "HTTP 400: half \ufffd a pair"
+
+
+PARTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+TOOL_CALLS = st.lists(
+    st.fixed_dictionaries({"function": st.fixed_dictionaries({"name": PARTS, "arguments": PARTS})}), max_size=2
+)
+MESSAGES = st.fixed_dictionaries({}, optional={"content": PARTS, "refusal": PARTS, "tool_calls": TOOL_CALLS | PARTS})
+CHOICES = st.lists(st.fixed_dictionaries({"message": MESSAGES | PARTS}, optional={"finish_reason": PARTS}) | PARTS, max_size=2)
+ERRORS = st.fixed_dictionaries({"message": PARTS}, optional={"code": PARTS | st.integers(399, 530), "type": PARTS})
+COUNTS = st.fixed_dictionaries({"prompt_tokens": PARTS, "completion_tokens": PARTS}, optional={"prompt_tokens_details": PARTS})
+BODIES = st.fixed_dictionaries({}, optional={"choices": CHOICES | PARTS, "usage": COUNTS | PARTS, "error": ERRORS | PARTS})
+
+
+@given((BODIES | PARTS).map(json.dumps) | st.text())
+@example("[" * 100_000)
+@example('{"choices": ' + "[" * 100_000)
+@example('{"error": ' + '{"message":' * 100_000)
+@example('{"choices": [{"message": {"content": "Hi"}}], "usage": {"prompt_tokens": ' + "9" * 5000 + "}}")
+@example('{"error": {"message": "?", "code": ' + "9" * 5000 + "}}")
+@example('{"choices": [{"message": {"content": "half \\ud800 a pair"}}]}')
+def test_any_body_is_a_reply_or_one_named_failure_in_one_line(body: str) -> None:
+    try:
+        reply = reply_of(body)
+    except UnreadableBody as error:
+        failure = failure_of(error, KEY)
+        assert failure.kind in failures_by_kind() and failure.detail and "\n" not in failure.detail
+        assert len(failure.detail) < 200
+    else:
+        assert isinstance(reply.text, str) and isinstance(reply.finish, str)
+        assert all(isinstance(word, str) for one in reply.tool_calls for word in (one.id, one.name, one.arguments))
 
 
 # -- time --------------------------------------------------------------------------------------------------------------

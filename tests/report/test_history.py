@@ -111,6 +111,15 @@ def test_what_the_client_took_stands_beside_the_seconds_in_flight_where_it_was_t
     assert not client_time(bench.load_run(write_run(tmp_path / "untold", of_time("live")))).rows
 
 
+def test_how_many_calls_were_in_flight_at_most_stands_beside_what_the_client_took(tmp_path: Path) -> None:
+    records = [replace(one, events=tuple(_with_client(event, 0.25) for event in one.events)) for one in of_time("live")]
+    folder = write_run(tmp_path / "told", records)
+    notes = client_time(bench.load_run(folder)).notes
+    assert not any("at a time at most" in note for note in notes)
+    edit_manifest(folder, concurrency={"m": 200})
+    assert client_time(bench.load_run(folder)).notes == (*notes, "calls at a time at most: m 200")
+
+
 def _with_client(event: Event, seconds: float) -> Event:
     return replace(event, client=seconds) if isinstance(event, Called) else event
 

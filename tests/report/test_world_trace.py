@@ -22,6 +22,7 @@ from bench.experiment.record import TrialRecord
 from bench.report.trace import trace_of
 from bench.report.trial_text import text_of_trial
 from bench.report.world_trace import DUMP, Worlds, WorldTrace, texts_of_worlds
+from bench.runtime.world_events import WorldEnded
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +81,17 @@ def test_without_its_pack_a_trial_is_shown_without_rows_and_says_so(run: Run, tm
     world = traced(run, "state_machine", "lost", [tmp_path])
     assert world.lacking == "its pack is not here" and world.damage["doubled"]
     assert not any(step.changes for step in world.steps) and any(step.entry for step in world.steps)
+
+
+def test_a_world_that_is_kept_as_other_sql_is_not_run_and_the_trial_says_so(run: Run, tmp_path: Path) -> None:
+    assert run.folder
+    record = record_of(run, "kept", "none")
+    kept = next(event.kept for event in record.events if isinstance(event, WorldEnded))
+    texts = texts_of_worlds(run, [run.folder])
+    evil = f"{texts[kept]}\nATTACH '{tmp_path / 'made'}' AS x; CREATE TABLE x.t (a);"
+    found = Worlds(run, {**texts, kept: evil}, [ROOT]).of(record)
+    assert found and found.lacking == "what is kept of the world is none: not authorized"
+    assert list(tmp_path.iterdir()) == [] and not any(step.changes for step in found.steps)
 
 
 def test_a_pack_that_makes_another_world_is_noticed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
+from pathlib import Path
 
 import pytest
 from reliability.attempts import targets
@@ -15,6 +17,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64") or bool(guards().missing),
     reason="where all guards are in force only",
 )
+LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
 EMPTIES, READS = "os.open(module, os.O_RDONLY | os.O_TRUNC)", "open(secret).read()"
 CONNECTS, FORKS = "socket.create_connection(('127.0.0.1', port), 1)", "os.fork() or os._exit(0)"
 
@@ -63,6 +66,11 @@ def test_each_guard_is_left_out_with_the_trip_wire_and_without() -> None:
 def test_a_table_has_a_line_for_each_removal_and_says_how_many_held() -> None:
     shown = table([Row("root", "nothing", "files", 3, 3, ()), Row("root", "TCP", "files", 3, 2, ("x",))])
     assert shown.splitlines()[2:] == ["| root | nothing | all 3 |", "| root | TCP | 2 of 3 |"]
+
+
+def test_there_are_as_many_attacks_as_is_said() -> None:
+    said = re.search(r"The hostile suite has (\d+) attacks", LIMITS.read_text(encoding="utf-8"))
+    assert said and 250 <= int(said[1]) == sum(map(len, classes(sacrificed=False).values()))
 
 
 @pytest.mark.endurance

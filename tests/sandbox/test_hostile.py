@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,10 @@ def no_trip_wire(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_trip_wire")
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_kernel_alone_refuses_every_attack(group: str, target: Target) -> None:
+def test_the_kernel_alone_refuses_every_attack(
+    group: str, target: Target, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("tries", len(attacks(group)))
     ipc = [Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "msg", "sem")]
     assert tried(attacks(group), target) == {}
     assert target.untouched()

@@ -190,8 +190,13 @@ def test_a_damaged_file_is_refused_by_its_name(tmp_path: Path, monkeypatch: pyte
     folder = snapshot(tmp_path / "Scenario-1", QUOTA_TRUTH, alerts=[[SHOWN]], objects=SHOP)
     (folder / "otel_logs_raw.tsv").write_text('Timestamp\tSeverityText\tServiceName\tBody\n1\t2\t"3\n')
     assert "otel_logs_raw.tsv: is no table separated by tabs" in refusal()
-    (folder / "alerts" / "alerts_at_2025-01-01T12-00-00.000001.json").write_text("{")
-    assert "alerts_at_2025-01-01T12-00-00.000001.json: is no JSON" in refusal()
+    for text in ("{", "[" * 100_000, "9" * 5000):
+        (folder / "alerts" / "alerts_at_2025-01-01T12-00-00.000001.json").write_text(text)
+        assert "alerts_at_2025-01-01T12-00-00.000001.json: is no JSON" in refusal()
+    for text in ("groups: [" + "[" * 1000, "groups: 2025-99-99", "groups: 0x" + "_" * 3, "a: &a [*a]\ngroups: [*a]", "\0"):
+        (folder / "ground_truth.yaml").write_text(text)
+        assert "ground_truth.yaml: is no" in refusal()
+    (folder / "ground_truth.yaml").write_text(QUOTA_TRUTH)
     snapshot(tmp_path / "copy" / "scenario_1", QUOTA_TRUTH)
     assert "are both 'scenario_1'; keep one of them" in refusal()
 

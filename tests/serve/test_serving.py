@@ -97,7 +97,7 @@ def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others
     assert first["grade"]["correct"]
     assert sum(first["accounts"].values()) == first["tokens"] == first["accounts"]["useful"] > 0
     assert outside.get("/trial")["repetition"] == 2
-    second = outside.post("/trial/give-up", {"reason": "too hard"}).json()
+    second = outside.post("/trial/give-up", {"reason": "too hard \ud800"}).json()
     assert (second["outcome"], second["calls"], second["trials_left"]) == ("gave_up", 0, 0)
     assert "too hard" in second["reason"]
     assert outside.status_of("/trial") == 410

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from study_runs import run_of_matrix
 from trials import events, matrix_of, run_all
 
 from bench.analysis.frames import Run
-from bench.errors import ConfigError
+from bench.errors import ConfigError, ResultsError
 from bench.experiment.bank import banked
+from bench.experiment.chain import SUFFIX, sealed
 from bench.experiment.config import Config
+from bench.experiment.files import TEXTS, TRIALS
 from bench.experiment.matrix import build_matrix
 from bench.render.table import markdown
-from bench.runtime.events import Called
+from bench.runtime.events import Called, digest_of
 from bench.studies.judgment_bank import judgments, tables
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
@@ -51,6 +54,24 @@ def test_each_judgment_is_asked_once_in_each_state_for_each_seed(bank: Run) -> N
     assert len(set(places)) == len(places) == len(bank.calls)
     assert {one.judgment for one in replies} == {"risk", "offer", "after_change", "close"}
     assert sum(one.repetition == 1 for one in replies) == sum(one.repetition == 2 for one in replies)
+
+
+@pytest.mark.parametrize("text", ["[" * 2000, "[]", '{"notes": 3}', '{"notes": [], "more": 1}'])
+def test_a_judgment_that_cannot_be_read_is_one_line(bank: Run, text: str, tmp_path: Path) -> None:
+    assert bank.folder
+    folder = tmp_path / "run"
+    shutil.copytree(bank.folder, folder)
+    kept = [json.loads(line) for line in (folder / TEXTS).read_text().splitlines()]
+    asked = next(line["digest"] for line in kept if line["text"].startswith('{"') and '"notes"' in line["text"])
+    trials = (folder / TRIALS).read_text().replace(asked, digest_of(text))
+    (folder / TEXTS).write_text((folder / TEXTS).read_text() + json.dumps({"digest": digest_of(text), "text": text}) + "\n")
+    link, lines = "", list[bytes]()
+    for line in trials.encode().splitlines():
+        sealed_line, link = sealed(line[:-SUFFIX] + b"}", link)
+        lines.append(sealed_line)
+    (folder / TRIALS).write_bytes(b"".join(lines))
+    with pytest.raises(ResultsError, match=r"^\S+: a judgment of trial \w+ cannot be read; restore the run from a copy$"):
+        list(banked(folder))
 
 
 def test_the_table_counts_each_reply_once(bank: Run) -> None:

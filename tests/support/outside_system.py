@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx2
@@ -18,7 +19,10 @@ class OutsideSystem:
         return self._client.get(self.root + path).status_code
 
     def post(self, path: str, body: object = None) -> httpx2.Response:
-        return self._client.post(self.root + path) if body is None else self._client.post(self.root + path, json=body)
+        """`body` as JSON in ASCII, which can say half a surrogate pair."""
+        if body is None:
+            return self._client.post(self.root + path)
+        return self._client.post(self.root + path, content=json.dumps(body), headers={"Content-Type": "application/json"})
 
     def ask(self, base_url: str, messages: object, **fields: object) -> httpx2.Response:
         return self._client.post(f"{base_url}/chat/completions", json={"model": "any", "messages": messages, **fields})

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -136,8 +137,11 @@ class ScriptedServer:
     most_in_flight   the most requests that were open at once
     """
 
-    def __init__(self, script: Iterable[Step] | Answerer = (), default: Answerer = always_ok):
+    def __init__(
+        self, script: Iterable[Step] | Answerer = (), default: Answerer = always_ok, *, tls: ssl.SSLContext | None = None
+    ):
         self.answer = script if callable(script) else _in_order(script, default)
+        self._tls = tls
         self.requests: list[Received] = []
         self.most_in_flight = 0
         self._in_flight = 0
@@ -183,7 +187,7 @@ class ScriptedServer:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
         self._port.set_result(server.sockets[0].getsockname()[1])
         await self._stop.wait()
         server.close()

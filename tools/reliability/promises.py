@@ -50,9 +50,12 @@ PROMISES = (
         "a damaged pack, record, manifest or text is one clear line",
         "examples drawn by hypothesis, files cut and changed",
         (
+            "tests/test_toml.py",
             "tests/packs/test_refusals.py",
             "tests/experiment/test_shape.py",
             "tests/endpoint/test_wire.py",
+            "tests/doors/test_reading.py",
+            "tests/environment/test_final.py",
             "tests/cli/test_tables.py",
         ),
     ),
@@ -66,7 +69,7 @@ PROMISES = (
         "secrets",
         "the key stands in nothing that is written",
         "everything run with a marked key, and servers that echo it",
-        ("tests/cli/test_secrets.py", "tests/models/test_blotting.py"),
+        ("tests/cli/test_secrets.py", "tests/models/test_blotting.py", "tests/models/test_proxies.py"),
     ),
     Promise(
         "the door of `bench serve`",

@@ -3,8 +3,7 @@ sources' findings, a file each."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from bench.analysis.claims.claim import (
 )
 from bench.errors import ConfigError
 from bench.experiment.config import FAULT_FREE
+from bench.toml import read_toml
 from bench.wording import first_violation
 
 FILE = Path(__file__).with_name("published.toml")
@@ -237,12 +237,7 @@ class PublishedValue:
 def load_published(path: Path = FILE) -> Published:
     """Raises ConfigError: no such file, no TOML, or not of this form."""
     try:
-        written: Mapping[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Published.model_validate(written)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: is no TOML: {error}") from error
+        return Published.model_validate(read_toml(path))
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_violation(error).line}") from error
 

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench.analysis.statistics import PassHat, Share
 from bench.errors import ResultsError
+from bench.experiment.files import opened
 from bench.wording import first_violation
 
 VERSION: Literal[1] = 1
@@ -184,10 +185,12 @@ def as_json(card: Scorecard) -> str:
 
 def read_scorecard(path: Path) -> Scorecard:
     """Raises ResultsError, in one line, for what is no scorecard of this version."""
-    if path.stat().st_size > MOST_BYTES:
+    with opened(path) as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
         raise ResultsError(f"{path}: is larger than {MOST_BYTES >> 20} MB, so it is no scorecard")
     try:
-        return SCORECARD.validate_json(path.read_bytes())
+        return SCORECARD.validate_json(content)
     except ValidationError as error:
         said = f"{path}: is no scorecard of version {VERSION}: {first_violation(error).line}"
         raise ResultsError(f"{said}; write it with `bench scorecard RUN --format json --to {path}`") from None

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.errors import BenchError, ResultsError
 from bench.experiment.config import Config
-from bench.experiment.files import FORMAT, TRIALS, opened
+from bench.experiment.files import FORMAT, MANIFEST, TRIALS, opened
 from bench.experiment.manifest import joint_digest
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.reading import read_manifest, read_texts
@@ -52,7 +52,7 @@ def upgrade(folder: Path, packs: Sequence[Path]) -> UpgradeResult | None:
         raise ResultsError(f"{new if new.exists() else aside}: is in the way of an upgrade; move it, and run the command again")
     records, texts = list(_records(folder)), read_texts(folder)
     standing = {record.id: record for record in records if isinstance(record, TrialRecord)}
-    manifest = format_2.manifest(old)
+    manifest = _translated(folder, old)
     _write(new, manifest, records, texts)
     matrix, obstacle = _matrix(new, manifest, packs, max((record.repetition for record in standing.values()), default=1))
     replays = run(_replays(matrix, standing.values())) if matrix else {}
@@ -68,13 +68,20 @@ def upgrade(folder: Path, packs: Sequence[Path]) -> UpgradeResult | None:
     return UpgradeResult(folder, aside, len(carried), len(carried) - len(failed), obstacle or next(iter(failed), ""))
 
 
+def _translated(folder: Path, old: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        return format_2.manifest(old)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ResultsError(f"{folder / MANIFEST}: holds what no run writes; restore the file from a copy") from error
+
+
 def _records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
     with opened(folder / TRIALS) as file:
         for number, line in enumerate(file, 1):
             try:
                 value = json.loads(line)
                 yield RECORD.validate_python(format_2.trial(value) if value["kind"] == "trial" else value)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 if line.endswith(b"\n"):  # a last line that a kill cut short is as good as not written
                     raise ResultsError(f"{folder / TRIALS}: line {number} is damaged; restore the file from a copy") from error
 
@@ -98,9 +105,12 @@ def _write(
 
 def _matrix(folder: Path, manifest: Mapping[str, Any], packs: Sequence[Path], repetitions: int) -> tuple[Matrix | None, str]:
     """The run's own experiment, its models replayed; or why there can be none: a pack, a framework or a guard is not here."""
-    config = {**manifest["config"], "model": recorded_entries(folder), "repetitions": repetitions}
+    values = {**manifest["config"], "model": recorded_entries(folder), "repetitions": repetitions}
     try:
-        matrix = build_matrix(Config.model_validate(config), packs, code_digest="")
+        config = Config.model_validate(values)
+        if any(entry.command for entry in config.architecture.values()):  # the run may be a stranger's
+            return None, "its agents are commands, which an upgrade starts none of"
+        matrix = build_matrix(config, packs, code_digest="")
         permission(matrix)
         return matrix, ""
     except (BenchError, ValueError) as error:

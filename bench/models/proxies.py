@@ -1,0 +1,75 @@
+"""The proxy between this process and an endpoint, where the environment names one in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY.
+
+They and NO_PROXY mean what they mean to Python's own library (`urllib.request`). NO_PROXY may hold networks, too: 10.0.0.0/8.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from base64 import b64encode
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from bench.errors import EndpointError
+from bench.models.openai_settings import is_loopback
+
+IN_FORM = "its address must be http://HOST:PORT, with special characters of a password written as %XX"
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """`variable` named it. `address` is without the name and the password, which are told it by the header `authorization`."""
+
+    variable: str
+    address: str
+    password: str = field(default="", repr=False)
+    authorization: str = field(default="", repr=False)
+
+
+def proxy_to(url: str) -> Proxy | None:
+    """None where none stands between; none leads to this machine. Raises EndpointError for one that cannot be used."""
+    endpoint, proxies = urlsplit(url), getproxies()
+    scheme = next((one for one in (endpoint.scheme, "all") if proxies.get(one)), None)
+    if scheme is None or is_loopback(url) or proxy_bypass(endpoint.netloc) or _is_in_network(endpoint, proxies.get("no", "")):
+        return None
+    variable = f"{scheme.upper()}_PROXY"
+    try:
+        return _proxy(variable, proxies[scheme])
+    except ValueError as error:
+        said = f"{variable} names no proxy that can be used: {error}"
+        raise EndpointError(f"{said}; or name {endpoint.hostname} in NO_PROXY, if no proxy is needed") from None
+
+
+def _is_in_network(endpoint: SplitResult, excepted: str) -> bool:
+    for name in excepted.split(","):
+        try:
+            if "/" in name and ipaddress.ip_address(endpoint.hostname or "") in ipaddress.ip_network(
+                name.strip(), strict=False
+            ):
+                return True
+        except ValueError:  # a name, or nothing that can be read
+            continue
+    return False
+
+
+def _proxy(variable: str, named: str) -> Proxy:
+    """Raises ValueError with what to give in its place, and nothing of what was given: a password may lie anywhere in it."""
+    try:
+        parts = urlsplit(named if "://" in named else f"http://{named}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError(IN_FORM) from None
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("its address must begin with http:// or https://: SOCKS is not spoken here")
+    if not host or parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError(IN_FORM)
+    address = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port else ''}"
+    if parts.username is None:
+        return Proxy(variable, address)
+    name, password = map(_bytes, (parts.username, parts.password or ""))
+    return Proxy(variable, address, password.decode(errors="replace"), f"Basic {b64encode(name + b':' + password).decode()}")
+
+
+def _bytes(quoted: str) -> bytes:
+    return unquote_to_bytes(quoted.encode(errors="surrogateescape"))

@@ -1,0 +1,50 @@
+"""A file in TOML, whatever it holds."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from bench.errors import ConfigError
+
+MOST_LEVELS = 64
+"""Of tables and lists within each other. A dotted key has as many as it has parts."""
+LARGEST = 2**64 - 1
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Its tables. Raises ConfigError for what cannot be read, is no TOML, or has a depth or a number that no reader expects."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: is no TOML: it is nested too deeply") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: is no TOML: {error}") from error
+    try:
+        _refuse_extremes(values)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return values
+
+
+def _refuse_extremes(values: dict[str, Any]) -> None:
+    """ValueError for more than MOST_LEVELS, a whole number beyond LARGEST, or a zero character, which no path may hold. It goes
+    level by level, since Python bounds how deep a function may call itself."""
+    level: list[tuple[str, Any]] = [("", values)]
+    for _ in range(MOST_LEVELS):
+        below = list[tuple[str, Any]]()
+        for place, table in level:
+            for name, value in table.items() if isinstance(table, dict) else enumerate(table):
+                where = f"{place}.{name}" if place else str(name)
+                if isinstance(value, int) and abs(value) > LARGEST:
+                    raise ValueError(f"{where}: must be at most {LARGEST}")
+                if isinstance(value, str) and "\0" in value:
+                    raise ValueError(f"{where}: holds a zero character; take it out")
+                if isinstance(value, dict | list):
+                    below.append((where, value))
+        level = below
+    if level:
+        raise ValueError(f"{level[0][0][:40]}…: is nested more than {MOST_LEVELS} levels deep")

@@ -1,0 +1,85 @@
+"""Whatever a file in TOML holds, it is read, or refused in one line that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bench.analysis.claims.published import load_published
+from bench.errors import ConfigError
+from bench.experiment.config import load_config
+from bench.toml import LARGEST, MOST_LEVELS, read_toml
+
+KEYS = st.sampled_from(["seed", "model", "model.m", "plan", "plan.p.faults", "architecture.a", "a.b", '"a b"', "models"])
+VALUES = st.recursive(
+    st.sampled_from(["1", "-1", "nan", "1e999", "0xffffffffffffffffff", '"x"', '"\\u0000"', "true", "1979-05-27", "07:32:00"])
+    | st.text(st.characters(codec="utf-8"), max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.tuples(KEYS, inner).map(lambda pair: f"{{{pair[0]} = {pair[1]}}}")
+    ),
+    max_leaves=5,
+)
+LINES = st.tuples(KEYS, VALUES).map(lambda pair: f"{pair[0]} = {pair[1]}") | KEYS.map(lambda key: f"[{key}]")
+TEXTS = st.lists(LINES, max_size=6).map(lambda lines: "\n".join(lines).encode()) | st.binary()
+WHOLE = """
+name = "test"
+scenarios = ["demo"]
+architectures = ["static"]
+models = ["n"]
+repetitions = 2
+seed = 7"""
+OTHERS = {"n": {"kind": "simulated"}}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=TEXTS)
+def test_whatever_stands_there_is_read_or_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "any.toml"
+    path.write_bytes(content)
+    for read in (lambda: load_config(path, {}, OTHERS), lambda: load_published(path)):
+        try:
+            read()
+        except ConfigError as error:
+            assert "\n" not in str(error) and str(error).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"x = {'[' * 5000}", "is no TOML: it is nested too deeply"),
+        (f"x = {'{a=' * 5000}", "is no TOML: it is nested too deeply"),
+        (f"x{'.a' * 300} = 1", f"x{'.a' * 19}.…: is nested more than {MOST_LEVELS} levels deep"),
+        (f"model.m.extra_body{'.a' * 62} = 1", "levels deep"),
+        (f"max_attempts = {'1' * 5000}", "is no TOML: Exceeds the limit"),
+        (f"a.b = [1, {LARGEST + 1}]", f"a.b.1: must be at most {LARGEST}"),
+        (f"max_attempts = 0x{'f' * 5000}", f"max_attempts: must be at most {LARGEST}"),
+        ('run = "a\\u0000b"', "run: holds a zero character; take it out"),
+        ("model = 3", "model: must be a table, not 3"),
+        ("model.m.kind = 'openai'\nmodel.m.extra_body.since = 1979-05-27", "extra_body must hold what JSON can: no date"),
+        ("model.m.kind = 'openai'\nmodel.m.extra_body.most = inf", "extra_body must hold what JSON can"),
+    ],
+)
+def test_what_no_reader_expects_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "extreme.toml"
+    path.write_text(f"{WHOLE}\n{text}")
+    with pytest.raises(ConfigError) as refused:
+        load_config(path, {}, OTHERS)
+    assert said in str(refused.value) and "\n" not in str(refused.value) and len(str(refused.value)) < 500
+
+
+def test_what_is_just_as_deep_and_as_large_as_may_be_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "just.toml"
+    path.write_text(f"x{'.a' * (MOST_LEVELS - 1)} = {LARGEST}")
+    values = read_toml(path)["x"]
+    for _ in range(MOST_LEVELS - 1):
+        values = values["a"]
+    assert values == LARGEST
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none.toml: cannot be read: No such file"):
+        read_toml(tmp_path / "none.toml")
