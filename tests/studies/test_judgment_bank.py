@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from study_runs import run_of_matrix
 
 from bench.analysis.frames import Run
 from bench.errors import ConfigError
-from bench.experiment.bank import banked
+from bench.experiment.bank import banked, load_bank
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
+from bench.packs.loading import load_pack
 from bench.render.table import markdown
 from bench.studies.judgment_bank import judgments, tables
 
@@ -77,6 +79,24 @@ def test_a_simulated_model_answers_from_it(bank: Run, tmp_path: Path) -> None:
     assert not all(one.is_right for _, one in banked(again.folder))
 
 
-def test_a_bank_of_another_scenario_is_refused_in_a_line(bank: Run, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="holds no reply to scenario 'contract_renewal'"):
-        run_of(tmp_path, {"bank": str(bank.folder)}, scenarios=["contract_renewal"])
+@pytest.mark.parametrize("scenario", ["contract_renewal", "contract_renewal:epsilon_1"])
+def test_a_bank_of_another_scenario_is_refused_in_a_line(bank: Run, tmp_path: Path, scenario: str) -> None:
+    with pytest.raises(ConfigError, match=f"holds no reply to 'after_change' of scenario '{scenario}'; record it"):
+        run_of(tmp_path, {"bank": str(bank.folder)}, scenarios=[scenario])
+
+
+def test_a_bank_that_lacks_one_judgment_is_refused(bank: Run) -> None:
+    known = load_pack("contract_renewal:renewal_dev", PACKS)
+    subtasks = known.task.subtasks
+    further = replace(known, task=replace(known.task, subtasks=(*subtasks, replace(subtasks[0], name="second_look"))))
+    assert bank.folder
+    assert load_bank(bank.folder, [known]).model == "m"
+    with pytest.raises(ConfigError, match="holds no reply to 'second_look' of scenario 'contract_renewal:renewal_dev'"):
+        load_bank(bank.folder, [known, further])
+
+
+def test_a_command_whose_model_has_a_bank_is_refused(bank: Run, tmp_path: Path) -> None:
+    """It would be answered rightly, in a run that says that its model errs."""
+    mine = {"architectures": ["mine"], "architecture": {"mine": {"command": ["python"]}}}
+    with pytest.raises(ConfigError, match="'mine' is a command, and asks for calls of tools, of which a bank"):
+        run_of(tmp_path, {"bank": str(bank.folder)}, **mine)
