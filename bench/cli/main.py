@@ -105,6 +105,10 @@ def run(
     config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
     model: Annotated[list[str] | None, typer.Option(help="Use this model of the config; may be given more than once.")] = None,
     scenario: Annotated[list[str] | None, typer.Option(help="Run this scenario; may be given more than once.")] = None,
+    architecture: Annotated[
+        list[str] | None, typer.Option(help="Run this architecture alone; may be given more than once.")
+    ] = None,
+    plan: Annotated[list[str] | None, typer.Option(help="Run this fault plan alone; may be given more than once.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1)] = None,
     instances: Annotated[
         int | None, typer.Option(min=1, help="So many of each pack's instances, drawn by the config's seed.")
@@ -133,7 +137,14 @@ def run(
     """Run what is missing of an experiment, and say where the results are."""
     models, recorded = chosen_models(model or ())
     recorded = declared(recorded, concurrency)
-    given = {"models": models, "scenarios": scenario, "repetitions": repetitions, "instances": instances}
+    given = {
+        "models": models,
+        "scenarios": scenario,
+        "architectures": architecture,
+        "plans": plan,
+        "repetitions": repetitions,
+        "instances": instances,
+    }
     settings = load_config(config, given, recorded)
     require_known(settings.study)
     settings = cache_from(settings, cached or ())

@@ -102,7 +102,7 @@ class Place(Body):
         log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
         limit = asyncio.get_running_loop().call_later(max(0.0, self._left), self._end_at_limit)
         self._look()
-        ended = Ended()
+        ended: Ended | None = None
         try:
             ended = await asyncio.shield(life.ended)
         finally:
@@ -111,11 +111,12 @@ class Place(Body):
             await life.close()
             self._left -= life.seconds
             own = self._folder.added_to_log()
+            how = ended or Ended()
             log.emit(
                 ProcessEnded(
                     life=number,
-                    code=ended.code,
-                    signal=ended.signal,
+                    code=how.code,
+                    signal=how.signal,
                     seconds=life.seconds,
                     why=self._why(ended),
                     requests=self._tools.taken - taken,
@@ -185,12 +186,14 @@ class Place(Body):
             self._stop(GaveUp(AGENT, why))
         self._next_look = asyncio.get_running_loop().call_later(LOOK_AGAIN, self._look)
 
-    def _why(self, ended: Ended) -> str:
+    def _why(self, ended: Ended | None) -> str:
         if self._acting.process.is_dead:
             return "crash"
         if self._failure:
             return str(self._failure)
-        return "" if ended != Ended() else "cancelled"
+        if ended is None:
+            return "cancelled"
+        return "broken: the process that watched over it was killed" if ended == Ended() else ""
 
     def _environment(self) -> Mapping[str, str]:
         """All that the process is given: nothing of the user's own but where programs are, and the language."""

@@ -88,7 +88,7 @@ def _chunk(number: int, asked: Chat, choices: list[dict[str, Any]], **more: Any)
 
 
 def _head(number: int, asked: Chat, kind: str) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{number}", "object": kind, "created": 0, "model": asked.model}
+    return {"id": f"chatcmpl-{number}", "object": kind, "created": asked.created, "model": asked.model}
 
 
 def _usage(usage: Usage) -> dict[str, int]:

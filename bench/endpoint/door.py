@@ -88,8 +88,8 @@ class Door:
         if "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") != "none":
             return TurnedAway(403, "Origin: a browser's page may not ask here; ask from a program of your own")
         if self._token and not hmac.compare_digest(_token_of(request), self._token.encode()):
-            said = "the API key is not the token of this server; give the one that it said, or endpoint.api_key"
-            return TurnedAway(401, said, "authentication_error", code="invalid_api_key")
+            said = "Incorrect API key provided: send the one that came with this address, as 'Authorization: Bearer KEY'"
+            return TurnedAway(401, said, code="invalid_api_key")
         return None
 
     async def _take_body(self, request: web.Request) -> None:

@@ -125,7 +125,7 @@ def _response(reply: Reply, number: int, asked: Chat, status: str, output: list[
     return {
         "id": f"resp_{number}",
         "object": "response",
-        "created_at": 0,
+        "created_at": asked.created,
         "status": status,
         "error": None,
         "incomplete_details": {"reason": UNFINISHED[reply.finish]} if status == "incomplete" else None,

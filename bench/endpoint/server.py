@@ -30,6 +30,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from time import time
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -117,7 +118,8 @@ async def _listen(connection: Callable[[], asyncio.Protocol], port: int) -> asyn
 
 
 def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> list[web.RouteDef]:
-    """The API of the current session. `model` is what it says that its model is."""
+    """The API of the current session. `model` is what it says that its model is, which is as old as these routes."""
+    since = int(time())
 
     def asking(dialect: Dialect) -> Handler:
         async def ask(request: web.Request) -> web.StreamResponse:
@@ -126,12 +128,13 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
             if subtasks is None:
                 raise _unknown_names(request, session)
             asked, together = dialect.read(await request.read(), session.parameters), _together(request)
-            return await _Exchange(request, session, dialect, replace(asked, model=model)).answered(subtasks, together)
+            asked = replace(asked, model=model, created=int(time()))
+            return await _Exchange(request, session, dialect, asked).answered(subtasks, together)
 
         return ask
 
     async def models(_: web.Request) -> web.StreamResponse:
-        listed = {"id": model, "object": "model", "created": 0, "owned_by": model}
+        listed = {"id": model, "object": "model", "created": since, "owned_by": model}
         return web.json_response({"object": "list", "data": [listed]})
 
     posts = [(f"{where}/v1{dialect.path}", asking(dialect)) for dialect in (CHAT, RESPONSES) for where in ("", "/{names}")]

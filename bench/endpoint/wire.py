@@ -24,7 +24,8 @@ MOST_REPLIES = 128
 @dataclass(frozen=True)
 class Chat:
     """A request: its messages, what the model is asked beside them (`bench.models.options`), how many replies there are to be,
-    and how they are to be sent. `model` is the name in the answers, whatever name the client sent."""
+    and how they are to be sent. `model` is the name in the answers, whatever name the client sent, and `created` the second in
+    them, since 1970, at which it came."""
 
     messages: tuple[Message, ...]
     stream: bool = False
@@ -32,6 +33,7 @@ class Chat:
     options: str = ""
     replies: int = 1
     model: str = MODEL
+    created: int = 0
 
 
 class _StreamOptions(BaseModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bench.architectures.every_judgment import ASKED
@@ -13,11 +13,12 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.verify import sources
 from bench.models.bank import Bank, BankedReply
 from bench.runtime.world_events import Stored
+from bench.scenario import Scenario
 
 
-def load_bank(folder: Path, scenarios: frozenset[str]) -> Bank:
-    """The bank that a run recorded. Raises ConfigError where it holds the replies of no model or of several, or none to a
-    scenario's judgments, ResultsError where the folder holds no run."""
+def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
+    """The bank that a run recorded. Raises ConfigError where it holds the replies of no model or of several, or none to one of
+    these scenarios' judgments, which would be answered rightly without a word; ResultsError where the folder holds no run."""
     manifest = read_manifest(folder)
     found = list(banked(folder))
     models = sorted({model for model, _ in found})
@@ -25,8 +26,11 @@ def load_bank(folder: Path, scenarios: frozenset[str]) -> Bank:
         said = f"of several models ({', '.join(models)})" if models else "no judgments"
         raise ConfigError(f"bank {folder}: it holds {said}; record it with configs/judgment_bank.toml and one --model")
     bank = Bank(str(manifest.get("name", folder.name)), sources(folder), models[0], [reply for _, reply in found])
-    if lacking := sorted(scenarios - bank.scenarios):
-        raise ConfigError(f"bank {folder}: it holds no reply to scenario '{lacking[0]}'; leave the scenario or `bank` out")
+    wanted = {(one.name, subtask.name) for one in scenarios for subtask in one.task.subtasks}
+    if lacking := sorted(wanted - bank.judgments):
+        scenario, judgment = lacking[0]
+        said = f"holds no reply to '{judgment}' of scenario '{scenario}'"
+        raise ConfigError(f"bank {folder}: it {said}; record it with that scenario, or leave the scenario or `bank` out")
     return bank
 
 

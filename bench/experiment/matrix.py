@@ -299,8 +299,13 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
         return _recorded(name, entry, config)
     if isinstance(entry, RoutedEntry):
         raise ConfigError(f"model '{name}' passes requests on and cannot be passed any")
-    names = frozenset(scenario.name for scenario in scenarios.values() if scenario.environment)
-    return SimulatedModel(name, entry, scenarios, load_bank(folder_of(entry.bank), names) if entry.bank else None)
+    if not entry.bank:
+        return SimulatedModel(name, entry, scenarios)
+    if command := next((one for one in config.architectures if config.base(one) == COMMAND), None):
+        said = f"'{command}' is a command, and asks for calls of tools, of which a bank of judgments holds none"
+        raise ConfigError(f"model '{name}': {said}; leave `bank` out, or take the command out")
+    bank = load_bank(folder_of(entry.bank), [one for one in scenarios.values() if one.environment])
+    return SimulatedModel(name, entry, scenarios, bank)
 
 
 def _server(config: Config) -> Server:

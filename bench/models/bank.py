@@ -60,11 +60,13 @@ class Bank:
                 self._by_place.setdefault(place, []).append(reply)
 
     @property
-    def scenarios(self) -> frozenset[str]:
-        return frozenset(place[0] for place in self._by_place)
+    def judgments(self) -> frozenset[Place]:
+        """(scenario, judgment) of those that it holds replies to."""
+        return frozenset(place[:2] for place in self._by_place)
 
     def draw(self, scenario: str, instance: str, judgment: str, state: str, right: Json, draw: Random) -> Json | str:
-        """An output, or a text that is none. Of a judgment that the bank does not know, the right output."""
+        """An output, or a text that is none. Of a judgment that was made at run time, and so is in no bank, the right output:
+        a bank without one of the scenario's own is refused before (`bench.experiment.bank`)."""
         known = self._by_place.get((scenario, judgment, instance, state))
         every = self._by_place.get((scenario, judgment), [])
         if not every:

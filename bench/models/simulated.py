@@ -42,7 +42,8 @@ class SimulatedSettings(BaseModel):
     """The chance with which each subtask's part of a reply lacks a required field."""
     bank: str | None = None
     """A run of `every_judgment`, by its name under results/ or its folder: judgments in a world are answered as the model that
-    was recorded there did, and err at its rates, with its errors."""
+    was recorded there did, and err at its rates, with its errors. It has to hold replies to all judgments of the run's
+    scenarios, variants too. An agent that is a command asks for calls of tools, of which it holds none."""
     wrapping: bool = True
     """Whether some replies come in a code fence, indented, or behind a sentence, as models write them."""
     seconds_per_call: float = Field(0.4, ge=0.0)
@@ -172,8 +173,9 @@ class SimulatedModel:
             whole = smallest(request.schema or {})
             return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole
         value = reference[name]
-        if self._bank and (state := request.context.state):
-            value = self._bank.draw(scenario.name, request.context.instance, name, state, value, _of_state(request, name))
+        if self._bank and scenario.environment is not None:
+            context = request.context
+            value = self._bank.draw(scenario.name, context.instance, name, context.state, value, _of_state(request, name))
         if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
         forgotten = draw.choice(_required(scenario, name, value))

@@ -2,6 +2,9 @@
 it, call by call, in the world that its conversation shows.
 
 Steps of a saga stand or fall together: where one comes to nothing, what they did is taken back in reverse.
+
+It looks for notices whenever time has passed, as an agent in this process does by `workbench.arrivals`. It knows of no restart,
+and reads nothing again for one: what a conversation lost is its system's.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bench.environment import Call, Environment, Facts, Question, Step
+from bench.environment import Arrival, Call, Environment, Facts, Moment, Question, Step
 from bench.models.simulated_world import RememberedWorld
 from bench.scenario import Json, Task
 
@@ -38,12 +41,16 @@ class ProcedureCourse:
     _settled: set[str] = field(default_factory=set)
     _fallen: set[str] = field(default_factory=set)
     _standing: list[_Done] = field(default_factory=list)
+    _last: int = 0
+    _looked: Moment = field(init=False)
 
     def take(self) -> None:
         """Go through it to its end. Raises NotYet at the first call that was not made."""
         self.world.learn_time()
-        steps, last = self.environment.procedure, 0
+        self._looked = self.world.now
+        steps = self.environment.procedure
         while True:
+            self._look()
             if step := next((one for one in steps if self._may_begin(one)), None):
                 self._settled.add(step.name)
                 if why := self._attempt(step):
@@ -51,12 +58,27 @@ class ProcedureCourse:
                 continue
             starts = [one.starts for one in steps if one.starts and one.name not in self._settled]
             later = [moment for moment in starts if moment > self.world.now]
-            event = self.world.next_event(last, min(later, default=None))
-            if event is None and not later:
+            if not self._wait(min(later, default=None)) and not later:
                 return
-            if event:
-                last = event.number
-                self._facts = replace(self._facts, events={event.kind: event.payload, **self._facts.events})
+
+    def _wait(self, until: Moment | None) -> Arrival | None:
+        """The next event, or this moment."""
+        event = self.world.next_event(self._last, until)
+        if event is None or event.at >= self.world.now:
+            self._looked = self.world.now
+        return self._heard(event)
+
+    def _look(self) -> None:
+        """All that came while time passed."""
+        while self._looked < self.world.now:
+            if not self._heard(self.world.next_event(self._last, self.world.now)):
+                self._looked = self.world.now
+
+    def _heard(self, event: Arrival | None) -> Arrival | None:
+        if event:
+            self._last = event.number
+            self._facts = replace(self._facts, events={event.kind: event.payload, **self._facts.events})
+        return event
 
     def _may_begin(self, step: Step) -> bool:
         has_come = not step.on or step.on in self._facts.events
@@ -73,6 +95,7 @@ class ProcedureCourse:
             return "late"
         if not self._read(step):
             return "failed"
+        self._look()
         if step.judgment:
             decided = self.right(step.judgment, self._documents(step))
             self._facts = replace(self._facts, decided={**self._facts.decided, step.name: decided})

@@ -1,6 +1,6 @@
 // What a trial did to its world: the damage, then a band for each life of the agent, a line for each step.
 
-const UNKNOWN = "cannot be told";
+const NOT_TOLD = "cannot be told";
 
 function worldOf(world) {
   if (!world) return "";
@@ -35,7 +35,7 @@ function damageOf(world) {
       return make("li", {}, `${harm.effect}${harm.times > 1 ? `, ${harm.times} times` : ""}: ${entries}`);
     });
     const recount = world.recount[kind];
-    const second = recount === null || recount === undefined ? `from the tables it ${UNKNOWN}` : `counted from the tables ${recount}`;
+    const second = recount === null || recount === undefined ? `from the tables it ${NOT_TOLD}` : `counted from the tables ${recount}`;
     return make("details", { open: kinds.length < 4 }, make("summary", {}, make("strong", { className: "harm" }, `${kind} ${number}`), ` (${second})`), make("ul", {}, ...items));
   };
   return make("div", { className: "damage" }, ...(kinds.length ? kinds.map(line) : [make("p", {}, "No damage: each effect that was owed happened once.")]));

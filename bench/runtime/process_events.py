@@ -22,7 +22,8 @@ class ProcessEnded:
     """It ended, with an exit code or by a signal.
 
     seconds     real ones, from its start
-    why         "" where it ended by itself; else what ended it: crash, time limit, folder, error, cancelled
+    why         "" where it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or that it is
+                broken, and nobody saw how it ended
     requests    calls of tools that the world's door took from it
     output      digest of the last that it wrote to stdout and stderr, one stream; `written` counts all bytes of it
     own_log     digest of what stood in its own log, `log.jsonl` in its folder; None where there is none

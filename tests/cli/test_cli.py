@@ -62,6 +62,17 @@ def test_a_sample_of_instances_is_named_in_the_manifest(tmp_path: Path) -> None:
     assert manifest["config"]["instances"] == len(manifest["scenarios"]["orchard"]["instances"]) == 2
 
 
+def test_some_architectures_and_plans_of_a_config_are_run_alone(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    alone = ("--architecture", "static", "--plan", "none")
+    code, _, err = bench(tmp_path, "run", "configs/small.toml", *alone)
+    assert (code, err) == (0, "")
+    trials = list(read_trials(tmp_path / "results" / "small-simulated"))
+    assert {(trial.architecture, trial.plan) for trial in trials} == {("static", "none")}
+    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--architecture", "statik")
+    assert code == 2 and "statik" in err and len(err.splitlines()) == 1
+
+
 def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path) -> None:
     workplace(tmp_path)
     bench(tmp_path, "run", "configs/small.toml")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 from typing import Any
 
 import pytest
@@ -120,6 +120,8 @@ def test_who_stops_the_process_that_watches_over_it_reaches_the_time_limit() -> 
 def test_who_kills_the_process_that_watches_over_it_leaves_none_behind() -> None:
     result = misbehaving("kills_who_watches_over_it")
     assert str(result.record.reason).startswith("the agent: ended together with the process that watched over it")
+    [life] = ends(result)
+    assert (life.code, life.signal, life.why) == (None, None, "broken: the process that watched over it was killed")
     pid, until = int(printed(result)), monotonic() + 5
     while left_behind(pid) and monotonic() < until:
         sleep(0.01)  # it is no child of ours, for which we could wait
@@ -134,9 +136,12 @@ def test_what_is_no_http_is_refused_and_prints_nothing_of_ours(capfd: pytest.Cap
 @pytest.mark.parametrize(("effect", "status"), [("rate_limit", 429), ("server_error", 500)])
 def test_nothing_that_an_agent_sees_names_a_test(effect: str, status: int) -> None:
     seen = printed(misbehaving("looks_for_signs_of_a_test", [{"point": "call", "effect": effect, "attempts": [1]}]))
-    assert all(f"\n{one} " in seen for one in (200, 404, status))
+    assert all(f"\n{one} " in seen for one in (200, 401, 404, status))
     assert '"model":"assistant"' in seen.replace(" ", "")
-    assert re.findall(r"bench|simulat|inject|\bfault|crash|\btrial", seen.lower()) == []
+    created = re.findall(r'"created(?:_at)?": ?(\d+)', seen)
+    assert len(created) > 5
+    assert all(abs(int(one) - time()) < 60 for one in created)
+    assert re.findall(r"bench|simulat|inject|\bfault|crash|\btrial|endpoint", seen.lower()) == []
 
 
 def test_one_tool_a_thousand_times_is_a_thousand_calls() -> None:

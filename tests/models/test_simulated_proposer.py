@@ -23,6 +23,8 @@ from bench.scenario import Scenario
 RENEWALS = Path(__file__).parents[2] / "scenarios"
 KINDS = [f"dev_{number:02}" for number in (2, 4, 6, 7)]
 """Renewals of four kinds."""
+DEPLOYS = "case_01"
+"""An incident in which a colleague deploys while the agent reads: who hears of it only later acts on what is stale."""
 
 
 def begin() -> list[Message]:
@@ -71,7 +73,7 @@ def new_world(scenario: Scenario) -> World:
 
 def scenarios() -> list[Scenario]:
     renewals = [load_pack("contract_renewal:renewal_dev", [RENEWALS], instance) for instance in KINDS]
-    return [REFUNDS, TRIPS, *renewals]
+    return [REFUNDS, TRIPS, *renewals, load_pack("incident_response", [RENEWALS], DEPLOYS)]
 
 
 @pytest.mark.parametrize("scenario", scenarios(), ids=lambda one: f"{one.name} {one.instance}")

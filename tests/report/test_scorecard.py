@@ -45,11 +45,25 @@ def test_a_row_says_how_often_it_was_killed_what_came_right_and_what_was_damaged
     assert second["Damaged per 100 crashes"] == "0 [0, 37]"
 
 
-def test_the_words_at_the_top_say_the_same(card: Scorecard) -> None:
+def test_its_words_say_the_same(card: Scorecard) -> None:
     bad, good = findings(card)
     assert bad.startswith("agent: Killed 8 times: none of 8 right; for 100 crashes, effects beyond its control: 200 doubled.")
     assert "careful: Killed 8 times: all of 8 right; nothing damaged beyond its control (that leaves room for 37 of" in good
     assert own_logs(card).startswith("not given")
+
+
+def test_systems_of_which_the_same_is_to_be_said_stand_in_one_line(card: Scorecard) -> None:
+    bad, good = card.rows
+    both, alone = findings(replace(card, rows=(bad, good, replace(bad, system="twin"))))
+    assert both.startswith("agent, twin, each: Killed 8 times")
+    assert alone.startswith("careful: Killed 8 times")
+
+
+def test_the_page_begins_with_one_row_a_system(card: Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.report.scorecard.page.pictures", lambda _: [])
+    for shown in (as_html(card), as_markdown(card)):
+        places = [shown.index(one) for one in ("Recovery at a glance", "In words", "What a crash does to the world")]
+        assert places == sorted(places)
 
 
 def test_what_was_not_measured_is_a_word_and_never_a_number(card: Scorecard) -> None:

@@ -336,7 +336,7 @@ def test_a_token_is_printed_and_asked_for_unless_the_user_says_otherwise(tmp_pat
             assert OutsideSystem(f"http://127.0.0.1:{port}", agent).hello() == 200
         process.send_signal(signal.SIGINT)
         _, out, _ = process.ended()
-    assert ("1 requests turned away, the last: 401: the API key is not the token" in out) is asks
+    assert ("1 requests turned away, the last: 401: Incorrect API key provided: send the one" in out) is asks
     assert ("every program on this machine may ask" in out) is not asks
     assert all(token.encode() not in file.read_bytes() for file in (tmp_path / "results").rglob("*") if asks and file.is_file())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from trials import events, matrix_of, run_all
 
 from bench.analysis.frames import Run
 from bench.errors import ConfigError, ResultsError
-from bench.experiment.bank import banked
+from bench.experiment.bank import banked, load_bank
 from bench.experiment.chain import SUFFIX, sealed
 from bench.experiment.config import Config
 from bench.experiment.files import TEXTS, TRIALS
 from bench.experiment.matrix import build_matrix
+from bench.packs.loading import load_pack
 from bench.render.table import markdown
 from bench.runtime.events import Called, digest_of
 from bench.studies.judgment_bank import judgments, tables
@@ -112,6 +114,24 @@ def test_what_the_patterns_ask_where_all_is_right_is_in_the_bank_word_for_word(i
     assert set().union(*asked.values()) <= bank
 
 
-def test_a_bank_of_another_scenario_is_refused_in_a_line(bank: Run, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="holds no reply to scenario 'contract_renewal'"):
-        run_of(tmp_path, {"bank": str(bank.folder)}, scenarios=["contract_renewal"])
+@pytest.mark.parametrize("scenario", ["contract_renewal", "contract_renewal:epsilon_1"])
+def test_a_bank_of_another_scenario_is_refused_in_a_line(bank: Run, tmp_path: Path, scenario: str) -> None:
+    with pytest.raises(ConfigError, match=f"holds no reply to 'after_change' of scenario '{scenario}'; record it"):
+        run_of(tmp_path, {"bank": str(bank.folder)}, scenarios=[scenario])
+
+
+def test_a_bank_that_lacks_one_judgment_is_refused(bank: Run) -> None:
+    known = load_pack("contract_renewal:renewal_dev", PACKS)
+    subtasks = known.task.subtasks
+    further = replace(known, task=replace(known.task, subtasks=(*subtasks, replace(subtasks[0], name="second_look"))))
+    assert bank.folder
+    assert load_bank(bank.folder, [known]).model == "m"
+    with pytest.raises(ConfigError, match="holds no reply to 'second_look' of scenario 'contract_renewal:renewal_dev'"):
+        load_bank(bank.folder, [known, further])
+
+
+def test_a_command_whose_model_has_a_bank_is_refused(bank: Run, tmp_path: Path) -> None:
+    """It would be answered rightly, in a run that says that its model errs."""
+    mine = {"architectures": ["mine"], "architecture": {"mine": {"command": ["python"]}}}
+    with pytest.raises(ConfigError, match="'mine' is a command, and asks for calls of tools, of which a bank"):
+        run_of(tmp_path, {"bank": str(bank.folder)}, **mine)

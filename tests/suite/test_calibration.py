@@ -19,6 +19,8 @@ from calibration.experiments import Result, Simulations, clusters, everything, f
 from calibration.further import breaking_even, further
 from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds
 from calibration.report import read_back, write
+from calibration.scorecard import DAMAGES, Damage, effects, mean_power, of_scorecards, passing
+from calibration.scorecard import write as write_scorecard
 from calibration.worlds import RECORDED, PairedWorld, World, null_worlds, paired_worlds, worlds
 from calibration.worst import to_csv, worst
 from scipy import stats
@@ -216,6 +218,32 @@ def test_a_break_evens_interval_holds_the_truth_where_every_pair_has_its_passes_
     assert breaking_even(10, 0.0, 0.0, 60, rng).share > 0.85
 
 
+@pytest.mark.parametrize("alike", [0.0, 0.3, 1.0])
+def test_pass_hats_truth_is_how_often_all_trials_of_an_instance_come_right(alike: float, rng: np.random.Generator) -> None:
+    held = drawn(rng, (1, 20_000, 4), 0.7, alike)[0]
+    assert mean_power(0.7, alike, 4) == pytest.approx(held.all(axis=1).mean(), abs=0.015)
+
+
+@pytest.mark.parametrize("world", DAMAGES, ids=lambda world: world.name)
+def test_a_worlds_damage_for_a_crash_is_what_it_is_said_to_be(world: Damage, rng: np.random.Generator) -> None:
+    above, below = world.draw(rng, 1, 20_000)
+    assert above.sum() / below.sum() == pytest.approx(world.truth, rel=0.05)
+
+
+def test_the_scorecards_intervals_hold_where_instances_are_many_and_not_all_alike(rng: np.random.Generator) -> None:
+    for one in effects(Damage(2.5, 0.2), 400, 20, rng):
+        assert one.share > 0.92, one.method
+    assert passing(drawn(rng, (400, 20, 5), 0.5, 0.3), 2, mean_power(0.5, 0.3, 2), "").share > 0.92
+
+
+def test_the_scorecards_part_is_the_same_when_made_again(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        write_scorecard(tmp_path / name, list(of_scorecards(FEW, (5,))), FEW)
+    for name in ("scorecard.md", "scorecard.csv"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+    assert not re.search(r"\b(nan|inf)\b|[{}]", (tmp_path / "one" / "scorecard.md").read_text(encoding="utf-8"))
+
+
 # A/A and power
 
 
@@ -338,3 +366,18 @@ def test_the_sign_flip_test_keeps_its_level_where_an_arm_meets_its_like() -> Non
     assert len(found) > 10
     for one in found:
         assert one.share <= 0.06 + 2 * one.error, one
+
+
+def test_the_scorecards_page_says_how_often_its_intervals_hold() -> None:
+    results = read_back(REPORT.with_name("scorecard.csv").read_text(encoding="utf-8"))
+    page = " ".join((ROOT / "docs" / "scorecard.md").read_text(encoding="utf-8").split())
+
+    def least(about: str, alike: bool, fewest: int = 2) -> str:
+        own = [one for one in results if one.about == about and one.n >= fewest and one.world.endswith("alike 1") is alike]
+        return f"{min(one.share for one in own):.0%}"
+
+    assert least("effects for a crash", alike=False) == least("share of trials", alike=False) == "91%"
+    assert "effects for each crash in 91% at the least, and shares likewise" in page
+    assert f"a share is held in as few as {least('share of trials', alike=True)}:" in page
+    assert f"pass^k is held in {least('pass^k', alike=False, fewest=10)} at the least from ten tasks on" in page
+    assert f"in as few as {least('pass^k', alike=True)} where all trials of one task end alike" in page

@@ -16,6 +16,8 @@ from calibration.exchange import verdicts_of_runs
 from calibration.experiments import Simulations, everything
 from calibration.further import further
 from calibration.report import write
+from calibration.scorecard import of_scorecards
+from calibration.scorecard import write as write_scorecard
 from calibration.worlds import RECORDED
 from calibration.worst import to_csv, worst
 
@@ -27,7 +29,9 @@ ROOT = Path(__file__).parents[2]
 def main(folder: Path | None, simulations: Simulations) -> None:
     results = [*everything(RECORDED, simulations), *exactly(), *clustered(simulations), *further(simulations)]
     verdicts = list(verdicts_of_runs(ROOT / "results", simulations))
-    write(folder or ROOT / "reports" / "calibration", results, verdicts, RECORDED, simulations)
+    into = folder or ROOT / "reports" / "calibration"
+    write(into, results, verdicts, RECORDED, simulations)
+    write_scorecard(into, list(of_scorecards(simulations)), simulations)
     if folder is None:
         CALIBRATED.write_text(to_csv(worst(results)), encoding="utf-8")
     print(f"{len(results)} results, {len(verdicts)} claims")

@@ -122,7 +122,7 @@ def page(
     picture: Picture,
 ) -> str:
     tables = [
-        _table(title, kind, about, measure, results)
+        result_table(title, kind, about, measure, results)
         for (kind, about), title in TITLES.items()
         for measure in dict.fromkeys(one.measure for one in results if (one.kind, one.about) == (kind, about))
     ]
@@ -183,7 +183,7 @@ def verdicts_table(verdicts: Sequence[Verdicts]) -> Table:
     )
 
 
-def _table(title: str, kind: str, about: str, measure: str, results: Iterable[Result]) -> Table:
+def result_table(title: str, kind: str, about: str, measure: str, results: Iterable[Result]) -> Table:
     """World and method down, N across."""
     own = [one for one in results if (one.kind, one.about, one.measure) == (kind, about, measure)]
     sizes = list(dict.fromkeys(one.n for one in own))

@@ -41,8 +41,9 @@ def as_html(card: Scorecard) -> str:
 def as_markdown(card: Scorecard) -> str:
     lines = [f"# {escape_markdown(title(card))}", ""]
     lines += [f"**{escape_markdown(warning)}**\n" for warning in warnings(card)]
-    lines += [escape_markdown(ABOUT), "", *(f"- {escape_markdown(one)}" for one in findings(card)), ""]
-    lines += [markdown(table).replace("### ", "## ", 1) for table in tables(card)]
+    first, *others = (markdown(table).replace("### ", "## ", 1) for table in tables(card))
+    lines += [escape_markdown(ABOUT), "", first]
+    lines += ["## In words", "", *(f"- {escape_markdown(one)}" for one in findings(card)), "", *others]
     lines += ["## What it was made from", ""]
     lines += [f"- {escape_markdown(name)}: {escape_markdown(text)}" for name, text in provenance(card)]
     return "\n".join(lines) + "\n"

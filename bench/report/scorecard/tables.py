@@ -73,14 +73,14 @@ def glance(card: Scorecard) -> Table:
 
 def by_kind(card: Scorecard) -> Table:
     rows = [
-        (*_place(row), crashed.failures, crashed.paired, *_harms(crashed), _share(crashed.any_harm))
+        (*_place(row), crashed.failures, crashed.paired, _share(crashed.any_harm), *_harms(crashed))
         for row in card.rows
         for crashed in [_crashed(row)]
     ]
     return Table(
         name="scorecard-damage",
         title="What a crash does to the world: effects damaged for 100 crashes",
-        columns=(*PLACE, "Crashes", "Trials", *(kind.capitalize() for kind in DAMAGES), "Trials with any"),
+        columns=(*PLACE, "Crashes", "Trials", "Trials with any", *(kind.capitalize() for kind in DAMAGES)),
         rows=tuple(rows),
         notes=(*HARM_NOTES, *(f"{kind}: {what}" for kind, what in KINDS.items())),
     )
@@ -88,7 +88,7 @@ def by_kind(card: Scorecard) -> Table:
 
 def by_failure(card: Scorecard) -> Table:
     rows = [
-        (*_place(row), failure(one.by), one.failures, one.trials, _share(one.right), *_harms(one), _share(one.any_harm))
+        (*_place(row), failure(one.by), one.failures, one.trials, _share(one.right), _share(one.any_harm), *_harms(one))
         for row in card.rows
         for one in row.struck
         if one.by != ALL_CRASHES
@@ -96,7 +96,7 @@ def by_failure(card: Scorecard) -> Table:
     return Table(
         name="scorecard-failures",
         title="By what happened: effects damaged for 100 failures",
-        columns=(*PLACE, "What happens", "How often", "Trials", "Right", *map(str.capitalize, DAMAGES), "Trials with any"),
+        columns=(*PLACE, "What happens", "How often", "Trials", "Right", "Trials with any", *map(str.capitalize, DAMAGES)),
         rows=tuple(rows),
         notes=(
             "trials with any: those in which something was damaged more often than in their control",

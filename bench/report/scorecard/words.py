@@ -60,12 +60,14 @@ def model(row: Row) -> str:
 
 
 def findings(card: Scorecard) -> Iterator[str]:
-    """A sentence or two on each row."""
+    """A sentence or two on each row; rows of which the same is to be said stand together."""
     many = {name: len({getattr(row, name) for row in card.rows}) > 1 for name in ("world", "model")}
+    alike: dict[tuple[str, str], list[str]] = {}
     for row in card.rows:
         where = [*([row.world] if many["world"] else []), *([model(row)] if many["model"] else [])]
-        named = f"{row.system} ({', '.join(where)})" if where else row.system
-        yield f"{named}: {_said(row)}"
+        alike.setdefault((f" ({', '.join(where)})" if where else "", _said(row)), []).append(row.system)
+    for (place, said), systems in alike.items():
+        yield f"{', '.join(systems)}{place}{', each' if len(systems) > 1 else ''}: {said}"
 
 
 def _said(row: Row) -> str:
@@ -75,14 +77,15 @@ def _said(row: Row) -> str:
 
 
 def _of_failure(one: Struck) -> str:
-    struck = f"Killed {one.failures} times" if one.by == ALL_CRASHES else f"{one.failures} answers lost"
+    many = "" if one.failures == 1 else "s"
+    struck = f"Killed {one.failures} time{many}" if one.by == ALL_CRASHES else f"{one.failures} answer{many} lost"
     value = one.work["tokens"].value
-    work = f", with {value:.2f} times the tokens" if value is not None and abs(value - 1) >= SEEN else ""
+    work = f", with {value:.1f} times the tokens" if value is not None and abs(value - 1) >= SEEN else ""
     return f"{struck}: {_of(one.right.k, one.right.n)} right{work}; {_harm(one)}."
 
 
-SEEN = 0.005
-"""A ratio that differs from 1 by less is written as 1.00."""
+SEEN = 0.05
+"""A ratio that differs from 1 by less is written as 1.0."""
 
 
 def _of(k: int, n: int) -> str:

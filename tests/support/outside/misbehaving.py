@@ -135,11 +135,10 @@ def looks_for_signs_of_a_test() -> None:
     for _ in range(3):
         requests += [("POST", "/v1/chat/completions", json.dumps(asked)), ("POST", "/v1/responses", '{"input": "hello"}')]
     requests.append(("POST", "/v1/chat/completions", json.dumps(asked | {"stream": True})))
-    own = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     print([f"{name}={value}" for name, value in os.environ.items() if name not in ("PATH", "MCP_COMMAND")])
-    for method, path, body in requests:
+    for (method, path, body), key in [*((one, token) for one in requests), (requests[-1], "another")]:
         connection = http.client.HTTPConnection(HOST)
-        connection.request(method, path, body, own)
+        connection.request(method, path, body, {"Authorization": f"Bearer {key}", "Content-Type": "application/json"})
         answer = connection.getresponse()
         print(answer.status, answer.getheaders(), answer.read().decode())
 
