@@ -84,9 +84,10 @@ def systems(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """The report's page, driven in a headless Chromium, which must be on the path (Debian: chromium): minutes."""
+    """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")
-    session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/report/test_page_in_browser.py", *session.posargs)
+    driven = ("tests/report/test_page_in_browser.py", "tests/serve/test_web_page_in_browser.py")
+    session.run("pytest", "-n", "0", "-m", "slow or not slow", *driven, *session.posargs)
 
 
 @nox.session

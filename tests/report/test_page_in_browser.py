@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import IN_A_BROWSER, launched
 from records import called, experiment, recovered, trial, write_with_texts
 
 import bench
@@ -25,19 +25,8 @@ from bench.report.page_html import as_html
 from bench.report.trace import trace_of
 from bench.runtime.events import Event
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright and a Chromium: nox -s browser")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is on the path"),
-    # The driver's own event loop is closed by the garbage collector.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = IN_A_BROWSER
 
-QUIET = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 NARROW = {"width": 420, "height": 800}
 PATIENCE = 60_000
 """Milliseconds before a step counts as hung; nothing is timed by it."""
@@ -78,10 +67,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=list(QUIET))
-        yield launched
-        launched.close()
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture

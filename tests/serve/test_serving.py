@@ -16,7 +16,7 @@ import httpx2
 import openai
 import pytest
 import scripted_server
-from commands import UNDRAWN, Ended, Started, bench, start, workplace
+from commands import UNDRAWN, Ended, Started, bench, free_port, start, workplace
 from outside_system import OutsideSystem
 from scripted_server import ScriptedServer, Step, completion
 
@@ -59,12 +59,6 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     for process in running:
         process.kill()
         process.ended()
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def ended_when_done(outside: OutsideSystem, process: Started) -> Ended:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Literal
 
@@ -133,6 +134,12 @@ def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], sa
     if before:
         before()
     main()
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def start(folder: Path, *words: str, **variables: str) -> Started:

@@ -21,7 +21,6 @@ NOT_DEFENDED = (
     "Faults of the kernel and of the interpreter, and what can be learned from timing.",
     "Of a file outside, code in the sandbox can learn that it exists, how large it is and when it was changed.",
     "Trials lost from the end of a run and chained anew, and a changed manifest: only a report's digests show them.",
-    "A web page that asks at `bench serve` was tried by what a browser sends, and in no browser.",
     "A run names packs and architectures: those of the folder that you are in are loaded, and are not sandboxed.",
     "Where the kernel stamps no arrivals (not on Linux) a busy process reads a reply late, and its delay is the call's.",
 )
