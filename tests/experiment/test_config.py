@@ -12,8 +12,9 @@ from trials import AVAILABLE, ROOTS
 
 from bench.architectures.registry import extras_of
 from bench.errors import ConfigError
-from bench.experiment.config import Config, at_position, load_config, resolve_plan
+from bench.experiment.config import Config, load_config
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.resolved_plans import at_position, resolve_plan
 from bench.packs import load_pack
 from bench.runtime.faults import Fault
 from tests.architectures.test_systems import BROUGHT
