@@ -65,7 +65,7 @@ def test_every_config_that_ships_can_be_run_and_read_from_what_a_manifest_keeps(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(CONFIGS.parent)
-    config = load_config(path, {})
+    config = load_config(path, {"repetitions": 1})
     if any(util.find_spec(BROUGHT[extra]) is None for extra in extras_of(config.architectures)):
         pytest.skip("its systems' packages are not installed")
     if not {scenario.partition(":")[0] for scenario in config.scenarios} <= AVAILABLE.keys():
