@@ -42,7 +42,7 @@ def test_killed_at_random_moments_a_run_ends_up_as_an_uninterrupted_one(
     tmp_path: Path, kills: int, record_property: Callable[[str, object], None]
 ) -> None:
     record_property("tries", kills)
-    workplace(tmp_path, repetitions=20 * kills)
+    workplace(tmp_path, repetitions=35 * kills)
     results = tmp_path / "results"
     moments = random.Random(20)
     kills_in_mid_run = 0
@@ -51,7 +51,7 @@ def test_killed_at_random_moments_a_run_ends_up_as_an_uninterrupted_one(
         with start(tmp_path, "run", "configs/small.toml", "--name", "killed") as process:
             while process.exit_code is None and _size(results / "killed" / TRIALS) <= size + 200:
                 time.sleep(0.005)
-            time.sleep(moments.uniform(0.0, 0.08))
+            time.sleep(moments.uniform(0.0, 0.15))
             kills_in_mid_run += process.exit_code is None
             process.kill()
     assert kills_in_mid_run == kills
