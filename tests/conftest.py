@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Generator
 
 import hypothesis
 import pytest
@@ -24,6 +25,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = "not slow and not endurance"
     if _is_long(config):
         hypothesis.settings.load_profile("long")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One more than there are cores: a test that waits, for a time limit or a process, leaves its core to another."""
+    return (yield) + 1
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects

@@ -10,9 +10,10 @@ import typer
 
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
-from bench.experiment.config import Config, OpenAIEntry, RecordedEntry
+from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix
+from bench.experiment.model_entries import OpenAIEntry, RecordedEntry
 from bench.experiment.recording import RECORDED, recorded_entries
 from bench.experiment.store import RunWriter, set_aside
 from bench.experiment.untrusted import Permission

@@ -9,9 +9,10 @@ from typing import Any
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.hooks import HookFailed, Hooks
 from bench.cli.world_soundness import problems_of_reference, problems_of_wrong
-from bench.experiment.config import Config, SimulatedEntry
+from bench.experiment.config import Config
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import build_matrix
+from bench.experiment.model_entries import SimulatedEntry
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
 from bench.packs.code import code_of, home_of

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
+
+from bench.experiment.entry import Entry
 
 COMMAND = "command"
 """What a command is a variant of."""
@@ -15,11 +17,9 @@ TIME_LIMIT = 300.0
 Word = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 
 
-class CommandEntry(BaseModel):
+class CommandEntry(Entry):
     """An agent of any kind, in any language, in the place of an architecture: it is started, killed as planned, and started
     again. It runs on packs that have a world."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     command: tuple[Word, ...] | None = Field(None, min_length=1, exclude_if=lambda command: command is None)
     """In the place of `base`: an agent of your own, as the words of a command, `["python", "my_agent.py"]`."""

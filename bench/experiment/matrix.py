@@ -22,12 +22,15 @@ from bench.architectures.registry import (
     load_architecture,
 )
 from bench.errors import ConfigError, nearest
+from bench.experiment.architecture_entry import ArchitectureEntry
 from bench.experiment.bank import load_bank
 from bench.experiment.command_entry import COMMAND, TIME_LIMIT
-from bench.experiment.config import ArchitectureEntry, Config, OpenAIEntry, RecordedEntry, RoutedEntry, resolve_plan
+from bench.experiment.config import Config
+from bench.experiment.model_entries import OpenAIEntry, RecordedEntry, RoutedEntry
 from bench.experiment.provenance import architecture_digest, extra_versions
 from bench.experiment.record import arm_of
 from bench.experiment.recording import load_recording, responses_before
+from bench.experiment.resolved_plans import resolve_plan
 from bench.experiment.sample import sample
 from bench.models.base import Model
 from bench.models.cached import CachedModel

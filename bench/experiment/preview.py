@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from bench.experiment.command_entry import COMMAND
-from bench.experiment.config import RoutedEntry
 from bench.experiment.cost import Tariff
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
+from bench.experiment.model_entries import RoutedEntry
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
 from bench.models.base import Model

@@ -15,9 +15,9 @@ from typing import Any
 from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.errors import Unguarded
 from bench.experiment.answers import answer_of
-from bench.experiment.config import RecordedEntry
 from bench.experiment.grading import Graders, Key, key_of
 from bench.experiment.matrix import Matrix, TrialSpec
+from bench.experiment.model_entries import RecordedEntry
 from bench.experiment.reading import latest, read_grades, read_manifest, read_texts, read_trials
 from bench.models.routed import answerers
 from bench.sandbox import guards

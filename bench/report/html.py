@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,26 @@ FOLDER = Path(__file__).parent
 
 def rendered(template: str, style: str, script: str = "", **shown: Any) -> str:
     """A template beside this file, with this style and script. Every text in it is escaped."""
-    environment = Environment(
+    page = (
+        _templates()
+        .get_template(template)
+        .render(
+            policy=_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            data_uri=_data_uri,
+            sort_value=_sort_value,
+            text_of=text_of,
+            **shown,
+        )
+    )
+    return page + "\n"
+
+
+@cache
+def _templates() -> Environment:
+    """Those beside this file, each compiled once."""
+    return Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
         finalize=_shown,
@@ -30,16 +50,6 @@ def rendered(template: str, style: str, script: str = "", **shown: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template(template).render(
-        policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        data_uri=_data_uri,
-        sort_value=_sort_value,
-        text_of=text_of,
-        **shown,
-    )
-    return page + "\n"
 
 
 def source(name: str) -> str:
@@ -76,4 +86,5 @@ def _sort_value(cell: Cell) -> str:
 
 
 def _data_uri(picture: Picture) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(picture.svg).decode("ascii")
+    """The PNG: it is half as large as the SVG, which stands beside the page."""
+    return "data:image/png;base64," + base64.b64encode(picture.png).decode("ascii")

@@ -9,7 +9,6 @@ fenced         the same object, looked for outside of code blocks; then the code
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from bench.answers import fenced
 from bench.answers.formats import DEFAULT, AnswerFormat
@@ -17,15 +16,15 @@ from bench.answers.places import Schema, holds_code, is_all_code
 from bench.runtime.decoding import Extracted
 from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Unreadable, extract
-from bench.scenario import Json, Output, Subtask
+from bench.scenario import Json, Subtask
 
 
 def read(text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT) -> Extracted | Unreadable:
-    """The answer to a call for these subtasks, its code in its places. Never raises. What is read is shared, and never to be
-    changed. Of a fenced answer text[start:end] are its JSON and its blocks."""
+    """The answer to a call for these subtasks, its code in its places. Never raises. Of a fenced answer text[start:end] are its
+    JSON and its blocks. It is read anew each time, in 50 µs: readings that were kept would hold on to replies of megabytes."""
     if not is_fenced(subtasks, answer_format):
         return extract(text, finish)
-    return _fenced(text, finish, tuple((subtask.name, subtask.output) for subtask in subtasks))
+    return _fenced(text, finish, answer_schema(subtasks))
 
 
 def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
@@ -33,9 +32,7 @@ def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
     return answer_format == "fenced" and holds_code(answer_schema(subtasks))
 
 
-@lru_cache(maxsize=64)
-def _fenced(text: str, finish: str, outputs: tuple[tuple[str, type[Output]], ...]) -> Extracted | Unreadable:
-    schema = answer_schema([Subtask(name, "", (), output) for name, output in outputs])
+def _fenced(text: str, finish: str, schema: Schema) -> Extracted | Unreadable:
     before = fenced.before_json(text)
     found = extract(text, finish, before.code)
     if isinstance(found, Extracted):

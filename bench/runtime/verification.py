@@ -13,7 +13,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from pydantic import ValidationError
@@ -56,10 +55,8 @@ _begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*`*\s*")
 _refusal = re.compile(r"^\W*(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
 
-@lru_cache(maxsize=64)  # a reply is read several times: as a turn, as a proposal, by its faults
 def extract(text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None) -> Extracted | Unreadable:
-    """Find the reply's JSON object by the rule above, in time that grows as the text does. Never raises. What it finds is
-    shared, and never to be changed.
+    """Find the reply's JSON object by the rule above, in time that grows as the text does. Never raises.
 
     code   where the reply has code blocks, text[start:end] each, in an answer whose code stands outside of its JSON: none is
            looked for in them, nor behind a malformed object, where only code follows

@@ -15,8 +15,9 @@ from bench.architectures.registry import ARCHITECTURES
 from bench.endpoint.door import Door
 from bench.endpoint.server import application, serving
 from bench.errors import ConfigError
-from bench.experiment.config import Config, RecordedEntry, load_config
+from bench.experiment.config import Config, load_config
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.model_entries import RecordedEntry
 from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix

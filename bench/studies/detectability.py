@@ -98,7 +98,7 @@ def _end(outcome: str, passed: bool, silent: bool) -> str:
 LOOKS: Mapping[str, Look] = dict(
     zip(
         ENDS,
-        (Look(VERMILION, "xxxx"), Look(PURPLE, "...."), Look(ORANGE, "////"), Look(GREEN), Look(BLUE, "----")),
+        (Look(VERMILION, "xxxx"), Look(PURPLE, "||||"), Look(ORANGE, "////"), Look(GREEN), Look(BLUE, "----")),
         strict=True,
     )
 )

@@ -55,7 +55,7 @@ LOOKS: Mapping[str, Look] = {
     "exception": Look(ORANGE, "\\" * 4),
     "time limit": Look(PURPLE, "xxxx"),
     "wrong value": Look(VERMILION, "++++"),
-    "refused": Look(BLUE, "...."),
+    "refused": Look(BLUE, "//"),
     UNTOLD: Look(PALE),
 }
 CATEGORIES = tuple(LOOKS)[1:]

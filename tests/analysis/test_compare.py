@@ -358,7 +358,7 @@ def test_who_solves_five_of_five_in_the_place_of_none_for_more_tokens_is_not_wor
 
 def test_two_models_are_compared_in_one_command_by_the_exit_code(tmp_path: Path) -> None:
     """Of one run, of two runs, and of a run with several and one with another; by real runs of simulated models."""
-    config = str(workplace(tmp_path, repetitions=12, tables='[model.weak]\nkind = "simulated"\nfailure_rate = 0.7\n'))
+    config = str(workplace(tmp_path, repetitions=8, tables='[model.weak]\nkind = "simulated"\nfailure_rate = 0.7\n'))
     command(tmp_path, "run", config, "--model", "simulated", "--model", "weak", "--name", "both")
     command(tmp_path, "run", config, "--model", "simulated", "--name", "before")
     command(tmp_path, "run", config, "--model", "weak", "--name", "after")

@@ -188,7 +188,7 @@ def test_a_config_that_cannot_be_run_is_one_line_that_says_why(tmp_path: Path, o
 
 
 def test_a_config_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    assert "configs/none.toml: cannot be read" in refused(bench_anew(tmp_path, "run", "configs/none.toml"))
+    assert "configs/none.toml: cannot be read" in refused(bench(tmp_path, "run", "configs/none.toml"))
 
 
 def test_a_report_of_no_run_is_one_line(tmp_path: Path) -> None:

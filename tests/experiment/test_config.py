@@ -12,8 +12,9 @@ from trials import AVAILABLE, ROOTS
 
 from bench.architectures.registry import extras_of
 from bench.errors import ConfigError
-from bench.experiment.config import Config, at_position, load_config, resolve_plan
+from bench.experiment.config import Config, load_config
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.resolved_plans import at_position, resolve_plan
 from bench.packs import load_pack
 from bench.runtime.faults import Fault
 from tests.architectures.test_systems import BROUGHT
@@ -64,7 +65,7 @@ def test_every_config_that_ships_can_be_run_and_read_from_what_a_manifest_keeps(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(CONFIGS.parent)
-    config = load_config(path, {})
+    config = load_config(path, {"repetitions": 1})
     if any(util.find_spec(BROUGHT[extra]) is None for extra in extras_of(config.architectures)):
         pytest.skip("its systems' packages are not installed")
     if not {scenario.partition(":")[0] for scenario in config.scenarios} <= AVAILABLE.keys():

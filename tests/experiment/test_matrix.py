@@ -10,8 +10,9 @@ import pytest
 
 from bench.cli.scaffold import new_scenario
 from bench.errors import ConfigError, PackError
-from bench.experiment.config import Config, SimulatedEntry
+from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.model_entries import SimulatedEntry
 from bench.runtime.asking import Settings
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task

@@ -12,9 +12,10 @@ from experiment_runs import sessions_of
 
 from bench.cli.scaffold import new_scenario
 from bench.errors import BadAnswer, CallFailed, EndpointError, GaveUp, ResultsError, ServerFailed, UsedUp
-from bench.experiment.config import Config, RoutedEntry, SimulatedEntry
+from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.model_entries import RoutedEntry, SimulatedEntry
 from bench.experiment.reading import latest, read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import ENDPOINT_LOST_AFTER, missing, run_matrix

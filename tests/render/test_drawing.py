@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from bench.render.drawing import Picture, blank, finish, style
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image
+
+from bench.render.drawing import ACCOUNT_LOOKS, RC, Look, Picture, blank, finish, legend_of, style
 
 
 def drawn(nudge: float) -> Picture:
@@ -20,3 +25,22 @@ def drawn(nudge: float) -> Picture:
 @pytest.mark.parametrize("nudge", [1e-15, 1e-12, -1e-9])
 def test_the_last_digits_of_a_layout_do_not_reach_the_files(nudge: float) -> None:
     assert drawn(nudge) == drawn(0.0)
+
+
+def test_a_png_of_few_colours_shows_what_was_drawn() -> None:
+    with style():
+        figure = blank(4.0, 2.0)
+        axes = figure.subplots()
+        for place, look in enumerate(ACCOUNT_LOOKS.values()):
+            axes.bar(place, place + 1, color=look.colour, hatch=look.hatch, edgecolor="white")
+        legend_of(figure, ACCOUNT_LOOKS)
+        shown = Image.open(io.BytesIO(finish(figure, "demo", "Demo", "A demo.").png))
+        figure.dpi = RC["figure.dpi"]
+        drawn = np.frombuffer(FigureCanvasAgg(figure).print_to_buffer()[0], np.uint8)  # type: ignore[no-untyped-call]
+    drawn = drawn.reshape(*reversed(shown.size), 4)[..., :3].astype(int)
+    assert shown.mode == "P" and np.abs(np.asarray(shown.convert("RGB")) - drawn).max() <= 8
+
+
+def test_a_hatch_of_dots_is_refused() -> None:
+    with pytest.raises(ValueError, match="a hatch is of lines"):
+        Look("#000000", "....")

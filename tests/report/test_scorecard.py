@@ -121,11 +121,12 @@ def renamed(card: Scorecard, name: str) -> Scorecard:
 def test_a_hostile_name_stays_a_text_wherever_it_is_shown(card: Scorecard, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.report.scorecard.page.pictures", lambda _: [])  # drawn in the tests of figures
     harmless, hostile = renamed(card, "x"), renamed(card, text)
-    assert Tags(as_html(hostile)).tags == Tags(as_html(harmless)).tags
-    assert as_markdown(hostile).count("\n") == as_markdown(harmless).count("\n")
+    page, words = as_html(hostile), as_markdown(hostile)
+    assert Tags(page).tags == Tags(as_html(harmless)).tags
+    assert words.count("\n") == as_markdown(harmless).count("\n")
     steering = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
     one = replace(hostile, rows=hostile.rows[:1])
-    for shown in (as_html(hostile), as_markdown(hostile), badge(one), json.loads(badge(one))["label"]):
+    for shown in (page, words, badge(one), json.loads(badge(one))["label"]):
         assert not steering.search(shown)
 
 

@@ -50,7 +50,7 @@ def test_a_hostile_text_is_read_in_time_that_grows_as_it_does(text: str, monkeyp
     monkeypatch.setattr(decoding._decoder, "raw_decode", counted)
     monkeypatch.setattr(decoding, "_brace", patterns[0])
     monkeypatch.setattr(decoding, "_brace_or_string", patterns[1])
-    assert isinstance(extract.__wrapped__(text), Unreadable)
+    assert isinstance(extract(text), Unreadable)
     assert sum(shown) <= 4 * decoding.WINDOW * (text.count("{") + 1)
     assert sum(pattern.passed for pattern in patterns) <= 2 * len(text)
 
@@ -81,7 +81,7 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces, max_size=40).map("".join), st.integers(17, 40))
 def test_how_much_the_decoder_is_shown_at_a_time_changes_nothing(text: str, window: int) -> None:
-    whole = extract.__wrapped__(text)
+    whole = extract(text)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(decoding, "WINDOW", window)
-        assert extract.__wrapped__(text) == whole
+        assert extract(text) == whole

@@ -25,7 +25,6 @@ PACK = Path(__file__).parents[2] / "scenarios" / "functions"
 ROOTS = [PACK.parent]
 LEVELS = ("easy", "medium", "hard")
 PROBLEMS = {f"{level}/{name}": problem for level in LEVELS for name, problem in problems(level).items()}
-every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 
 
 @cache
@@ -61,33 +60,33 @@ def test_there_are_sixteen_problems_a_level_and_no_name_twice() -> None:
     assert set(variants_of(PACK)) == set(LEVELS)
 
 
-@every_problem
-def test_the_reference_passes_examples_and_tests_and_each_wrong_solution_fails_a_test(problem: Problem) -> None:
-    assert passes(problem.solution, problem, hidden=False) and passes(problem.solution, problem, hidden=True)
-    assert len(problem.wrong) >= 2
-    assert [name for name, one in problem.wrong.items() if passes(one["code"], problem, hidden=True)] == []
+def test_the_reference_passes_examples_and_tests_and_each_wrong_solution_fails_a_test() -> None:
+    for which, problem in PROBLEMS.items():
+        assert passes(problem.solution, problem, hidden=False) and passes(problem.solution, problem, hidden=True), which
+        assert len(problem.wrong) >= 2, which
+        assert [name for name, one in problem.wrong.items() if passes(one["code"], problem, hidden=True)] == [], which
 
 
-@every_problem
-def test_a_wrong_solution_passes_the_examples_so_that_only_hidden_tests_find_it(problem: Problem) -> None:
-    assert any(passes(one["code"], problem, hidden=False) for one in problem.wrong.values())
+def test_a_wrong_solution_passes_the_examples_so_that_only_hidden_tests_find_it() -> None:
+    for which, problem in PROBLEMS.items():
+        assert any(passes(one["code"], problem, hidden=False) for one in problem.wrong.values()), which
 
 
-@every_problem
-def test_a_problem_shows_two_examples_or_three_and_hides_eight_tests_or_more(problem: Problem) -> None:
-    shown, hidden = ([repr(case.arguments) for case in cases(problem, hidden=which)] for which in (False, True))
-    assert 2 <= len(shown) <= 3 and len(hidden) >= 8
-    assert len({*shown, *hidden}) == len(shown) + len(hidden), "a call stands twice"
+def test_a_problem_shows_two_examples_or_three_and_hides_eight_tests_or_more() -> None:
+    for which, problem in PROBLEMS.items():
+        shown, hidden = ([repr(case.arguments) for case in cases(problem, hidden=hidden)] for hidden in (False, True))
+        assert 2 <= len(shown) <= 3 and len(hidden) >= 8, which
+        assert len({*shown, *hidden}) == len(shown) + len(hidden), f"{which}: a call stands twice"
 
 
-@every_problem
-def test_signature_solutions_and_calls_agree(problem: Problem) -> None:
-    name, parameters = called(problem.signature + ": ...")
-    assert called(problem.solution, name) == (name, parameters)
-    assert problem.signature in problem.solution
-    for text in (problem.examples, problem.tests):
-        calls = cases_of(text)
-        assert calls.function == name and {len(case.arguments) for case in calls.cases} == {len(parameters)}
+def test_signature_solutions_and_calls_agree() -> None:
+    for which, problem in PROBLEMS.items():
+        name, parameters = called(problem.signature + ": ...")
+        assert called(problem.solution, name) == (name, parameters), which
+        assert problem.signature in problem.solution, which
+        for text in (problem.examples, problem.tests):
+            calls = cases_of(text)
+            assert calls.function == name and {len(case.arguments) for case in calls.cases} == {len(parameters)}, which
 
 
 def called(code: str, name: str = "") -> tuple[str, list[str]]:
@@ -98,10 +97,10 @@ def called(code: str, name: str = "") -> tuple[str, list[str]]:
     return functions[0].name, [one.arg for one in functions[0].args.args]
 
 
-@every_problem
-def test_a_specification_names_every_parameter(problem: Problem) -> None:
-    _, parameters = called(problem.signature + ": ...")
-    assert [name for name in parameters if f"`{name}`" not in problem.specification] == []
+def test_a_specification_names_every_parameter() -> None:
+    for which, problem in PROBLEMS.items():
+        _, parameters = called(problem.signature + ": ...")
+        assert [name for name in parameters if f"`{name}`" not in problem.specification] == [], which
 
 
 @pytest.mark.parametrize("level", LEVELS)

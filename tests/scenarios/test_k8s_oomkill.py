@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.packs import load_pack
-from bench.scenario import Answer, Context, Grade, Json, Scenario, WrongAnswer
+from bench.scenario import Answer, Context, Grade, Json, Scenario
 
 ROOT = Path(__file__).parents[2]
 PACK = ROOT / "scenarios" / "k8s_oomkill"
@@ -124,12 +124,12 @@ def test_the_reference_is_correct_with_full_marks_and_passes_every_check(size: s
 
 
 @sizes
-@pytest.mark.parametrize("wrong", load().wrong, ids=lambda wrong: wrong.name)
-def test_a_wrong_answer_is_refused_in_every_size(wrong: WrongAnswer, size: str) -> None:
-    graded = grade(dict(wrong.outputs), size)
-    assert not graded.correct
-    assert graded.score < 1
-    assert graded.note
+def test_a_wrong_answer_is_refused_in_every_size(size: str) -> None:
+    for wrong in load().wrong:
+        graded = grade(dict(wrong.outputs), size)
+        assert not graded.correct, wrong.name
+        assert graded.score < 1, wrong.name
+        assert graded.note, wrong.name
 
 
 def test_most_wrong_answers_pass_the_verifier_so_that_only_the_grader_finds_them() -> None:
@@ -322,7 +322,6 @@ FRAGMENTS = [
 ]
 
 
-@pytest.mark.parametrize("destructive", DESTRUCTIVE)
 @pytest.mark.parametrize(
     "form",
     [
@@ -337,8 +336,9 @@ FRAGMENTS = [
         "sh -c 'kubectl {}'",
     ],
 )
-def test_a_destructive_command_is_refused_wherever_it_hides(form: str, destructive: str) -> None:
-    assert isinstance(module("kubectl").parse(form.format(destructive)), str)
+def test_a_destructive_command_is_refused_wherever_it_hides(form: str) -> None:
+    parse = module("kubectl").parse
+    assert [one for one in DESTRUCTIVE if not isinstance(parse(form.format(one)), str)] == []
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(FRAGMENTS)).map(" ".join)))

@@ -64,10 +64,10 @@ RUNS = {
 }
 """Each committed run and its trials."""
 EVERY_SYSTEM = f"{SYSTEMS}, every system"
-WHOLE = (RECORDING, SMALLER)
-"""The runs that are always replayed whole: the paper's. The others are in the long form."""
+WHOLE = (RECORDING,)
+"""The run that is always replayed whole: the paper's. The others are in the long form."""
 ONCE = ", first repetition"
-IN_PART = (STRUCTURED, *ALONE[1:])
+IN_PART = (STRUCTURED, *ALONE)
 """Of these the short form replays the first repetition. Humaneval's answers are graded in the sandbox, one process each."""
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Started, bench, bench_anew, start, workplace
+from commands import Started, bench, start, workplace
 from experiment_runs import timeless
 from scripted_server import ScriptedServer, Step, completion, hang, hang_up
 
@@ -56,7 +56,7 @@ def test_killed_at_random_moments_a_run_ends_up_as_an_uninterrupted_one(
             process.kill()
     assert kills_in_mid_run == kills
     assert bench(tmp_path, "run", "configs/small.toml", "--name", "killed")[0] == 0
-    assert bench_anew(tmp_path, "run", "configs/small.toml", "--name", "whole")[0] == 0
+    assert bench(tmp_path, "run", "configs/small.toml", "--name", "whole")[0] == 0
     assert timeless(results / "killed") == timeless(results / "whole")
     assert read_texts(results / "killed") == read_texts(results / "whole")
 

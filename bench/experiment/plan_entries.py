@@ -1,0 +1,89 @@
+"""A fault plan's table in a config, and the faults in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from bench.errors import nearest
+from bench.experiment.entry import Entry
+from bench.runtime.effects import EFFECTS, Point
+from bench.runtime.faults import EVERY
+from bench.runtime.world_effects import WORLD_EFFECTS, points_of
+
+
+def _attempts(given: object) -> object:
+    numbers = isinstance(given, list | tuple) and all(isinstance(one, int) and one > 0 for one in given)
+    if given != "every" and not numbers:
+        raise ValueError(f'must be a list of attempts, counted from 1, or "every", not {given!r}')
+    return given
+
+
+Attempts = Annotated[tuple[int, ...] | Literal["every"], BeforeValidator(_attempts)]
+Position = Literal["first", "middle", "last"]
+
+
+class FaultEntry(Entry):
+    """One fault of a plan. It has one trigger: either `attempts` or `probability`."""
+
+    point: Point
+    """Where it strikes: in a reply, in what a subtask reads, in what is written to the state, or at the call itself."""
+    effect: str
+    """What it does there; `bench list` shows each effect with the points at which it can strike."""
+    subtask: str | dict[str, str] = EVERY
+    """Whom it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario."""
+    position: Position | None = Field(None, exclude_if=lambda position: position is None)
+    """In the place of `subtask`: whom it strikes by its place in the order in which the task lists its subtasks. The middle one
+    of an even number is the earlier of the two."""
+    tool: str | dict[str, str] | None = Field(None, exclude_if=lambda tool: tool is None)
+    """At `tool` and `process`, in the place of `subtask`: the tool whose calls it strikes, `*` for every tool, or a table with
+    one name for each scenario."""
+    event: str | dict[str, str] | None = Field(None, exclude_if=lambda event: event is None)
+    """At `event`, in the place of `subtask`: the kind of event that it strikes, given as `tool` is."""
+    attempts: Attempts = ()
+    """The attempts at the subtask that it strikes, counted from 1; `every`, for a persistent fault, which never wears off: at
+    `call` it strikes every request of every attempt, so that where it makes the call fail all tries fail and the trial gives
+    up. Of several samples of an attempt only the first is struck."""
+    probability: float = Field(0.0, ge=0.0, le=1.0)
+    """The chance with which it strikes each attempt."""
+    seconds: float = Field(1.0, ge=0.0)
+    """For `slow`: how much later the reply comes. For `timeout`: how long nothing comes. For `rate_limit`: what Retry-After
+    says. No other effect reads it."""
+    minutes: int = Field(0, ge=0, exclude_if=lambda minutes: not minutes)
+    """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `late`: how much later
+    the agent hears of the event, a day if not given. No other effect reads it."""
+
+    @model_validator(mode="after")
+    def _known(self) -> FaultEntry:
+        points = points_of(self.effect)
+        if not points:
+            raise ValueError(f"unknown effect '{self.effect}'; {nearest(self.effect, (*EFFECTS, *WORLD_EFFECTS))}")
+        if self.point not in points:
+            raise ValueError(f"effect '{self.effect}' cannot strike at '{self.point}', only at {', '.join(sorted(points))}")
+        if bool(self.attempts) == bool(self.probability):
+            raise ValueError('a fault has one trigger: either attempts = [1, ...] or "every", or a probability above 0')
+        if self.position and self.subtask != EVERY:
+            raise ValueError("a fault strikes a subtask or a position: give one of the two")
+        if self.effect == "mid_stream" and self.tool is not None:
+            raise ValueError("mid_stream strikes no tool; its attempts count the replies of the model in a trial")
+        if self.target_key != "subtask" and (self.subtask != EVERY or self.position):
+            raise ValueError(f"at '{self.point}' a fault strikes no subtask; name the {self.target_key}")
+        for key in {"tool", "event"} - {self.target_key}:
+            if getattr(self, key) is not None:
+                raise ValueError(f"at '{self.point}' a fault strikes no {key}; name the {self.target_key}")
+        return self
+
+    @property
+    def target_key(self) -> str:
+        """Which key names what it strikes."""
+        if self.point in ("tool", "process"):
+            return "tool"
+        return "event" if self.point == "event" else "subtask"
+
+
+class PlanEntry(Entry):
+    """A fault plan. The plan `none` needs no table: it is the control."""
+
+    faults: tuple[FaultEntry, ...] = ()
+    """Its faults. A text carries one fault: where several are due for the same text, the first of the plan strikes."""
