@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from bench.analysis.arms import UNUSABLE
@@ -15,17 +17,17 @@ SPENT = ("tokens", "calls", "tool_calls", "seconds")
 DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
 
 
-def beyond_control(run: Run) -> pd.DataFrame:
+def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.DataFrame:
     """The trials under a fault plan that have a control, neither of them ended in an error.
 
-    Beside their own columns those of the control as `*_control`, and `beyond_*`: what the trial spent, or how often a kind of
-    damage happened, less what its control did. That can be below 0: a control may err by chance where the trial did not.
+    Beside their own columns those `measured` of the control as `*_control`, and `beyond_*`: what the trial spent, or how often a
+    kind of damage happened, less what its control did. That can be below 0: a control may err by chance where the trial did not.
     """
-    usable = with_seconds(run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()])
-    columns = ["outcome", *SPENT, *DAMAGE]
+    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
+    usable = with_seconds(usable) if "seconds" in measured else usable
+    columns = ["outcome", *measured]
     controls = usable[usable["fault"] == FAULT_FREE][[*PAIR, *columns]]
     both = usable[usable["fault"] != FAULT_FREE].merge(controls, on=PAIR, suffixes=("", "_control"))
-    measured = (*SPENT, *DAMAGE)
     return both.assign(**{f"beyond_{one.removeprefix('damage_')}": both[one] - both[f"{one}_control"] for one in measured})
 
 

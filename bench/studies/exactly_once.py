@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bench.analysis.beyond_control import beyond_control
+from bench.analysis.beyond_control import DAMAGE, beyond_control
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share
 from bench.errors import ResultsError
@@ -61,7 +61,7 @@ def exactly_once(run: Run) -> list[Crashed]:
     points = {plan: fault["effect"] for plan, fault in single_faults(run).items() if fault["point"] == "process"}
     if not points or FAULT_FREE not in run.names("fault"):
         raise ResultsError(f"needs fault plans with one fault each, at `process`, and the plan '{FAULT_FREE}' beside them")
-    more = beyond_control(run)
+    more = beyond_control(run, DAMAGE)
     return [
         _crashed(str(scenario), str(model), architecture, point, own[own["fault"].map(points) == point])
         for (scenario, model), trials in more.groupby(["scenario", "model"], sort=False)

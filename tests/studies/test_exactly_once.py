@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from exactly_once.crashes import KEPT
 from exactly_once.kept import crashed, rows_of
 from exactly_once.report import CHECKED, page, together
 from little_worlds import ROOT
@@ -42,6 +44,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     }
     matrix = build_matrix(Config.model_validate(values), [ROOT], "code")
     return run_of_matrix(tmp_path_factory.mktemp("exactly_once"), matrix)
+
+
+def test_what_the_full_size_keeps_of_its_trials_is_all_that_the_study_reads(run: Run) -> None:
+    kept = replace(run, trials=run.trials[KEPT])
+    assert exactly_once(kept) == exactly_once(run)
 
 
 def test_a_crash_counts_what_its_control_did_not_do(run: Run) -> None:
