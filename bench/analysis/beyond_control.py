@@ -20,8 +20,9 @@ DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
 def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.DataFrame:
     """The trials under a fault plan that have a control, neither of them ended in an error.
 
-    Beside their own columns those `measured` of the control as `*_control`, and `beyond_*`: what the trial spent, or how often a
-    kind of damage happened, less what its control did. That can be below 0: a control may err by chance where the trial did not.
+    Beside their own columns those `measured` of the control as `*_control`, and `beyond_*`: what the trial spent, or how often
+    a kind of damage happened, less what its control did. That can be below 0: a control may err by chance where the trial did
+    not.
     """
     usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
     usable = with_seconds(usable) if "seconds" in measured else usable
