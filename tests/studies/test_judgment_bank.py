@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from dataclasses import replace
@@ -16,7 +17,7 @@ from bench.analysis.frames import Run
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.bank import banked, load_bank
 from bench.experiment.chain import SUFFIX, sealed
-from bench.experiment.config import Config
+from bench.experiment.config import Config, load_config
 from bench.experiment.files import TEXTS, TRIALS
 from bench.experiment.matrix import build_matrix
 from bench.packs.loading import load_pack
@@ -135,3 +136,18 @@ def test_a_command_whose_model_has_a_bank_is_refused(bank: Run, tmp_path: Path) 
     mine = {"architectures": ["mine"], "architecture": {"mine": {"command": ["python"]}}}
     with pytest.raises(ConfigError, match="'mine' is a command, and asks for calls of tools, of which a bank"):
         run_of(tmp_path, {"bank": str(bank.folder)}, **mine)
+
+
+def test_the_committed_damage_is_of_the_committed_bank_and_is_what_the_page_says() -> None:
+    root = Path(__file__).parents[2]
+    report = root / "reports" / "renewal_bank-errs_as_qwen"
+    manifest = json.loads((report / "manifest.json").read_text(encoding="utf-8"))
+    errs = manifest["models"]["errs_as_qwen"]["bank"]
+    assert errs["digest"] == load_bank(root / "results" / errs["name"], [load_pack("contract_renewal", PACKS)]).digest
+    with (report / "tables" / "world_damage.csv").open(encoding="utf-8", newline="") as lines:
+        damage = {row["Architecture"]: row for row in csv.DictReader(lines)}
+    assert tuple(damage) == load_config(root / "configs" / "renewal_bank.toml", {}).architectures
+    remedied = {(row["Unauthorised"], row["Lost"]) for name, row in damage.items() if name.endswith("_remedied")}
+    assert remedied == {("0", "101")}
+    assert {row["Recounts that differ"] for row in damage.values()} == {"0"}
+    assert (damage["bare_agent"]["Unauthorised"], damage["event_driven"]["Doubled"]) == ("60", "342")
