@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import threading
-from concurrent.futures import Future
-from typing import Self
 from urllib.parse import urlsplit
 
+from stream_server import StreamServer
 
-class ProxyServer:
-    """Serves while its `with` block lasts, in a thread and event loop of its own.
+
+class ProxyServer(StreamServer):
+    """A proxy while its `with` block lasts.
 
     answer   what it says to every request in place of passing it on: b"" closes without a word; None: it does pass it on
     mute     it takes every request, and says nothing
@@ -24,41 +23,13 @@ class ProxyServer:
     """
 
     def __init__(self, to: int = 0, *, answer: bytes | None = None, mute: bool = False, tls: ssl.SSLContext | None = None):
-        self._to, self._answer, self._mute, self._tls = to, answer, mute, tls
+        super().__init__("proxy", tls)
+        self._to, self._answer, self._mute = to, answer, mute
         self.heads: list[str] = []
-        self._port: Future[int] = Future()
-        self._handlers: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.AbstractEventLoop
-        self._stop: asyncio.Event
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="proxy", daemon=True)
 
     @property
     def url(self) -> str:
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port.result()}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._port.result(timeout=10)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(timeout=10)
-
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
-        self._port.set_result(server.sockets[0].getsockname()[1])
-        await self._stop.wait()
-        server.close()
-        for handler in self._handlers:
-            handler.cancel()
-        await asyncio.gather(*self._handlers, return_exceptions=True)
-
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        handler = asyncio.get_running_loop().create_task(self._handle(reader, writer))
-        self._handlers.add(handler)
-        handler.add_done_callback(self._handlers.discard)
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

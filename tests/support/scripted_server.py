@@ -14,13 +14,13 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any
+
+from stream_server import StreamServer
 
 PATH = "/v1/chat/completions"
 
@@ -129,8 +129,8 @@ def always_ok(_: Any) -> Step:
     return completion("OK")
 
 
-class ScriptedServer:
-    """Serves while its `with` block lasts, in a thread and event loop of its own.
+class ScriptedServer(StreamServer):
+    """Answers while its `with` block lasts.
 
     answer           what answers the next request
     requests         everything received so far, on any path, in order of arrival
@@ -140,17 +140,12 @@ class ScriptedServer:
     def __init__(
         self, script: Iterable[Step] | Answerer = (), default: Answerer = always_ok, *, tls: ssl.SSLContext | None = None
     ):
+        super().__init__("scripted-server", tls)
         self.answer = script if callable(script) else _in_order(script, default)
-        self._tls = tls
         self.requests: list[Received] = []
         self.most_in_flight = 0
         self._in_flight = 0
         self._errors: list[Exception] = []
-        self._handlers: set[asyncio.Task[None]] = set()
-        self._port: Future[int] = Future()
-        self._loop: asyncio.AbstractEventLoop
-        self._stop: asyncio.Event
-        self._thread = threading.Thread(target=self._run, name="scripted-server", daemon=True)
 
     @property
     def base_url(self) -> str:
@@ -161,45 +156,10 @@ class ScriptedServer:
         """The JSON of every request so far."""
         return [received.body for received in self.requests]
 
-    def __enter__(self) -> ScriptedServer:
-        self._thread.start()
-        self._port.result(timeout=10)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(timeout=10)
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        super().__exit__(kind, error, traceback)
         if self._errors and error is None:
             raise self._errors[0]
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        except Exception as error:
-            if self._port.done():
-                raise
-            self._port.set_exception(error)
-
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
-        self._port.set_result(server.sockets[0].getsockname()[1])
-        await self._stop.wait()
-        server.close()
-        for handler in self._handlers:
-            handler.cancel()
-        await asyncio.gather(*self._handlers, return_exceptions=True)
-
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Own the task, so that nothing of a connection outlives the server."""
-        handler = asyncio.get_running_loop().create_task(self._handle(reader, writer))
-        self._handlers.add(handler)
-        handler.add_done_callback(self._handlers.discard)
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._in_flight += 1
