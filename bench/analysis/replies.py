@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bench.analysis.faults import Receipt
-from bench.runtime.events import Called, Event, Judged, digest_of
+from bench.digests import digest_of
+from bench.runtime.events import Called, Event, Judged
 from bench.runtime.lineage import Lineage
 
 Kind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]

@@ -48,6 +48,17 @@ class Facts:
     events: Mapping[str, Payload] = field(default_factory=dict)
 
 
+class NotKnown(KeyError):
+    """What a step goes by was never read or decided, since a step before it came to nothing."""
+
+
+class AsFarAsKnown(dict[str, Any]):
+    """What is read and decided, where some step came to nothing. `get` and `in` ask without needing it."""
+
+    def __missing__(self, name: str) -> Any:
+        raise NotKnown(name)
+
+
 def no_calls(*_: Any) -> Sequence[Call]:
     return ()
 

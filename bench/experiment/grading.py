@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bench.digests import digest_of
 from bench.errors import Unguarded
-from bench.runtime.events import digest_of
 from bench.scenario import Answer, Grade, Scenario
 
 Key = tuple[str, str, str]

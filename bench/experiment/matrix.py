@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -304,11 +304,19 @@ def _model(name: str, config: Config, scenarios: Mapping[str, Scenario]) -> Mode
         raise ConfigError(f"model '{name}' passes requests on and cannot be passed any")
     if not entry.bank:
         return SimulatedModel(name, entry, scenarios)
+    worlds = [one for one in scenarios.values() if one.environment]
+    bank = load_bank(folder_of(entry.bank), worlds)
     if command := next((one for one in config.architectures if config.base(one) == COMMAND), None):
-        said = f"'{command}' is a command, and asks for calls of tools, of which a bank of judgments holds none"
-        raise ConfigError(f"model '{name}': {said}; leave `bank` out, or take the command out")
-    bank = load_bank(folder_of(entry.bank), [one for one in scenarios.values() if one.environment])
+        _refuse_without_procedure(name, command, worlds)
     return SimulatedModel(name, entry, scenarios, bank)
+
+
+def _refuse_without_procedure(model: str, command: str, worlds: Iterable[Scenario]) -> None:
+    """Who is asked for calls of tools judges within a procedure, and where there is none, not at all."""
+    for one in worlds:
+        if not (one.environment and one.environment.procedure and one.environment.right):
+            said = f"'{command}' is a command, and scenario '{one.name}' has no `procedure` that it could judge in"
+            raise ConfigError(f"model '{model}': {said}, or no `right`; leave `bank` out, or take the command out")
 
 
 def _server(config: Config) -> Server:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, unsealed
 from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, lines_of, opened
@@ -27,7 +28,6 @@ from bench.experiment.record import (
     TrialRecord,
 )
 from bench.experiment.shape import manifest_in, wrong_with
-from bench.runtime.events import digest_of
 from bench.wording import first_violation
 
 Record = TypeVar("Record")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
+from bench.digests import digest_of
 from bench.experiment.record import ResponseRecord
 from bench.experiment.recording import record_of, responses_of, settings_digest
 from bench.experiment.store import RunWriter
 from bench.models.base import Model, Response
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers
-from bench.runtime.events import digest_of
 
 
 class ResponseKeeper:

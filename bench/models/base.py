@@ -33,8 +33,9 @@ class RequestContext:
     `arm` names the architecture and the fault plan, on which no reply may depend but a recorded one. `judging`: a judgment on
     outputs of these subtasks is asked for, not the outputs. `instance` is "" for the sole instance of a pack. `model` is the
     trial's, which may pass the request on to another one. `answer_format` is what the messages ask for. `state` names the state
-    of the world that is judged; "" where there is no world. `references` are the
-    outputs with which a simulated model answers what an architecture added at run time.
+    of the world that is judged; "" where there is no world. `drawn_from` is what each draw of the trial begins with, for what
+    is to be the same at all of its calls. `references` are the outputs with which a simulated model answers what an
+    architecture added at run time.
     """
 
     scenario: str
@@ -48,6 +49,7 @@ class RequestContext:
     model: str = ""
     answer_format: AnswerFormat = DEFAULT
     state: str = ""
+    drawn_from: tuple[object, ...] = ()
     references: Mapping[str, Json] = field(default_factory=dict)
 
 

@@ -19,11 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bench.answers.fenced import written
 from bench.answers.places import Schema, holds_code
+from bench.digests import case_of
 from bench.environment import Call, Environment
 from bench.models.bank import Bank
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
 from bench.models.options import options_in
+from bench.models.simulated_course import Judge
 from bench.models.simulated_proposer import proposed
 from bench.models.simulated_replies import calling, within
 from bench.models.smallest import smallest
@@ -43,7 +45,7 @@ class SimulatedSettings(BaseModel):
     bank: str | None = None
     """A run of `every_judgment`, by its name under results/ or its folder: judgments in a world are answered as the model that
     was recorded there did, and err at its rates, with its errors. It has to hold replies to all judgments of the run's
-    scenarios, variants too. An agent that is a command asks for calls of tools, of which it holds none."""
+    scenarios, variants too. Asked for calls of tools, the model follows the procedure, with the bank's judgments."""
     wrapping: bool = True
     """Whether some replies come in a code fence, indented, or behind a sentence, as models write them."""
     seconds_per_call: float = Field(0.4, ge=0.0)
@@ -109,7 +111,8 @@ class SimulatedModel:
     ) -> Reply:
         """The next calls of the work that the conversation is about; of one of them a required argument may be forgotten."""
         together = options.get("parallel_tool_calls", True)
-        next_ = proposed(environment, scenario.task, request.messages, options["tools"], together)
+        judge = self._drawn_judgments(scenario, environment, request) if self._bank else None
+        next_ = proposed(environment, scenario.task, request.messages, options["tools"], together, judge)
         if not next_.calls:
             own = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
             if own and options.get("tool_choice") == "required":  # a framework's own, by which an agent says that it is done
@@ -120,6 +123,19 @@ class SimulatedModel:
             forgotten = draw.choice(list(calls[0].arguments))
             calls[0] = Call(calls[0].tool, {name: one for name, one in calls[0].arguments.items() if name != forgotten})
         return calling(calls, request)
+
+    def _drawn_judgments(self, scenario: Scenario, environment: Environment, request: Request) -> Judge:
+        """The bank's. A conversation is gone through anew for each reply: so a draw is the trial's, whatever call it is for."""
+        bank, right, context = self._bank, environment.right, request.context
+        assert bank and right, "a bank is refused where a procedure or what is right is missing"
+
+        def judge(subtask: str, shown: Mapping[str, str]) -> Json | str:
+            state = case_of(shown)
+            draw = draw_for("bank", *context.drawn_from, subtask, state)
+            rightly = right(subtask, {**scenario.task.documents, **shown})
+            return bank.draw(scenario.name, context.instance, subtask, state, rightly, draw)
+
+        return judge
 
     def _forced(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
         """The tool that has to be called, with the output that is asked for where that fits, else the smallest arguments."""

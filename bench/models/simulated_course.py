@@ -9,14 +9,18 @@ and reads nothing again for one: what a conversation lost is its system's.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bench.environment import Arrival, Call, Environment, Facts, Moment, Question, Step
+from bench.environment import KILL_SWITCH, Arrival, Call, Environment, Facts, Moment, Question, Step
+from bench.environment.documents import as_document
+from bench.environment.procedure import AsFarAsKnown, NotKnown
 from bench.models.simulated_world import RememberedWorld
 from bench.scenario import Json, Task
+
+Judge = Callable[[str, Mapping[str, str]], Json | str]
+"""(subtask, the documents that show the state of the world) -> its output, or a text that is none."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,19 @@ class _Done:
 
 @dataclass
 class ProcedureCourse:
-    """`right` judges: (subtask, documents) -> its output."""
+    """One who judges wrongly and does not know the policy acts on what it judged, whatever is denied; what needs a person is
+    asked of one by everybody, and nobody acts after the kill switch."""
 
     task: Task
     environment: Environment
     world: RememberedWorld
-    right: Callable[[str, Mapping[str, str]], Json]
-    _facts: Facts = field(default_factory=Facts)
+    judge: Judge
+    knows_policy: bool = True
+    _facts: Facts = field(default_factory=lambda: Facts(AsFarAsKnown(), AsFarAsKnown()))
     _settled: set[str] = field(default_factory=set)
     _fallen: set[str] = field(default_factory=set)
     _standing: list[_Done] = field(default_factory=list)
+    _came_to_nothing: bool = False
     _last: int = 0
     _looked: Moment = field(init=False)
 
@@ -54,6 +61,7 @@ class ProcedureCourse:
             if step := next((one for one in steps if self._may_begin(one)), None):
                 self._settled.add(step.name)
                 if why := self._attempt(step):
+                    self._came_to_nothing = True
                     self._give_up(step, why)
                 continue
             starts = [one.starts for one in steps if one.starts and one.name not in self._settled]
@@ -86,7 +94,15 @@ class ProcedureCourse:
         return step.name not in self._settled and has_come and in_time and self._settled.issuperset(step.after)
 
     def _attempt(self, step: Step) -> str:
-        """Read, judge, act; why it came to nothing, or ""."""
+        """Read, judge, act; why it came to nothing, or "". What needs what a failed step never found out fails in its turn."""
+        try:
+            return self._attempted(step)
+        except NotKnown:
+            if not self._came_to_nothing:
+                raise
+            return "failed"
+
+    def _attempted(self, step: Step) -> str:
         if step.saga and step.saga in self._fallen:
             return "fallen"
         if not step.needed(self._facts):
@@ -97,8 +113,10 @@ class ProcedureCourse:
             return "failed"
         self._look()
         if step.judgment:
-            decided = self.right(step.judgment, self._documents(step))
-            self._facts = replace(self._facts, decided={**self._facts.decided, step.name: decided})
+            decided = self.judge(step.judgment, self._documents(step))
+            if isinstance(decided, str):
+                return "unreadable"
+            self._facts = replace(self._facts, decided=AsFarAsKnown({**self._facts.decided, step.name: decided}))
         for call in step.effects(self._facts):
             if why := self._act(step, call):
                 return why
@@ -108,7 +126,7 @@ class ProcedureCourse:
         calls = step.reads(self._facts)
         answers = dict(zip(calls, self.world.call_all(list(calls.values())), strict=True))
         read = {name: acted.result.model_dump(mode="json") for name, acted in answers.items() if acted.ok}
-        self._facts = replace(self._facts, read={**self._facts.read, **read})
+        self._facts = replace(self._facts, read=AsFarAsKnown({**self._facts.read, **read}))
         return len(read) == len(calls)
 
     def _documents(self, step: Step) -> Mapping[str, str]:
@@ -118,10 +136,7 @@ class ProcedureCourse:
             if step.documents
             else {name: facts.read[name] for name in self.task.subtask(step.judgment).reads if name in facts.read}
         )
-        texts = {
-            name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, indent=1) for name, one in shown.items()
-        }
-        return {**self.task.documents, **texts}
+        return {name: as_document(one) for name, one in shown.items()}
 
     def _act(self, step: Step, call: Call) -> str:
         if why := self._gate(step, call):
@@ -145,7 +160,8 @@ class ProcedureCourse:
         """Why a call is not to be made, or ""."""
         verdict = self.world.verdict(call.tool, call.arguments)
         if verdict.decision != "person":
-            return "" if verdict.allows else "denied"
+            is_denied = verdict.decision == "deny" and (self.knows_policy or verdict.rule == KILL_SWITCH)
+            return "denied" if is_denied else ""
         asked = step.asks(self._facts, call) if step.asks else self._question(call)
         said = self.world.decision(asked.person, asked.about, asked.question)
         return "" if said == "approved" else said

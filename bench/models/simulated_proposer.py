@@ -15,7 +15,7 @@ from typing import Any
 from bench.environment import Call, Environment
 from bench.models.base import Message
 from bench.models.simulated_conversation import Conversation, offered
-from bench.models.simulated_course import ProcedureCourse, tools_of
+from bench.models.simulated_course import Judge, ProcedureCourse, tools_of
 from bench.models.simulated_world import NotYet, RememberedWorld
 from bench.scenario import Task
 
@@ -34,14 +34,20 @@ class Proposed:
 
 
 def proposed(
-    environment: Environment, task: Task, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], together: bool = True
+    environment: Environment,
+    task: Task,
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]],
+    together: bool = True,
+    judge: Judge | None = None,
 ) -> Proposed:
-    """What comes next. Several calls where they may be made `together`."""
+    """What comes next. Several calls where they may be made `together`. `judge` makes a procedure's judgments in place of the
+    pack's own; it has to say the same whenever it is asked the same."""
     names = offered(tools, tools_of(environment))
     own = frozenset(names.values())
     with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
         try:
-            _take_course(environment, task, world)
+            _take_course(environment, task, world, judge)
         except NotYet as next_:
             if missing := [call.tool for call in next_.calls if call.tool not in names]:
                 return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=own)
@@ -56,9 +62,10 @@ class _Lost(Exception):
     """A reference course knows only how things go well."""
 
 
-def _take_course(environment: Environment, task: Task, world: RememberedWorld) -> None:
+def _take_course(environment: Environment, task: Task, world: RememberedWorld, judge: Judge | None) -> None:
     if environment.procedure and (right := environment.right):
-        ProcedureCourse(task, environment, world, right).take()
+        rightly = judge or (lambda subtask, shown: right(subtask, {**task.documents, **shown}))
+        ProcedureCourse(task, environment, world, rightly, knows_policy=judge is None).take()
         return
     try:
         world.learn_time()

@@ -12,13 +12,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.digests import case_of, digest_of
+from bench.environment.documents import as_document
 from bench.errors import nearest
 from bench.models.base import Message, Reply
 from bench.runtime.caller import Caller
-from bench.runtime.cases import Cases, case_of
+from bench.runtime.cases import Cases
 from bench.runtime.causes import Ask, Causes
-from bench.runtime.events import digest_of
-from bench.runtime.hands import Hands, shown
+from bench.runtime.hands import Hands
 from bench.runtime.injection import Corrupted, Injection
 from bench.runtime.judging import Verifier
 from bench.runtime.key import TrialKey
@@ -128,7 +129,7 @@ class Asking(Hands):
         for name in documents or ():
             if name not in self._state.given:
                 raise ValueError(f"'{name}' is no document that is given with a call; {nearest(name, self._state.given)}")
-        return {name: shown(value) for name, value in (documents or {}).items()}
+        return {name: as_document(value) for name, value in (documents or {}).items()}
 
     def _sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
         """What these subtasks are about to read. Raises RuntimeError where something of it has no output yet."""

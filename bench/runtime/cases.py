@@ -5,15 +5,9 @@ The same judgment in another state is another question: its attempts are counted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from bench.runtime.causes import Causes
-from bench.runtime.events import digest_of
-
-
-def case_of(documents: Mapping[str, str]) -> str:
-    """What names a state: a digest of the documents that show it; "" where there are none."""
-    return digest_of("\0".join(f"{name}\0{documents[name]}" for name in sorted(documents))) if documents else ""
 
 
 class Cases:

@@ -211,6 +211,7 @@ class Causes:
             model=self._model,
             answer_format=self._format,
             state=self.state,
+            drawn_from=key.drawn_from,
             references={name: self.references[name] for name in names if name in self.references},
         )
         return Ask(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))

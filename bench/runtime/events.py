@@ -7,7 +7,6 @@ is named by its number: its place among the trial's events, from 0.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -45,11 +44,6 @@ Stage = Literal["planned", "delivered", "not_applicable", "detected", "recovered
 View = Literal["told", "undamaged", "shadow"]
 """What a verdict is on: a reply whose proposer is told of it; the reply as it was before a fault struck it; a reply whose
 proposer judges by itself and is told nothing."""
-
-
-def digest_of(text: str) -> str:
-    """Twenty hex digits that name a text."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 def _is_nothing(value: object) -> bool:

@@ -10,12 +10,9 @@ store        values and logs that survive a crash
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
-
-from pydantic import BaseModel
 
 from bench.environment import Acted, Arrival, Moment, Step, Verdict, World
 from bench.environment.procedure import AGENT
@@ -31,14 +28,6 @@ class Decision:
     said: Literal["approved", "denied", "late"]
     ticket: str
     arrival: Arrival | None = None
-
-
-def shown(value: str | BaseModel | Mapping[str, Any]) -> str:
-    """The state of the world as a document: the same text for the same state, whoever asks."""
-    if isinstance(value, str):
-        return value
-    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-    return json.dumps(plain, ensure_ascii=False, indent=1)
 
 
 class Hands:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bench.digests import digest_of
 from bench.models.base import Response
-from bench.runtime.events import Event, digest_of
+from bench.runtime.events import Event
 
 
 class TrialLog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bench.runtime.cases import case_of
+from bench.digests import case_of
 from bench.runtime.faults import Receipt
 from bench.runtime.reply import Part
 from bench.runtime.state import Source

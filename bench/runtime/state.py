@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench.runtime.events import digest_of
+from bench.digests import digest_of
 from bench.runtime.reply import Part
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask, Task

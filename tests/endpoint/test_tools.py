@@ -17,6 +17,7 @@ from trials import TINY, Fault, events, matrix_of, run_all, with_model
 from world_tools import carried_out, tools
 
 from bench.analysis import ledger
+from bench.digests import digest_of
 from bench.endpoint.server import serve_session
 from bench.experiment.record import RECORD, RESPONSE
 from bench.experiment.recording import record_of, response_of
@@ -25,7 +26,7 @@ from bench.models.base import Message, Reply, Request, RequestContext, Response
 from bench.models.recorded import RecordedModel, Recording
 from bench.models.tool_calls import ToolCall, calls_in
 from bench.runtime.agent_session import AgentSession
-from bench.runtime.events import Called, Faulted, digest_of
+from bench.runtime.events import Called, Faulted
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 

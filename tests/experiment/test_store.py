@@ -16,13 +16,14 @@ from experiment_runs import sessions_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.files import FORMAT, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.experiment.reading import latest, read_manifest, read_texts, read_trials
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter, set_aside
 from bench.experiment.verify import verify
-from bench.runtime.events import Judged, digest_of
+from bench.runtime.events import Judged
 
 PACK = {"asked": "5ce", "graded_by": "6ade", "reference": "5ef"}
 MANIFEST_OF_TEST: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,15 @@ from little_worlds import REFUNDS
 from trips import PACK as TRIPS
 from world_tools import carried_out, tools
 
-from bench.environment import World, final_world
+from bench.digests import case_of
+from bench.environment import JudgmentState, World, final_world
+from bench.environment.documents import as_document
 from bench.models.base import Message
+from bench.models.simulated_course import Judge
 from bench.models.simulated_proposer import DONE, Proposed, proposed
 from bench.models.tool_calls import ToolCall
 from bench.packs import load_pack
-from bench.scenario import Scenario
+from bench.scenario import Json, Scenario
 
 RENEWALS = Path(__file__).parents[2] / "scenarios"
 KINDS = [f"dev_{number:02}" for number in (2, 4, 6, 7)]
@@ -31,9 +34,9 @@ def begin() -> list[Message]:
     return [Message("user", "Do the work.")]
 
 
-def step(scenario: Scenario, messages: Sequence[Message], world: World) -> Proposed:
+def step(scenario: Scenario, messages: Sequence[Message], world: World, judge: Judge | None = None) -> Proposed:
     assert scenario.environment
-    return proposed(scenario.environment, scenario.task, messages, tools(world))
+    return proposed(scenario.environment, scenario.task, messages, tools(world), judge=judge)
 
 
 def act(messages: list[Message], next_: Proposed, world: World, told: Callable[[str], str] = lambda said: said) -> None:
@@ -45,10 +48,10 @@ def act(messages: list[Message], next_: Proposed, world: World, told: Callable[[
         messages.append(Message("tool", told(said), tool_call_id=call.id))
 
 
-def worked(scenario: Scenario, world: World, messages: list[Message], **how: Any) -> int:
+def worked(scenario: Scenario, world: World, messages: list[Message], judge: Judge | None = None, **how: Any) -> int:
     """Go on to the end; how many replies it took."""
     for replies in range(1, 200):
-        if not (next_ := step(scenario, messages, world)).calls:
+        if not (next_ := step(scenario, messages, world, judge)).calls:
             assert next_.text == DONE
             return replies
         act(messages, next_, world, **how)
@@ -172,3 +175,51 @@ def test_calls_that_may_be_made_together_are_unless_they_must_not() -> None:
         return max(sizes)
 
     assert (most(True), most(False)) == (2, 1)
+
+
+def judging(scenario: Scenario, wrong: dict[str, Json | str], shown_in: set[tuple[str, str]] | None = None) -> Judge:
+    """Right but for the judgments in `wrong`; `shown_in` gathers what was judged, and in which states."""
+    assert scenario.environment
+    right = scenario.environment.right
+    assert right
+
+    def judge(subtask: str, shown: Mapping[str, str]) -> Json | str:
+        if shown_in is not None:
+            shown_in.add((subtask, case_of(shown)))
+        said = wrong.get(subtask, {})
+        return said if isinstance(said, str) else {**right(subtask, {**scenario.task.documents, **shown}), **said}
+
+    return judge
+
+
+def documents(state: JudgmentState) -> dict[str, str]:
+    return {name: as_document(value) for name, value in state.documents.items()}
+
+
+def with_states() -> list[Scenario]:
+    return [one for one in scenarios() if one.environment and one.environment.states]
+
+
+@pytest.mark.parametrize("scenario", with_states(), ids=lambda one: f"{one.name} {one.instance}")
+def test_it_judges_in_the_states_that_a_bank_of_replies_is_asked_in(scenario: Scenario) -> None:
+    assert scenario.environment and scenario.environment.states
+    shown_in = set[tuple[str, str]]()
+    with closing(new_world(scenario)) as world:
+        worked(scenario, world, begin(), judging(scenario, {}, shown_in))
+    asked = {(one.subtask, case_of(documents(one))) for one in scenario.environment.states(scenario.environment)}
+    assert shown_in and shown_in <= asked
+
+
+def test_one_who_judges_wrongly_does_what_it_judged_and_a_person_is_still_asked() -> None:
+    scenario = load_pack("contract_renewal:renewal_dev", [RENEWALS], KINDS[0])
+    with closing(new_world(scenario)) as world:
+        worked(scenario, world, begin(), judging(scenario, {"offer": {"discount": 95}}))
+        assert harm(world)["unauthorised"] > 0
+        assert not is_solved(scenario, world)
+
+
+def test_a_judgment_that_is_none_leaves_its_step_out_and_ends_all_the_same() -> None:
+    scenario = load_pack("contract_renewal:renewal_dev", [RENEWALS], KINDS[0])
+    with closing(new_world(scenario)) as world:
+        worked(scenario, world, begin(), judging(scenario, {"offer": "I would offer them something nice."}))
+        assert harm(world)["lost"] > 0

@@ -20,13 +20,14 @@ from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.analysis.statistics import share_of
+from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.render.table import PublishedNumber, Rate, Table
 from bench.report import trace as traces
 from bench.report.page import page_of
 from bench.report.page_html import as_html
 from bench.report.trace import Pieces, Trace, trace_of
-from bench.runtime.events import Called, Judged, Waited, digest_of
+from bench.runtime.events import Called, Judged, Waited
 
 EVIL = "<script>alert(1)</script></script><!--\u2028\ud800</pre>"
 TABLES = tuple(Table(name, name, ("a", "b"), (("x", 1),)) for name in ("ledger", "of_others", "comparison-x", "claims"))

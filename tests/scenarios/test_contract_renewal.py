@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.environment import Environment, Moment, World, final_world
+from bench.environment.documents import as_document
 from bench.packs import instances_of, load_pack
-from bench.runtime.hands import shown
 from bench.runtime.prompt import render
 from bench.runtime.verification import Rejected, judge
 from bench.scenario import Grade, Json, Subtask
@@ -417,7 +417,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 def rejected(judgment: str, output: Json, **documents: Any) -> str:
     """Why the verifier rejects an output in a state; "" where it does not."""
-    texts = {name: shown(one) for name, one in {**STATES[judgment], **documents}.items()}
+    texts = {name: as_document(one) for name, one in {**STATES[judgment], **documents}.items()}
     texts["policy.md"] = ""
     [subtask] = [one for one in subtasks() if one.name == judgment]
     verdict = judge([subtask], {judgment: output}, texts, {})[judgment]
@@ -426,12 +426,12 @@ def rejected(judgment: str, output: Json, **documents: Any) -> str:
 
 @pytest.mark.parametrize("judgment", STATES)
 def test_what_is_right_passes_the_verifier(judgment: str) -> None:
-    texts = {name: shown(one) for name, one in STATES[judgment].items()}
+    texts = {name: as_document(one) for name, one in STATES[judgment].items()}
     assert rejected(judgment, right(judgment, texts)) == ""
 
 
 def test_each_judgment_is_right_at_its_bounds() -> None:
-    texts = {name: {key: shown(one) for key, one in state.items()} for name, state in STATES.items()}
+    texts = {name: {key: as_document(one) for key, one in state.items()} for name, state in STATES.items()}
     assert right("risk", texts["risk"]) == {
         "usage": "on",
         "network": "on",
@@ -461,7 +461,7 @@ REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
 @pytest.mark.parametrize("what", REJECTED)
 def test_the_verifier_rejects_what_does_not_follow_from_what_was_shown(what: str) -> None:
     judgment, fields, reason = REJECTED[what]
-    output = right(judgment, {name: shown(one) for name, one in STATES[judgment].items()})
+    output = right(judgment, {name: as_document(one) for name, one in STATES[judgment].items()})
     assert reason in rejected(judgment, {**output, **fields})
 
 
@@ -478,15 +478,15 @@ def test_the_verifier_looks_at_the_state_that_was_shown() -> None:
 
 def test_a_state_that_is_out_of_date_has_the_answer_that_is_right_for_it() -> None:
     """A stale read must not be told from a fresh one by who answers."""
-    unscored = {"renewal": shown({**RENEWAL, "churn_risk": "unknown"})}
+    unscored = {"renewal": as_document({**RENEWAL, "churn_risk": "unknown"})}
     assert right("offer", unscored)["discount"] == limits.MOST_BY_RISK["low"]
-    before = {"standing_offer": shown(STANDING), "catalogue": shown({"no_longer_sold": []})}
+    before = {"standing_offer": as_document(STANDING), "catalogue": as_document({"no_longer_sold": []})}
     assert right("after_change", before)["action"] == "keep"
 
 
 @pytest.mark.parametrize("judgment", STATES)
 def test_a_prompt_is_short_enough_for_a_small_model(judgment: str) -> None:
     task = load_pack("contract_renewal", ROOTS).task
-    inputs = {**{name: shown(one) for name, one in STATES[judgment].items()}, **task.documents}
+    inputs = {**{name: as_document(one) for name, one in STATES[judgment].items()}, **task.documents}
     messages = render(task, [task.subtask(judgment)], inputs, None, "none")
     assert sum(count_tokens(message.content) for message in messages) < 750

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.environment import Environment, JudgmentState, World, final_world
+from bench.environment.documents import as_document
 from bench.packs import instances_of, load_pack
-from bench.runtime.hands import shown
 from bench.runtime.prompt import render
 from bench.runtime.verification import Rejected, judge
 from bench.scenario import Grade, Json, Subtask
@@ -402,7 +402,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 
 def texts_of(judgment: str, **documents: Any) -> dict[str, str]:
-    return {name: shown(one) for name, one in {**STATES[judgment], **documents}.items()}
+    return {name: as_document(one) for name, one in {**STATES[judgment], **documents}.items()}
 
 
 def rejected(judgment: str, output: Json, **documents: Any) -> str:
@@ -506,7 +506,7 @@ def test_each_state_stands_once_and_what_is_right_in_it_passes_the_verifier(inst
     states = states_of(instance)
     assert len({json.dumps([one.subtask, one.documents], sort_keys=True) for one in states}) == len(states)
     for one in states:
-        texts = {name: shown(document) for name, document in one.documents.items()}
+        texts = {name: as_document(document) for name, document in one.documents.items()}
         assert rejected(one.subtask, right(one.subtask, texts), **one.documents) == ""
 
 

@@ -14,6 +14,7 @@ from study_runs import run_of_matrix
 from trials import events, matrix_of, run_all
 
 from bench.analysis.frames import Run
+from bench.digests import digest_of
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.bank import banked, load_bank
 from bench.experiment.chain import SUFFIX, sealed
@@ -22,10 +23,11 @@ from bench.experiment.files import TEXTS, TRIALS
 from bench.experiment.matrix import build_matrix
 from bench.packs.loading import load_pack
 from bench.render.table import markdown
-from bench.runtime.events import Called, digest_of
+from bench.runtime.events import Called
 from bench.studies.judgment_bank import judgments, tables
 
-PACKS = [Path(__file__).parents[2] / "scenarios"]
+ROOT = Path(__file__).parents[2]
+PACKS = [ROOT / "scenarios"]
 
 
 def run_of(folder: Path, model: dict[str, Any], **changed: Any) -> Run:
@@ -131,11 +133,35 @@ def test_a_bank_that_lacks_one_judgment_is_refused(bank: Run) -> None:
         load_bank(bank.folder, [known, further])
 
 
-def test_a_command_whose_model_has_a_bank_is_refused(bank: Run, tmp_path: Path) -> None:
-    """It would be answered rightly, in a run that says that its model errs."""
-    mine = {"architectures": ["mine"], "architecture": {"mine": {"command": ["python"]}}}
-    with pytest.raises(ConfigError, match="'mine' is a command, and asks for calls of tools, of which a bank"):
-        run_of(tmp_path, {"bank": str(bank.folder)}, **mine)
+MINE = {"command": ["python", "configs/systems/openai_loop.py"], "files": ["configs/systems/shared.py"], "folder": str(ROOT)}
+
+
+def test_a_command_asks_for_the_calls_that_the_banks_judgments_lead_to(bank: Run, tmp_path: Path) -> None:
+    """The bank errs in three judgments of ten, so hardly a renewal comes right; with right judgments each does."""
+
+    def solved(name: str, model: dict[str, Any]) -> int:
+        run = run_of(tmp_path / name, model, architectures=["mine"], architecture={"mine": MINE}, study=None)
+        outcomes = list(run.trials["outcome"])
+        assert len(outcomes) == 4 and "error" not in outcomes
+        return outcomes.count("solved")
+
+    assert solved("right", {}) == 4
+    assert solved("erring", {"bank": str(bank.folder)}) < 4
+
+
+def test_a_command_in_a_world_without_a_procedure_cannot_have_a_bank(bank: Run) -> None:
+    """It would do all as the reference does, in a run that says that its model errs."""
+    known = load_pack("contract_renewal:renewal_dev", PACKS)
+    assert known.environment
+    name = known.name
+    scenarios = {name: replace(known, environment=replace(known.environment, procedure=()))}
+    values: dict[str, Any] = {"name": "t", "scenarios": [name], "models": ["m"], "plans": ["none"], "repetitions": 1, "seed": 1}
+    values |= {"architectures": ["mine"], "architecture": {"mine": MINE}}
+    values |= {"model": {"m": {"kind": "simulated", "bank": str(bank.folder)}}}
+    with pytest.raises(
+        ConfigError, match="'mine' is a command, and scenario 'contract_renewal:renewal_dev' has no `procedure`"
+    ):
+        build_matrix(Config.model_validate(values), (), "code", scenarios=scenarios)
 
 
 def test_the_committed_damage_is_of_the_committed_bank_and_is_what_the_page_says() -> None:

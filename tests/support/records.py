@@ -10,10 +10,11 @@ from typing import Any
 
 import bench
 from bench.analysis.frames import Run
+from bench.digests import digest_of
 from bench.experiment.files import FORMAT
 from bench.experiment.record import Outcome, SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter
-from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage, digest_of
+from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage
 from bench.scenario import Grade
 
 FAULTS = {"none": [], "paper": [{"point": "output", "effect": "missing_field", "subtask": "b", "attempts": [1]}]}

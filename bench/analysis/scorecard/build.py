@@ -30,9 +30,9 @@ from bench.analysis.scorecard.cells import ANY, beyond_of, pass_hats, share_of, 
 from bench.analysis.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
 from bench.analysis.shared import asked, plan_texts
 from bench.analysis.statistics import exact_share
+from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
-from bench.runtime.events import digest_of
 
 
 def scorecard_of(runs: Sequence[Run]) -> Scorecard:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bench.environment import Arrival, Facts, Step
+from bench.environment.procedure import AsFarAsKnown
 from bench.runtime.process import Store
 
 Keeps = Literal["nothing", "steps", "work"]
@@ -43,17 +44,6 @@ class Effect:
     versions: Mapping[str, int]
     state: State = "intended"
     result: Any = None
-
-
-class NotKnown(KeyError):
-    """What a step goes by was never read or decided, since a step before it came to nothing."""
-
-
-class AsFarAsKnown(dict[str, Any]):
-    """What is read and decided, where some step came to nothing. `get` and `in` ask without needing it."""
-
-    def __missing__(self, name: str) -> Any:
-        raise NotKnown(name)
 
 
 NOTHING = Work()

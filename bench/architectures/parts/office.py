@@ -10,8 +10,9 @@ from bench.architectures.parts.compensation import take_back
 from bench.architectures.parts.form import Form
 from bench.architectures.parts.gate import Gate, passes
 from bench.architectures.parts.judging import Judging
-from bench.architectures.parts.memory import Keeps, Memory, NotKnown, dependents
+from bench.architectures.parts.memory import Keeps, Memory, dependents
 from bench.environment import Call, Moment, Step
+from bench.environment.procedure import NotKnown
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 

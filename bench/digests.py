@@ -1,0 +1,16 @@
+"""Digests that name texts, the same in every process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+
+def digest_of(text: str) -> str:
+    """Twenty hex digits that name a text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+def case_of(documents: Mapping[str, str]) -> str:
+    """What names a state of the world: a digest of the documents that show it; "" where there are none."""
+    return digest_of("\0".join(f"{name}\0{documents[name]}" for name in sorted(documents))) if documents else ""
