@@ -175,7 +175,8 @@ class ProcedureCourse:
         for one in reversed([done for done in self._standing if done.step in peers]):
             self._take_back(step, one)
         for call in step.otherwise(self._facts, why):
-            self._act(step, call)
+            if all(one.call != call for one in self._standing):  # two steps may fall back on the same
+                self._act(step, call)
 
     def _take_back(self, step: Step, done: _Done) -> None:
         tool = self.environment.by_name[done.call.tool]
