@@ -62,7 +62,16 @@ def test_an_exact_share_is_wider_where_trials_of_an_instance_are_alike() -> None
     assert alike.low is not None and apart.low is not None and alike.high is not None and apart.high is not None
     assert alike.low < apart.low < apart.high < alike.high
     assert exact_share_by_instance(list("abcd"), [True, False, True, True]) == exact_share(3, 4)
-    assert exact_share_by_instance(["a", "a", "b"], [True] * 3) == exact_share(3, 3)
+
+
+def test_where_all_or_none_of_several_tasks_held_each_task_counts_once() -> None:
+    """Else crashes of one task, all ending alike, would be taken for as many tasks."""
+    for held, one in ((True, exact_share(2, 2)), (False, exact_share(0, 2))):
+        found = exact_share_by_instance(["a", "a", "b"], [held] * 3)
+        assert (found.k, found.n, found.instances) == (3 * held, 3, 2)
+        assert (found.low, found.high) == (pytest.approx(one.low), pytest.approx(one.high))
+    assert exact_share_by_instance(["a"] * 3, [True] * 3) == exact_share(3, 3)
+    assert pass_hat(2, [(3, 3), (3, 3)]).low == pytest.approx((exact_share(2, 2).low or 0.0) ** 2)
 
 
 def test_newcombes_interval_is_that_of_his_paper() -> None:

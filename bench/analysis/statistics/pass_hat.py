@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.analysis.statistics.intervals import amount_of
-from bench.analysis.statistics.rates import exact_share
+from bench.analysis.statistics.rates import exact_share_by_instance
 
 Of = Literal["tries of one task", "trials"]
 
@@ -33,8 +33,8 @@ def pass_hat(k: int, tasks: Sequence[tuple[int, int]]) -> PassHat:
     """`tasks`: (c, n) of each, the tries that came right and all of them.
 
     Of one task C(c, k) / C(n, k) is unbiased; of several it is their mean, with the interval of a score's mean. Where a task
-    has one try alone, or the tasks show no spread, the interval is that of the rate of all tries (Clopper and Pearson's), to
-    the power of k: it takes them as independent.
+    has one try alone, or the tasks show no spread, the interval is that of the rate of all tries by task (Clopper and
+    Pearson's), to the power of k.
 
     Source: Yao, Shinn, Razavi and Narasimhan, tau-bench, arXiv 2406.12045, after the estimator of pass@k by Chen et al.,
     Evaluating large language models trained on code, arXiv 2107.03374.
@@ -51,6 +51,7 @@ def pass_hat(k: int, tasks: Sequence[tuple[int, int]]) -> PassHat:
     value = math.fsum(chances) / len(chances)
     if mean.low is not None and mean.high is not None and mean.low < mean.high:
         return PassHat(k, value, mean.low, mean.high, of, number)
-    share = exact_share(right, tries)
+    held = [place < c for c, n in tasks for place in range(n)]
+    share = exact_share_by_instance([str(task) for task, (_, n) in enumerate(tasks) for _ in range(n)], held)
     assert share.low is not None and share.high is not None
     return PassHat(k, value, min(value, share.low**k), max(value, share.high**k), of, number)

@@ -64,17 +64,18 @@ def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
 
 def exact_share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
     """The exact share of values, each of the instance beside it. Clopper and Pearson's interval takes the number of values that
-    they count for (`effective_number`); where all or none held they show no likeness within instances, and count as they are.
+    they count for (`effective_number`): where all or none of several instances held, which hides their likeness, one of each.
 
     Source: Korn and Graubard, Survey Methodology 24 (1998), by the quantiles of the beta distribution.
     """
     n, k = len(held), sum(map(bool, held))
     number = effective_number(instances, [float(one) for one in held])
-    if k in (0, n) or number == n:
+    if number == n:
         return exact_share(k, n)
     few, below = k / n * number, (1 - CONFIDENCE) / 2
-    low, high = stats.beta.ppf(below, few, number - few + 1), stats.beta.isf(below, few + 1, number - few)
-    return Share(k, n, k / n, float(low), float(high), len(set(instances)))
+    low = float(stats.beta.ppf(below, few, number - few + 1)) if k else 0.0
+    high = float(stats.beta.isf(below, few + 1, number - few)) if k < n else 1.0
+    return Share(k, n, k / n, low, high, len(set(instances)))
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:

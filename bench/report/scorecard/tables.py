@@ -22,7 +22,7 @@ HARM_NOTES = (
 
 SHARES = (
     "k of n trials = their share, with its exact (Clopper-Pearson) 95% interval: of fewer trials where those of one task are "
-    "alike (Korn and Graubard); where all or none are right, as if each told something of its own"
+    "alike (Korn and Graubard); where all or none of several tasks' are right, each task counts once"
 )
 ONE_KIND = "a trial stands here that failures of one kind alone struck; the receipts count the others"
 
