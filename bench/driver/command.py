@@ -33,6 +33,14 @@ ROOMS = ("doors", "driver")
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What all lives of an agent in one trial may take together: real `seconds`, and calls of the model (None: any number)."""
+
+    seconds: float
+    model_calls: int | None = None
+
+
+@dataclass(frozen=True)
 class Command:
     """`words` are ready to be run: the program and each file among them under its whole path. `path` is where the program was
     looked for, and where the agent looks for others. `versions` are those of the packages that it stands on. `digest` names
@@ -41,7 +49,7 @@ class Command:
     words: tuple[str, ...]
     path: str
     env: Mapping[str, str]
-    time_limit: float
+    bounds: Bounds
     versions: Mapping[str, str]
     digest: str
 
@@ -50,7 +58,7 @@ def command_of(
     words: Sequence[str],
     folder: Path | None,
     env: Mapping[str, str],
-    time_limit: float,
+    bounds: Bounds,
     where: str,
     beside: Sequence[Path] = (),
     packages: Sequence[str] = (),
@@ -78,8 +86,9 @@ def command_of(
             raise ConfigError(f"{where}.files: there is no file {file} in {folder or 'the current folder'}")
         files[file.as_posix()] = home / file
     versions = {name: _version(name, where) for name in packages}
-    digest = _digest([list(words), sorted(env.items()), time_limit, *([versions] if versions else [])], files)
-    return Command(absolute, path, dict(env), time_limit, versions, digest)
+    given = [one for one in (versions, bounds.model_calls) if one]  # what is not there is not written, as before there was such
+    digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
+    return Command(absolute, path, dict(env), bounds, versions, digest)
 
 
 def _version(package: str, where: str) -> str:

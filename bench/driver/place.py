@@ -60,7 +60,8 @@ async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIte
 class Place(Body):
     def __init__(self, command: Command, task: Task, workbench: Workbench, outer: Path):
         assert workbench.acting  # a config refuses a command where there is no world
-        self._command, self._task, self._outer = command, task_text(task), outer
+        environment = workbench.acting.world.environment
+        self._command, self._task, self._outer = command, task_text(task, environment.work), outer
         if len(self._task.encode()) > LONGEST_TASK:
             said = f"the task is longer than an environment variable can be, {LONGEST_TASK:,} bytes"
             raise ConfigError(f"{said}; a command cannot be given it")
@@ -71,7 +72,8 @@ class Place(Body):
         self._address = ""
         self._life: Life | None = None
         self._failure: Exception | None = None
-        self._left = command.time_limit
+        self._left = command.bounds.seconds
+        self._asked = 0
         self._turn = asyncio.Lock()
         self._acting.process.body = self
 
@@ -144,6 +146,7 @@ class Place(Body):
         """A middleware: each request at either door, by whoever may ask."""
         try:
             self._acting.heard()
+            self._count(request)
             if not self._in_turn(request):
                 return await handler(request)
             async with self._turn:
@@ -157,11 +160,19 @@ class Place(Body):
             self._stop(error)
             raise
 
+    def _count(self, request: web.Request) -> None:
+        """Raises GaveUp at the first call of the model beyond the bound."""
+        most = self._command.bounds.model_calls
+        self._asked += _is_call(request)
+        if most is not None and self._asked > most:
+            raise GaveUp(
+                AGENT, f"no end after {most} calls of the model; give it more with model_calls, or see what it repeats"
+            )
+
     def _in_turn(self, request: web.Request) -> bool:
         """Whether a request waits for the one before it: of calls of the model that are in flight together, and do not say so,
         virtual time could not tell when they began."""
-        is_call = request.method == "POST" and request.path.startswith("/v1/")
-        return is_call and self._acting.clock.is_virtual and PARALLEL not in request.headers
+        return _is_call(request) and self._acting.clock.is_virtual and PARALLEL not in request.headers
 
     def freeze(self) -> None:
         if self._life:
@@ -178,7 +189,9 @@ class Place(Body):
 
     def _end_at_limit(self) -> None:
         said = self._life.output.last_line if self._life else ""
-        limit = f"no end within {self._command.time_limit:g} s; give it more with time_limit_seconds, or see what it waits for"
+        limit = (
+            f"no end within {self._command.bounds.seconds:g} s; give it more with time_limit_seconds, or see what it waits for"
+        )
         self._stop(GaveUp(AGENT, f"{limit}{': ' + said if said else ''}"))
 
     def _look(self) -> None:
@@ -223,6 +236,11 @@ class Place(Body):
         shutil.copyfile(Path(doors.__path__[0]) / "mcp_server.py", self._relay)
         said = json.dumps({"address": self._address, "token": self._token})
         self._relay.with_suffix(".json").write_text(said, encoding="utf-8")
+
+
+def _is_call(request: web.Request) -> bool:
+    """Whether it is one of the model."""
+    return request.method == "POST" and request.path.startswith("/v1/")
 
 
 def _said(ended: Ended) -> str:

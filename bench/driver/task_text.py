@@ -11,9 +11,10 @@ CLOSE = (
 )
 
 
-def task_text(task: Task) -> str:
-    """Its role, its documents, its judgments in the order in which they come, and that it is done with tools."""
-    parts = [task.role.strip()]
+def task_text(task: Task, work: str = "") -> str:
+    """The work, or in its place the role of who judges; the documents, the judgments in the order in which they come, and that
+    it is done with tools."""
+    parts = [(work or task.role).strip()]
     parts += [f"# {name}\n{text.strip()}" for name, text in task.documents.items()]
     parts += [f"# {subtask.name}\n{subtask.instructions.strip()}" for subtask in task.subtasks]
     return "\n\n".join([*parts, f"# What to do\n{CLOSE}"])

@@ -51,6 +51,7 @@ class Environment:
     patience    real seconds that a call may take; then it has failed
     begins, ends   the world's first and last moment; what was scheduled up to then happens, whether or not the agent waits
     procedure   the steps of the work, for architectures that know no pack
+    work        the same in words, for an agent that is told what to do; it stands in the place of the task's role
     """
 
     schema: str
@@ -75,6 +76,7 @@ class Environment:
     begins: Moment = START
     ends: Moment | None = None
     procedure: tuple[Step, ...] = ()
+    work: str = ""
 
     @cached_property
     def by_name(self) -> Mapping[str, Tool]:

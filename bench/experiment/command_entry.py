@@ -36,11 +36,14 @@ class CommandEntry(Entry):
     time_limit_seconds: float | None = Field(None, gt=0.0, exclude_if=lambda seconds: seconds is None)
     """How long all lives of the command in one trial may take together, in real seconds; 300, if not given. Then it has given
     up."""
+    model_calls: int | None = Field(None, ge=1, exclude_if=lambda calls: calls is None)
+    """How many calls of the model all lives of the command in one trial may make together; any number, if not given. Then it
+    has given up. Unlike seconds it is the same bound on every machine."""
 
     @model_validator(mode="after")
     def _only_of_a_command(self) -> CommandEntry:
-        own = (self.folder, self.env, self.files, self.packages, self.time_limit_seconds)
+        own = (self.folder, self.env, self.files, self.packages, self.time_limit_seconds, self.model_calls)
         if self.command is None and any(own):
-            said = "folder, env, files, packages and time_limit_seconds are those of a command"
+            said = "folder, env, files, packages, time_limit_seconds and model_calls are those of a command"
             raise ValueError(f"{said}; name the command, or leave them out")
         return self

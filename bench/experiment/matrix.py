@@ -212,12 +212,12 @@ def _architecture(name: str, config: Config) -> Architecture:
 
 def _command(name: str, entry: ArchitectureEntry) -> CommandArchitecture:
     from bench.driver.architecture import CommandArchitecture  # noqa: PLC0415  aiohttp is slow to import, and few run commands
-    from bench.driver.command import command_of  # noqa: PLC0415  the same
+    from bench.driver.command import Bounds, command_of  # noqa: PLC0415  the same
 
     assert entry.command  # the config has seen to it
-    limit = entry.time_limit_seconds or TIME_LIMIT
+    bounds = Bounds(entry.time_limit_seconds or TIME_LIMIT, entry.model_calls)
     where = f"architecture.{name}"
-    command = command_of(entry.command, entry.folder, entry.env, limit, where, entry.files, entry.packages)
+    command = command_of(entry.command, entry.folder, entry.env, bounds, where, entry.files, entry.packages)
     return CommandArchitecture(command)
 
 

@@ -19,13 +19,12 @@ from .grader import grade
 from .judgments import NOTES, AfterChange, Close, Offer, Risk
 from .limits import BEGINS, ENDS
 from .policy import POLICY
-from .reading import READING
 from .right import SIGNALS, right
 from .states import states
 from .steps import steps
 from .story import Case
 from .tables import SCHEMA, rows
-from .writing import WRITING
+from .tools import TOOLS
 from .wrong import wrong_courses
 
 VARIANTS = ("renewal", "renewal_dev")
@@ -61,16 +60,16 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
         wrong=made.wrong,
         truth=made.truth,
         made_by=renewal,
-        environment=environment(made.case, asked),
+        environment=environment(made.case, asked, folder.prompt("work")),
     )
 
 
-def environment(case: Case, asked: Sequence[Subtask]) -> Environment:
+def environment(case: Case, asked: Sequence[Subtask], work: str = "") -> Environment:
     procedure = steps(case.customer)
     return Environment(
         schema=SCHEMA,
         rows=rows(case),
-        tools=(*READING, *WRITING),
+        tools=TOOLS,
         audit=audit,
         reference=Course(procedure, asked, right),
         wrong=wrong_courses(case, asked),
@@ -87,4 +86,5 @@ def environment(case: Case, asked: Sequence[Subtask]) -> Environment:
         begins=BEGINS,
         ends=ENDS,
         procedure=procedure,
+        work=work,
     )

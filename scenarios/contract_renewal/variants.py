@@ -27,7 +27,7 @@ NAMES = tuple(map(" ".join, product(FIRST, LAST)))
 def scenario(folder: PackFolder, instance: str) -> Scenario:
     plain = as_it_is(folder, instance)
     case = told(story(instance), instance, level_of(folder.variant))
-    return retold(replace(plain, environment=environment(case, plain.task.subtasks)), folder)
+    return retold(replace(plain, environment=environment(case, plain.task.subtasks, folder.prompt("work"))), folder)
 
 
 def told(case: Case, instance: str, level: int) -> Case:

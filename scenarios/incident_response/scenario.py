@@ -20,12 +20,11 @@ from .grader import grade
 from .judgments import NOTES, Chosen, ClosingNote, Diagnosis, Recovered, Suspect, Triage
 from .limits import LENGTH
 from .policy import POLICY
-from .reading import READING
 from .right import right
 from .states import states
 from .steps import steps
 from .tables import SCHEMA, rows
-from .writing import WRITING
+from .tools import TOOLS
 from .wrong import wrong_courses
 
 VARIANTS = ("response", "response_dev")
@@ -63,16 +62,16 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
         wrong=made.wrong,
         truth=made.truth,
         made_by=response,
-        environment=environment(made.case, asked),
+        environment=environment(made.case, asked, folder.prompt("work")),
     )
 
 
-def environment(case: Case, asked: Sequence[Subtask]) -> Environment:
+def environment(case: Case, asked: Sequence[Subtask], work: str = "") -> Environment:
     procedure = steps(case)
     return Environment(
         schema=SCHEMA,
         rows=rows(case),
-        tools=(*READING, *WRITING),
+        tools=TOOLS,
         audit=audit,
         reference=Course(procedure, asked, right),
         wrong=wrong_courses(case, asked),
@@ -89,4 +88,5 @@ def environment(case: Case, asked: Sequence[Subtask]) -> Environment:
         begins=case.moment(0),
         ends=case.moment(LENGTH),
         procedure=procedure,
+        work=work,
     )

@@ -11,7 +11,7 @@ import pytest
 from driven import AGENTS, driven, matrix_of, printed
 
 from bench.architectures.registry import load_architecture
-from bench.driver.command import command_of
+from bench.driver.command import Bounds, command_of
 from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
@@ -44,6 +44,8 @@ def test_a_command_that_cannot_be_started_is_refused(words: list[str], entry: di
         ({"command": ["python"], "max_attempts": 2}, "max_attempts is none of a command's"),
         ({"command": []}, "at least 1"),
         ({"command": ["python"], "time_limit_seconds": 0}, "greater than 0"),
+        ({"command": ["python"], "model_calls": 0}, "greater than or equal to 1"),
+        ({"base": "static", "model_calls": 5}, "are those of a command"),
     ],
 )
 def test_a_table_is_a_variant_or_a_command(entry: dict[str, Any], said: str) -> None:
@@ -55,7 +57,7 @@ def test_a_table_is_a_variant_or_a_command(entry: dict[str, Any], said: str) -> 
 
 def test_its_digest_is_that_of_its_words_its_environment_and_its_files(tmp_path: Path) -> None:
     def digest(words: list[str], env: dict[str, str]) -> str:
-        return command_of(words, tmp_path, env, 300.0, "mine").digest
+        return command_of(words, tmp_path, env, Bounds(300.0), "mine").digest
 
     shutil.copy(AGENTS / "clerk.py", tmp_path)
     words = ["python", "clerk.py"]

@@ -20,6 +20,7 @@ from trials import Fault
 from bench.driver import folder, place
 from bench.driver.tail import KEPT
 from bench.experiment.trial import TrialResult
+from bench.runtime.events import Called
 
 
 def left_behind(pid: int) -> bool:
@@ -103,6 +104,21 @@ def test_folders_count_as_files_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "LOOK_AGAIN", 0.02)
     monkeypatch.setattr(folder, "MOST_FILES", 50)
     assert misbehaving("makes_folders").record.reason == "the agent: made more than 50 files and folders in its folder"
+
+
+def test_an_agent_that_asks_without_end_has_given_up_after_as_many_calls_as_it_may_make() -> None:
+    result = misbehaving("asks_without_end", model_calls=7)
+    said = "the agent: no end after 7 calls of the model; give it more with model_calls, or see what it repeats"
+    assert (result.record.outcome, result.record.reason) == ("gave_up", said)
+    assert len([event for event in result.record.events if isinstance(event, Called)]) == 7
+
+
+def test_calls_of_all_lives_count_against_the_bound() -> None:
+    """Who begins anew and asks the same again has made those calls twice."""
+    crash = {"point": "process", "effect": "unacknowledged", "attempts": [1]}
+    calls = len([event for event in driven(["python", "clerk.py"]).record.events if isinstance(event, Called)])
+    assert driven(["python", "clerk.py"], model_calls=calls).record.outcome != "gave_up"
+    assert driven(["python", "clerk.py"], [crash], model_calls=calls).record.outcome == "gave_up"
 
 
 def test_an_agent_without_a_folder_to_be_started_in_has_given_up() -> None:

@@ -32,6 +32,11 @@ def never_ends() -> None:
     time.sleep(600)
 
 
+def asks_without_end() -> None:
+    for number in range(1000):
+        post("/v1/chat/completions", {"messages": [{"role": "user", "content": f"hello {number}"}]})
+
+
 def tells_its_number() -> None:
     told = Path(os.environ["TOLD"])
     told.with_suffix(".new").write_text(str(os.getpid()))
