@@ -64,7 +64,7 @@ RUNS = {
     OTHER_FAULTS: 240,
     PIPELINE: 72,
     BANK: 100,
-    SMALLER_BANK: 20,
+    SMALLER_BANK: 100,
 }
 """Each committed run and its trials."""
 EVERY_SYSTEM = f"{SYSTEMS}, every system"
