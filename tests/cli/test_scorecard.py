@@ -93,6 +93,11 @@ def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:
     assert "bench verify" in mistake(tmp_path, "scorecard", "run")
 
 
-def test_the_committed_page_is_what_the_committed_numbers_give() -> None:
-    kept = Path(__file__).parents[2] / "reports" / "scorecard-simulated"
+REPORTS = Path(__file__).parents[2] / "reports"
+COMMITTED = sorted(folder.name for folder in REPORTS.iterdir() if (folder / "scorecard.json").exists())
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_a_committed_page_is_what_the_committed_numbers_give(name: str) -> None:
+    kept = REPORTS / name
     assert as_markdown(read_scorecard(kept / "scorecard.json")) == (kept / "scorecard.md").read_text(encoding="utf-8")
