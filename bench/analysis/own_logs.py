@@ -129,7 +129,7 @@ def _read(log: str) -> Iterator[Mapping[str, object]]:
 def _differences(life: _Life) -> Iterator[str]:
     sent = len(life.noted("model", "sent")), sum(str(line.get("name")) not in COMMON for line in life.noted("tool", "sent"))
     booked = len(life.calls) + life.refused, life.ended.requests
-    if sent not in _allowed(booked, life.point):
+    if sent not in _allowed(booked, life):
         yield f"noted {sent[0]} requests to its model and {sent[1]} calls of tools; {booked[0]} and {booked[1]} are booked"
     answered = [call for call in life.calls if call.failure is None]
     noted = [line for line in life.noted("model", "got") if line.get("status") in WELL]
@@ -140,10 +140,11 @@ def _differences(life: _Life) -> Iterator[str]:
     yield from _of_tools(life)
 
 
-def _allowed(booked: tuple[int, int], point: str) -> Iterable[tuple[int, int]]:
-    """Of an agent that dies with its next request, that one is noted and not booked."""
+def _allowed(booked: tuple[int, int], life: _Life) -> Iterable[tuple[int, int]]:
+    """Of an agent that dies with its next request, or is ended by a bound with one, that one is noted and not booked."""
     model, tool = booked
-    return {booked, (model + 1, tool), (model, tool + 1)} if point == "recorded" else {booked}
+    dies_asking = life.point == "recorded" or life.ended.why not in ("", "crash")
+    return {booked, (model + 1, tool), (model, tool + 1)} if dies_asking else {booked}
 
 
 def _of_tools(life: _Life) -> Iterator[str]:

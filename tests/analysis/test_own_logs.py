@@ -42,6 +42,13 @@ def test_it_agrees_where_an_agent_dies_in_the_middle_of_a_reply() -> None:
     assert (one.differences, one.planned, one.delivered, one.deaths) == ((), 1, 1, 1)
 
 
+def test_it_agrees_where_a_bound_ends_an_agent_with_the_request_that_is_one_too_many() -> None:
+    result = driven(["python", "noting.py"], model_calls=1)
+    one = kept_by(result.record, result.texts)
+    assert result.record.outcome == "gave_up"
+    assert one and one.differences == ()
+
+
 def test_a_line_that_a_kill_cut_short_is_passed_over() -> None:
     assert kept("torn").differences == ()
 
