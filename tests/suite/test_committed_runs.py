@@ -40,13 +40,14 @@ AGENTS = "scorecard_live-qwen2.5-coder-1.5b-instruct"
 REPLAYED = (RECORDING, STRUCTURED, HUMANEVAL)
 """Committed runs whose committed report is a replay's."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
+BESIDE = "incidents_systems-qwen2.5-coder-1.5b-instruct"
 ALONE = (
     SMALLER,
     "repair-qwen2.5-coder-1.5b-instruct",
     "substitution-qwen2.5-coder",
     SYSTEMS,
 )
-AS_RECORDED = (*ALONE, INCIDENTS, OTHER_FAULTS, PIPELINE, BANK, SMALLER_BANK, AGENTS)
+AS_RECORDED = (*ALONE, INCIDENTS, OTHER_FAULTS, BESIDE, PIPELINE, BANK, SMALLER_BANK, AGENTS)
 REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in AS_RECORDED}}
 """Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
@@ -64,13 +65,14 @@ RUNS = {
     HUMANEVAL: 164,
     INCIDENTS: 180,
     OTHER_FAULTS: 240,
+    BESIDE: 200,
     PIPELINE: 72,
     BANK: 100,
     SMALLER_BANK: 100,
     AGENTS: 40,
 }
 """Each committed run and its trials."""
-EVERY_SYSTEM = f"{SYSTEMS}, every system"
+ALL = ", every system"
 WHOLE = (RECORDING,)
 """The run that is always replayed whole: the paper's. The others are in the long form."""
 ONCE = ", first repetition"
@@ -87,7 +89,7 @@ def short_and_long(names: Iterable[str]) -> list[Any]:
     params=[
         *short_and_long(name for name in RUNS if name != AGENTS),
         *(f"{name}{ONCE}" for name in IN_PART),
-        pytest.param(EVERY_SYSTEM, marks=pytest.mark.slow),
+        *(pytest.param(f"{name}{ALL}", marks=pytest.mark.slow) for name in (SYSTEMS, BESIDE)),
     ],
 )
 def recording(request: pytest.FixtureRequest) -> str:
@@ -109,7 +111,7 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The run's own experiment, its models recorded; for the reference run, what `nox -s bench` runs."""
     recorded = folder_of(recording)
     config = read_manifest(recorded)["config"]
-    names = [name for name in config["architectures"] if recording == EVERY_SYSTEM or not extras_of([name])]
+    names = [name for name in config["architectures"] if recording.endswith(ALL) or not extras_of([name])]
     study = ASKED_LATER.get(recording, config.get("study"))
     settings = {**config, "architectures": names, "model": recorded_entries(recorded), "study": study}
     settings |= {"repetitions": 1} if recording.endswith(ONCE) else {}
