@@ -114,15 +114,20 @@ class Judged:
 
 
 def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[Judged, ...]:
-    """Those of the sources of which the run has a scenario. Each is a family of its own."""
+    """Those of the sources that the run can judge. Each is a family of its own."""
     return tuple(Judged(one, judge_all(run, one, arms)) for one in sources if can_judge(run, one))
 
 
 def can_judge(run: Run, published: Published) -> bool:
-    """Whether any of the scenarios that the claims are about is in the run; of claims about any world, whether it has one."""
+    """Whether the run holds what any of the claims is about: its scenario and, of a loss under faults, one of their plans; of
+    claims about any world, whether it has one."""
     if any(claim.scenario == ANYWHERE for claim in published.claims):
         return bool(run.trials["lives"].notna().any())
-    return bool({claim.scenario for claim in published.claims} & set(run.names("scenario")))
+    scenarios, plans = set(run.names("scenario")), set(run.names("fault"))
+    return any(
+        claim.scenario in scenarios and (not isinstance(claim, DegradationClaim) or plans.intersection(claim.higher.plans))
+        for claim in published.claims
+    )
 
 
 def judge_all(

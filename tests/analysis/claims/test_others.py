@@ -107,7 +107,7 @@ def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_source_stands_in_the_report_of_a_run_of_its_pack_and_in_no_other(base: Run, tmp_path: Path) -> None:
+def test_a_source_stands_in_the_report_of_a_run_of_its_pack_under_its_faults_and_in_no_other(base: Run, tmp_path: Path) -> None:
     paper = load_published()
     own = where(base, lambda _, plan, n: plan == FAULT_FREE or n == N)
     found = report_of(own, paper, [AGENTCHAOS])
@@ -118,9 +118,11 @@ def test_a_source_stands_in_the_report_of_a_run_of_its_pack_and_in_no_other(base
     lines = list(other_lines(own, judged_here))
     assert lines[0] == "AgentChaos:" and lines[1].startswith("m, 12 claims of directions")
     assert "tables/claims.md" not in found.files and "levels" not in "".join(lines)
-    other = run_of(tmp_path / "other", [trial(scenario="k8s_oomkill")])
-    with_others, without = (report_of(other, paper, others) for others in ([AGENTCHAOS], []))
-    assert with_others.files == without.files and judge_each(other, [AGENTCHAOS]) == ()
+    other_faults = [trial(plan=plan, scenario="humaneval") for plan in (FAULT_FREE, "wrong_value")]
+    for name, records in {"other_pack": [trial(scenario="k8s_oomkill")], "other_faults": other_faults}.items():
+        other = run_of(tmp_path / name, records)
+        with_others, without = (report_of(other, paper, others) for others in ([AGENTCHAOS], []))
+        assert with_others.files == without.files and judge_each(other, [AGENTCHAOS]) == ()
 
 
 def test_a_claim_of_any_source_is_traced_to_the_trials_of_every_arm(base: Run) -> None:
