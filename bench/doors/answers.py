@@ -14,7 +14,7 @@ STATUS: Mapping[Code, int] = {
     "arguments": 422,
     "key": 409,
     "stale": 409,
-    "declined": 403,
+    **dict.fromkeys(("declined", "forbidden", "quota"), 403),
     "throttled": 429,
 }
 """Of a call that was refused; whatever else went wrong is the tool's fault: UNAVAILABLE."""

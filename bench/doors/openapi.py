@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from bench.doors.tools import Offer
 
 ERRORS = {
-    "403": "declined",
+    "403": "declined, or not allowed",
     "409": "a version is not the one that was expected, or the key is that of another call",
     "422": "the arguments do not fit",
-    "429": "too many calls in this minute",
+    "429": "too many calls in this minute, or in this day",
     "503": "the tool failed; it may have happened",
 }
 KEY = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}, "required": False}

@@ -160,12 +160,19 @@ def _solved(run: Run) -> Finding | None:
         return None
     solved, fault_free = usable["outcome"].eq("solved"), usable["fault"].eq(FAULT_FREE)
     chosen = {"without faults": fault_free, "with faults": ~fault_free}
-    counts = [
-        f"{int(solved[rows].sum()):,} of {int(rows.sum()):,} trials {name}" for name, rows in chosen.items() if rows.any()
-    ]
+    counts = [_share_of(usable[rows], solved[rows], name) for name, rows in chosen.items() if rows.any()]
     scores = _ranked([f"{scenario} {_score(found)}" for scenario, found in usable.groupby("scenario", sort=False)])
     floor = f", keyword rules without any model {_ranked(floors)}" if (floors := list(_floors(run))) else ""
     return Finding(f"Solved were {_listed(counts)}; mean scores: {scores}{floor}.", "outcomes")
+
+
+def _share_of(trials: pd.DataFrame, solved: pd.Series[bool], name: str) -> str:
+    """Over all arms, with an interval. They have their tasks and seeds in common, so that what clusters is the instance, and of
+    a scenario's sole one the repetition."""
+    several = trials.groupby("scenario")["instance"].transform("nunique") > 1
+    unit = trials["instance"].where(several, trials["repetition"].astype(str))
+    share = statistics.share_by_instance((trials["scenario"] + " " + unit).tolist(), solved.tolist())
+    return f"{share.k:,} of {share.n:,} trials {name}{_percent(share)}"
 
 
 def _damaged(run: Run) -> Finding | None:

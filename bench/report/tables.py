@@ -130,7 +130,7 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
         notes=(
             "every planned fault was delivered, or was not applicable because nothing was there that could carry it",
             "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway; "
-            "undetermined: the trial alone does not tell",
+            "undetermined: neither the trial nor its control tells",
             "a call that does several subtasks' work is exposed to the faults of each",
         ),
     )

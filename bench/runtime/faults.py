@@ -1,7 +1,8 @@
 """Faults: which are due, by a draw that no architecture can influence, and a receipt for each of them.
 
-**Same schedule.** A draw depends on (seed, scenario, repetition, subtask, attempt, fault) and on nothing else: not on the
-architecture, not on call order, not on concurrency. A call that does several subtasks' work is exposed to each one's faults.
+**Same schedule.** A draw depends on (seed, scenario, instance, repetition, subtask, attempt, sample, fault) and on nothing
+else: not on the architecture, not on call order, not on concurrency. In a world point, tool, business key and try stand in the
+place of subtask, attempt and sample. A call that does several subtasks' work is exposed to each one's faults.
 One text carries one fault: where the draws make several due for the same part, input or output, the plan's first strikes, and
 the others are not planned, since two on one text would overwrite each other. A call may fail more than once.
 

@@ -15,6 +15,7 @@ from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
+    BLACK,
     BLUE,
     GREEN,
     GREY,
@@ -45,7 +46,10 @@ REJECTED = {
     **dict.fromkeys(("missing_field", "form", "vocabulary"), "no code"),
     **dict.fromkeys(("content", "insufficient"), "refused"),
 }
-"""The kind of the last rejected reply of a trial that gave up -> the category of its failure."""
+"""The kind of the last rejected reply of a trial that gave up, where it was to hold code -> the category of its failure."""
+WORDS_ALONE = ("plan", "review")
+"""Subtasks whose outputs hold no code."""
+ELSEWHERE = "plan or review"
 UNTOLD = "not separable here"
 LOOKS: Mapping[str, Look] = {
     "solved": Look(GREEN),
@@ -56,6 +60,7 @@ LOOKS: Mapping[str, Look] = {
     "time limit": Look(PURPLE, "xxxx"),
     "wrong value": Look(VERMILION, "++++"),
     "refused": Look(BLUE, "//"),
+    ELSEWHERE: Look(BLACK),
     UNTOLD: Look(PALE),
 }
 CATEGORIES = tuple(LOOKS)[1:]
@@ -109,24 +114,25 @@ def solving(run: Run) -> list[Solving]:
     return found
 
 
-def _last_rejected(run: Run) -> Mapping[str, str]:
-    """Trial -> the kind of its last rejected reply."""
+def _last_rejected(run: Run) -> Mapping[str, tuple[str, str]]:
+    """Trial -> the subtask and the kind of its last rejected reply."""
     rejected = run.replies[run.replies["kind"].ne("")]
-    return dict(zip(rejected["trial"].tolist(), rejected["kind"].tolist(), strict=True))
+    said = zip(rejected["subtask"].tolist(), rejected["kind"].tolist(), strict=True)
+    return dict(zip(rejected["trial"].tolist(), said, strict=True))
 
 
-def _ended(trials: pd.DataFrame, last: Mapping[str, str]) -> pd.Series[str]:
+def _ended(trials: pd.DataFrame, last: Mapping[str, tuple[str, str]]) -> pd.Series[str]:
     rows = zip(trials["trial"].tolist(), trials["outcome"].tolist(), trials["note"].tolist(), strict=True)
-    return pd.Series([category_of(outcome, note, last.get(trial, "")) for trial, outcome, note in rows], dtype="str")
+    return pd.Series([category_of(outcome, note, *last.get(trial, ("", ""))) for trial, outcome, note in rows], dtype="str")
 
 
-def category_of(outcome: str, note: str, rejected: str) -> str:
-    """Of a trial's outcome, its grader's note, and the kind of its last rejected reply."""
+def category_of(outcome: str, note: str, subtask: str, rejected: str) -> str:
+    """Of a trial's outcome, its grader's note, and the subtask and the kind of its last rejected reply."""
     if outcome == "solved":
         return outcome
     if outcome == "wrong":
         return GRADED.get(note.partition(":")[0], UNTOLD)
-    return REJECTED.get(rejected, UNTOLD)
+    return ELSEWHERE if subtask in WORDS_ALONE else REJECTED.get(rejected, UNTOLD)
 
 
 # What a report shows of it
@@ -136,7 +142,8 @@ NOTES = (
     "several repetitions; a trial that gave up solved nothing",
     "cut off: the reply breaks off in its code; no code: no code block that can be told, or none that defines the function; "
     "refused: every attempt failed the prompt's own examples; syntax, exception, time limit, wrong value: what ended the "
-    f"hidden tests; {UNTOLD}: the log does not tell",
+    f"hidden tests; {ELSEWHERE}: it gave up on an output of words, whatever its code was worth; {UNTOLD}: the log does not "
+    "tell",
     "published: shown for a real model in one call without a fault; its makers ran the unquantized model with a harness and a "
     "prompt of their own",
     *(f"{model}: {one.rate:.1%} by {one.source}" for model, one in PUBLISHED.items()),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from commands import bench, workplace
+from commands import UNDRAWN, bench, workplace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,21 +103,32 @@ def test_whatever_the_rows_hold_the_reference_solves_and_wrong_answers_do_not(
             one.baseline(one.task.documents)
 
 
-def test_a_table_becomes_a_report_in_three_commands(tmp_path: Path) -> None:
+def as_csv(rows: Sequence[Mapping[str, str]]) -> str:
+    return "\n".join(["text,team", *(f"{row['text']},{row['team']}" for row in rows)])
+
+
+def as_jsonl(rows: Sequence[Mapping[str, str]]) -> str:
+    return "\n".join(map(json.dumps, rows))
+
+
+@pytest.mark.parametrize(("name", "written"), [("tickets.csv", as_csv), ("tickets.jsonl", as_jsonl)], ids=["csv", "jsonl"])
+def test_a_table_of_thirty_rows_becomes_a_report_in_three_commands(
+    name: str, written: Callable[[Sequence[Mapping[str, str]]], str], tmp_path: Path
+) -> None:
     config = workplace(tmp_path, repetitions=1)
-    lines = ["text,team", *(f"ticket {number},{TEAMS[number % 4]}" for number in range(8))]
-    (tmp_path / "tickets.csv").write_text("\n".join(lines))
+    rows = [{"text": f"ticket {number}", "team": TEAMS[number % 4]} for number in range(30)]
+    (tmp_path / name).write_text(written(rows))
     commands = (
-        ["new", "scenario", "tickets", "--from", "tickets.csv", "--expected", "team"],
+        ["new", "scenario", "tickets", "--from", name, "--expected", "team"],
         ["check", "tickets"],
-        ["run", f"configs/{config.name}", "--scenario", "tickets"],
+        ["run", f"configs/{config.name}", "--scenario", "tickets", "--report"],
     )
-    made, checked, ran = [bench(tmp_path, *words) for words in commands]
+    made, checked, ran = [bench(tmp_path, *words, **UNDRAWN) for words in commands]
     assert (made[0], checked[0], ran[0]) == (0, 0, 0)
     assert made[1].startswith(
-        "scenarios/tickets has 8 tasks; the answer: team (4 words)\n    the most common answer is right in 2 of them"
+        "scenarios/tickets has 30 tasks; the answer: team (4 words)\n    the most common answer is right in 8 of them"
     )
-    assert "32 solved" in ran[1]
+    assert "120 solved" in ran[1] and list(tmp_path.glob("reports/*/report.html"))
 
 
 def test_rows_that_make_no_pack_leave_nothing_behind(tmp_path: Path) -> None:

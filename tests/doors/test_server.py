@@ -9,8 +9,11 @@ import pytest
 from driven import driven, printed
 from little_worlds import ENVIRONMENT, harm
 
+from bench.doors.answers import answer_of
 from bench.doors.openapi import openapi
 from bench.doors.tools import Offer
+from bench.environment import Acted
+from bench.environment.calling import Code
 
 OFFERS = [Offer(tool.name, tool.description, tool.arguments, tool.result) for tool in ENVIRONMENT.tools]
 COMMON = ["wait", "next_event", "list_events", "ask_person"]
@@ -41,6 +44,15 @@ def test_a_crash_strikes_over_mcp_as_over_http() -> None:
         fault = {"point": "process", "effect": point, "tool": "refund", "attempts": [1]}
         result = driven(["python", "mcp_struck.py"], [fault])
         assert {kind: count for kind, count in harm(result).items() if kind != "lost"} == damage, point
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("declined", 403), ("forbidden", 403), ("quota", 403), ("throttled", 429), ("hung", 503)]
+)
+def test_what_no_repetition_mends_is_no_fault_of_the_tool(code: Code, status: int) -> None:
+    """An agent that follows HTTP tries a 503 again, and a 429 later."""
+    said = answer_of(Acted("refund", "order 1", "refused", reason="why", code=code))
+    assert (said.status, said.body["error"]) == (status, {"code": code, "message": "why"})
 
 
 def test_each_operation_has_its_schemas_and_each_reference_leads_somewhere() -> None:

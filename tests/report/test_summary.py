@@ -87,8 +87,19 @@ def test_where_nothing_is_solved_nothing_is_said_of_recovering_to_a_right_answer
     wrong, solved = (of(run_of(tmp_path / outcome, trials(outcome=outcome))) for outcome in ("wrong", "solved"))
     said = "Whether a failure is recovered to a right answer: no trial was solved."
     assert said in wrong.limits and said not in solved.limits
-    assert finding(wrong, "outcomes").startswith("Solved were 0 of 6 trials without faults and 0 of 6 trials with faults;")
+    said = "Solved were 0 of 6 trials without faults [0%, 39%] and 0 of 6 trials with faults [0%, 39%];"
+    assert finding(wrong, "outcomes").startswith(said)
     assert "keyword rules without any model demo 0.125" in finding(solved, "outcomes")
+
+
+def test_arms_that_agree_on_every_task_make_no_narrower_interval(tmp_path: Path) -> None:
+    def of_arms(*names: str) -> str:
+        chosen = [(name, n) for name in names for n in range(1, 7)]
+        records = [trial(name, "none", n, "solved" if n % 2 else "wrong", smooth()) for name, n in chosen]
+        return finding(of(run_of(tmp_path / "_".join(names), records)), "outcomes").partition(";")[0]
+
+    assert of_arms("static") == "Solved were 3 of 6 trials without faults [19%, 81%]"
+    assert of_arms("static", "monolithic") == "Solved were 6 of 12 trials without faults [14%, 86%]"
 
 
 def test_without_faults_there_is_nothing_about_failures(tmp_path: Path) -> None:

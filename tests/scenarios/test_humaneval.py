@@ -65,6 +65,27 @@ def test_there_are_all_164_problems_in_their_order_and_each_completes_its_prompt
         assert one.reference.startswith(one.prompt.strip("\n")) and f"def {one.entry_point}(" in one.prompt
 
 
+def test_a_model_sees_the_prompt_and_neither_the_solution_nor_a_hidden_test() -> None:
+    """A line of a solution or a test that is long enough to give something away, and does not stand in the prompt itself."""
+    for instance, one in PROBLEMS.items():
+        scenario = load(instance)
+        shown = "\n".join([*scenario.task.documents.values(), *(subtask.instructions for subtask in scenario.task.subtasks)])
+        lines = {line.strip() for line in f"{one.solution}\n{one.test}".splitlines()}
+        assert one.prompt.strip() in shown
+        assert [line for line in lines if len(line) > 20 and line in shown and line not in one.prompt] == [], instance
+
+
+def test_a_review_without_a_problem_may_say_null_and_one_with_a_problem_may_not() -> None:
+    scenario = load("problem_000")
+
+    def verdict(is_right: bool) -> object:
+        return judge([scenario.task.subtask("review")], {"review": {"is_right": is_right, "problem": None}}, {}, {})["review"]
+
+    found, unnamed = verdict(True), verdict(False)
+    assert not isinstance(found, Rejected)
+    assert isinstance(unnamed, Rejected) and unnamed.reason == "check"
+
+
 @pytest.mark.parametrize("instance", SOME)
 def test_the_reference_is_right_and_no_wrong_answer_is(instance: str) -> None:
     scenario = load(instance)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +27,7 @@ from scenarios.incidents.dice import Dice
 from scenarios.incidents.documents import INCIDENT, log
 from scenarios.incidents.generate import Incident, incident
 from scenarios.incidents.levels import LEVELS
-from scenarios.incidents.schemas import Remediation
+from scenarios.incidents.schemas import Action, Cause, Remediation
 from scenarios.incidents.story import Story, cause_of, story
 from scenarios.incidents.topology import ENTRIES, NAMES
 
@@ -244,6 +244,15 @@ def test_of_every_instance_the_reference_is_right_and_no_wrong_answer_is(variant
         assert (grade.correct, grade.score, grade.note) == (True, 1.0, "")
         for wrong in scenario.wrong:
             assert not scenario.grade_outputs({**scenario.reference, **wrong.outputs}).correct, (scenario.key, wrong.name)
+
+
+@pytest.mark.parametrize("variant", variants_of(PACK))
+def test_no_document_says_the_cause_or_the_remedy_in_the_words_of_an_answer(variant: str) -> None:
+    """But for restart, which the metrics count and which repairs nothing."""
+    words = {*get_args(Cause), *get_args(Action)} - {"restart"}
+    for scenario in load(variant):
+        shown = "\n".join(scenario.task.documents.values())
+        assert [word for word in words if word in shown] == [], scenario.key
 
 
 def test_keyword_rules_solve_less_at_each_level_and_nowhere_as_many_as_three_of_ten() -> None:

@@ -15,7 +15,7 @@ from bench.experiment.record import Outcome, TrialRecord
 from bench.render.drawing import style
 from bench.runtime.events import Event
 from bench.scenario import Grade
-from bench.studies.humaneval import CATEGORIES, LOOKS, category_of, pictures, solving, tables
+from bench.studies.humaneval import CATEGORIES, ELSEWHERE, category_of, pictures, solving, tables
 
 MODEL = "qwen2.5-coder-1.5b-instruct"
 Way = tuple[Outcome, str, str]
@@ -55,7 +55,7 @@ def every() -> list[TrialRecord]:
 def test_each_trial_stands_in_one_category_and_all_that_did_not_solve_are_named(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", every())
     [arm] = solving(run)
-    assert {name: arm.counts[name] for name in LOOKS} == {"solved": 20, **dict.fromkeys(CATEGORIES, 1), "no code": 2}
+    assert arm.counts == {"solved": 20, **dict.fromkeys(WAYS, 1), "no code": 2} and {*WAYS, ELSEWHERE} == {*CATEGORIES}
     counted, named = tables(run)
     [row] = counted.texts()
     shown = dict(zip(counted.columns, row, strict=True))
@@ -93,4 +93,16 @@ def test_a_share_that_lies_far_off_is_said_to_be_outside(tmp_path: Path) -> None
 def test_a_category_is_told_by_outcome_note_and_last_rejection(category: str) -> None:
     outcome, note, reason = WAYS[category]
     kinds = {"check": "content"}
-    assert category_of(outcome, note, kinds.get(reason, reason)) == category
+    assert category_of(outcome, note, "code", kinds.get(reason, reason)) == category
+
+
+@pytest.mark.parametrize(("subtask", "category"), [("plan", ELSEWHERE), ("review", ELSEWHERE), ("final", "no code")])
+def test_a_trial_that_gave_up_on_an_output_of_words_says_nothing_of_its_code(
+    subtask: str, category: str, tmp_path: Path
+) -> None:
+    ended = trial(
+        *("static", "none", 1, "gave_up", [called(1, subtask), rejected(1, subtask, "not_json")]),
+        **{"scenario": "humaneval", "model": MODEL, "timing": "live"},
+    )
+    [arm] = solving(run_of(tmp_path / "run", [ended]))
+    assert arm.counts == {category: 1}

@@ -1,4 +1,4 @@
-"""What is claimed: sentences about results that a program can judge, as `published.toml` and `agentchaos.toml` have them.
+"""What is claimed: sentences about results that a program can judge, as `published.toml` and the sources beside it have them.
 
 By its `kind` a claim's number is worked out:
 
