@@ -119,13 +119,16 @@ def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None)
 
 
 def can_judge(run: Run, published: Published) -> bool:
-    """Whether the run holds what any of the claims is about: its scenario and, of a loss under faults, one of their plans; of
-    claims about any world, whether it has one."""
+    """Whether the run holds what any of the claims is about: its scenario, and of a loss one of the plans that cost it, in the
+    words that it is told in; of claims about any world, whether it has one."""
     if any(claim.scenario == ANYWHERE for claim in published.claims):
         return bool(run.trials["lives"].notna().any())
-    scenarios, plans = set(run.names("scenario")), set(run.names("fault"))
+    there = set(zip(run.trials["scenario"].tolist(), run.trials["fault"].tolist(), strict=True))
+    scenarios = {scenario for scenario, _ in there}
     return any(
-        claim.scenario in scenarios and (not isinstance(claim, DegradationClaim) or plans.intersection(claim.higher.plans))
+        any((claim.higher.told or claim.scenario, plan) in there for plan in claim.higher.plans)
+        if isinstance(claim, DegradationClaim)
+        else claim.scenario in scenarios
         for claim in published.claims
     )
 
