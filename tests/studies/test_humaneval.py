@@ -100,9 +100,8 @@ def test_a_category_is_told_by_outcome_note_and_last_rejection(category: str) ->
 def test_a_trial_that_gave_up_on_an_output_of_words_says_nothing_of_its_code(
     subtask: str, category: str, tmp_path: Path
 ) -> None:
-    ended = trial(
-        *("static", "none", 1, "gave_up", [called(1, subtask), rejected(1, subtask, "not_json")]),
-        **{"scenario": "humaneval", "model": MODEL, "timing": "live"},
-    )
+    given: dict[str, Any] = {"scenario": "humaneval", "model": MODEL, "timing": "live"}
+    events: list[Event] = [called(1, subtask), rejected(1, subtask, "not_json")]
+    ended = trial("static", "none", 1, "gave_up", events, **given)
     [arm] = solving(run_of(tmp_path / "run", [ended]))
     assert arm.counts == {category: 1}
