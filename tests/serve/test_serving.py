@@ -37,6 +37,7 @@ faults = [{ point = "call", effect = "rate_limit", attempts = [1], seconds = 0.0
 faults = [{ point = "input", effect = "empty", attempts = [1] }]
 """
 
+PACKS = Path(__file__).parents[2] / "scenarios"
 TOKEN = "the-token-of-these-tests"
 Serve = Callable[..., tuple[OutsideSystem, Started]]
 
@@ -154,6 +155,16 @@ def test_a_served_agent_stands_in_one_table_with_ours_and_a_framework_under_the_
     assert pairs["my_agent"].less(pairs["static"], "first_round_tokens").pairs == 2
     said = ("compare", "ours", "outside", "--architectures", "static", "my_agent")
     assert bench(tmp_path, *said, "--whole")[0] in (0, 1, 3)
+
+
+def test_asked_for_code_in_blocks_a_system_hands_the_replies_in_as_they_came(serve: Serve, tmp_path: Path) -> None:
+    config = tmp_path / "configs" / "small.toml"
+    config.write_text('answer_format = "fenced"\n' + config.read_text())
+    outside, _ = serve("--scenario", "functions", "--scenarios", str(PACKS), "--repetitions", "1", "--plan", "none")
+    asked = {subtask["name"]: subtask["messages"][-1]["content"] for subtask in outside.get("/trial")["subtasks"]}
+    replies = outside.solve()
+    assert ["```" in text for text in (asked["code"], replies["code"], replies["plan"])] == [True, True, False]
+    assert outside.hand_in(replies)["outcome"] == "solved"
 
 
 def test_time_before_a_systems_first_request_is_not_its_own(serve: Serve, tmp_path: Path) -> None:
