@@ -34,7 +34,8 @@ ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
 HUMANEVAL, INCIDENTS = "humaneval_one_call-qwen2.5-coder-1.5b-instruct", "incidents-qwen2.5-coder-1.5b-instruct"
 OTHER_FAULTS, PIPELINE = "incidents_faults-qwen2.5-coder-1.5b-instruct", "humaneval-qwen2.5-coder-1.5b-instruct"
-OTHER_PIPELINE_FAULTS = "humaneval_faults-qwen2.5-coder-1.5b-instruct"
+CHAOS, OTHER_PIPELINE_FAULTS = "chaos-qwen2.5-coder-1.5b-instruct", "humaneval_faults-qwen2.5-coder-1.5b-instruct"
+FORMATS = "answer_format-qwen2.5-coder-1.5b-instruct"
 BANK, SMALLER_BANK = "judgment_bank-qwen2.5-coder-1.5b-instruct", "judgment_bank-qwen2.5-coder-0.5b-instruct"
 AGENTS = "scorecard_live-qwen2.5-coder-1.5b-instruct"
 """Processes that are killed and started again: which reply comes first is the machine's, so it is not replayed."""
@@ -48,7 +49,7 @@ ALONE = (
     "substitution-qwen2.5-coder",
     SYSTEMS,
 )
-ON_HUMANEVAL = (PIPELINE, OTHER_PIPELINE_FAULTS)
+ON_HUMANEVAL = (PIPELINE, OTHER_PIPELINE_FAULTS, CHAOS, FORMATS)
 AS_RECORDED = (*ALONE, INCIDENTS, OTHER_FAULTS, BESIDE, *ON_HUMANEVAL, BANK, SMALLER_BANK, AGENTS)
 REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in AS_RECORDED}}
 """Committed reports of runs as they were recorded, none of them replayed."""
@@ -70,6 +71,8 @@ RUNS = {
     BESIDE: 200,
     PIPELINE: 216,
     OTHER_PIPELINE_FAULTS: 300,
+    CHAOS: 600,
+    FORMATS: 360,
     BANK: 100,
     SMALLER_BANK: 100,
     AGENTS: 40,
