@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -81,6 +82,33 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
     for mean, _, rest in prices:
         interval = ", ".join(f"{int(bound):,}" for bound in re.findall(r"\[(\d+), (\d+)\]", rest)[0])
         assert f"{int(mean):,} [{interval}]" in README and f"{int(mean):,} [{interval}]" in RESULTS
+
+
+def rows(report: str, table: str) -> list[dict[str, str]]:
+    path = ROOT / "reports" / f"{report}-qwen2.5-coder-1.5b-instruct" / "tables" / f"{table}.csv"
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_what_is_said_of_agentchaos_is_how_its_claims_were_judged() -> None:
+    found = rows("chaos", "claims_agentchaos")
+    verdicts = Counter(row["Verdict"] for row in found)
+    assert verdicts.keys() == {"holds", "inconclusive"}
+    said = f"Of AgentChaos's {len(found)} directions {verdicts['holds']} hold, {verdicts['inconclusive']} are open."
+    assert said in README
+    for row in found:
+        if "degrades" in row["Claim"]:
+            loss, low, high = (f"{100 * float(row[column]):.1f}" for column in ("Ours", "Ours low", "Ours high"))
+            assert f"{loss} points [{low}, {high}]" in RESULTS or f"{loss} [{low}, {high}]" in RESULTS
+
+
+def test_what_is_said_of_the_answer_formats_is_what_the_study_counted() -> None:
+    solved: Counter[tuple[str, str]] = Counter()
+    for row in rows("answer_format", "study-answer_format"):
+        solved[row["Scenario"], row["Format"]] += int(row["Solved k"])
+    code, words = ({name: solved[pack, name] for name in ("json", "schema", "fenced")} for pack in ("humaneval", "incidents"))
+    assert f"the model solves nothing**: {code['json']} of 60" in RESULTS
+    assert f"by a schema {code['schema']} of 60 are solved, by a code block {code['fenced']} of 60" in RESULTS
+    assert f"{words['json']} of 60 are solved in words and {words['schema']} of 60 by a schema" in RESULTS
 
 
 @cache
