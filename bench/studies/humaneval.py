@@ -75,8 +75,8 @@ class Published:
 
 
 PUBLISHED = {
-    "qwen2.5-coder-1.5b-instruct": Published(0.707, "arXiv 2409.12186, table of the instruction models"),
-    "qwen2.5-coder-0.5b-instruct": Published(0.616, "arXiv 2409.12186, table of the instruction models"),
+    "qwen2.5-coder-1.5b-instruct": Published(0.707, "arXiv 2409.12186, as a third party lists it"),
+    "qwen2.5-coder-0.5b-instruct": Published(0.616, "arXiv 2409.12186, as a third party lists it"),
 }
 
 
