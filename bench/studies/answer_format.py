@@ -172,7 +172,7 @@ def _panel(ax: Axes, found: Sequence[FormatArm], signs: Mapping[str, Sign], abov
         whisker(ax, x, _share(one.solved) if above else one.tokens, signs[one.answer_format])
     ax.set_xticks(range(len(names)), [name.replace("_", "\n") for name in names])
     ax.set_xlim(-0.5, len(names) - 0.5)
-    ax.set_ylim((-0.05, 1.05) if above else (0, None))  # a sign at nothing solved is whole
+    ax.set_ylim(-0.05 if above else 0, 1.05 if above else None)  # a sign at nothing solved is whole
     ax.set_ylabel("solved" if above else "tokens a trial")
     ax.grid(axis="y", color=PALE, lw=0.6)
 
