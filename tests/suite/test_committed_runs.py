@@ -36,7 +36,7 @@ HUMANEVAL, INCIDENTS = "humaneval_one_call-qwen2.5-coder-1.5b-instruct", "incide
 OTHER_FAULTS, PIPELINE = "incidents_faults-qwen2.5-coder-1.5b-instruct", "humaneval-qwen2.5-coder-1.5b-instruct"
 CHAOS, OTHER_PIPELINE_FAULTS = "chaos-qwen2.5-coder-1.5b-instruct", "humaneval_faults-qwen2.5-coder-1.5b-instruct"
 FORMATS = "answer_format-qwen2.5-coder-1.5b-instruct"
-SMALLER_INCIDENTS = "incidents-qwen2.5-coder-0.5b-instruct"
+SMALLER_INCIDENTS, SMALLER_PIPELINE = "incidents-qwen2.5-coder-0.5b-instruct", "humaneval-qwen2.5-coder-0.5b-instruct"
 SMALLER_HUMANEVAL = "humaneval_one_call-qwen2.5-coder-0.5b-instruct"
 BANK, SMALLER_BANK = "judgment_bank-qwen2.5-coder-1.5b-instruct", "judgment_bank-qwen2.5-coder-0.5b-instruct"
 AGENTS = "scorecard_live-qwen2.5-coder-1.5b-instruct"
@@ -51,7 +51,7 @@ ALONE = (
     "substitution-qwen2.5-coder",
     SYSTEMS,
 )
-ON_HUMANEVAL = (PIPELINE, OTHER_PIPELINE_FAULTS, CHAOS, FORMATS, SMALLER_HUMANEVAL)
+ON_HUMANEVAL = (PIPELINE, OTHER_PIPELINE_FAULTS, CHAOS, FORMATS, SMALLER_PIPELINE, SMALLER_HUMANEVAL)
 AS_RECORDED = (*ALONE, INCIDENTS, OTHER_FAULTS, BESIDE, *ON_HUMANEVAL, SMALLER_INCIDENTS, BANK, SMALLER_BANK, AGENTS)
 REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in AS_RECORDED}}
 """Committed reports of runs as they were recorded, none of them replayed."""
@@ -76,6 +76,7 @@ RUNS = {
     CHAOS: 600,
     FORMATS: 360,
     SMALLER_INCIDENTS: 60,
+    SMALLER_PIPELINE: 60,
     SMALLER_HUMANEVAL: 164,
     BANK: 100,
     SMALLER_BANK: 100,
