@@ -20,8 +20,11 @@ DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "
 
 
 def folder_of(run: str) -> Path:
-    """The folder of a run, which is named by it or by its name under results/."""
-    return Path(run) if Path(run).is_dir() else RESULTS / run
+    """The folder of a run, which is named by it, by its archive, or by its name under results/."""
+    path = Path(run)
+    if path.suffix == ".zip" and path.is_file():
+        return path.with_suffix("")
+    return path if path.is_dir() or path.with_name(f"{path.name}.zip").is_file() else RESULTS / run
 
 
 def name_of(folder: Path) -> str:

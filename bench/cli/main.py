@@ -22,6 +22,7 @@ from bench.cli.setup import Unguarded, cache_from, chosen_models, declared, open
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
 from bench.errors import BenchError, PackError
+from bench.experiment.archive import archive as write_archive
 from bench.experiment.budget import Budget, Spending
 from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
@@ -226,6 +227,21 @@ def upgrade(
         if done.obstacle:
             out.print(f"    not all were: {done.obstacle}; what a fault would have mattered there stays undetermined")
         out.print(f"    the old files are in {done.old}")
+
+
+@app.command()
+def archive(
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
+) -> None:
+    """Write runs as one small file each, which every command reads in the folder's place and none writes to.
+
+    The folder is kept; while it is there, it is read. `unzip` makes it again.
+    """
+    for run in runs:
+        folder = folder_of(run)
+        require_sound(folder)
+        path = write_archive(folder)
+        out.print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB; remove {folder} to read the run from it")
 
 
 @new_app.command("scenario")

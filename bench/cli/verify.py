@@ -9,7 +9,7 @@ import typer
 
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
-from bench.experiment.files import MANIFEST
+from bench.experiment.files import runs_in
 from bench.experiment.verify import sources
 from bench.experiment.verify import verify as checked
 from bench.paths import RESULTS, folder_of
@@ -22,7 +22,7 @@ def verify(
     ] = None,
 ) -> None:
     """Are the records of runs as they were written? Exits with 1 where a line was changed, lost, doubled or moved."""
-    folders = [folder_of(run) for run in runs] if runs else sorted(path.parent for path in RESULTS.glob(f"*/{MANIFEST}"))
+    folders = [folder_of(run) for run in runs] if runs else runs_in(RESULTS)
     if not folders:
         raise ResultsError(f"{RESULTS}: holds no run; name a folder that `bench run` wrote")
     sound = [_verified(Terminal(), folder) for folder in folders]

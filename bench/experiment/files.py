@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import IO
 
 from bench.errors import ResultsError
+from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
 from bench.experiment.chain import Broken, sealed, unsealed
 
 FORMAT = 3
 """Of the files in a run's folder. `bench upgrade` carries earlier ones over."""
 
-MANIFEST, TRIALS, TEXTS, RESPONSES, GRADES = "manifest.json", "trials.jsonl", "texts.jsonl", "responses.jsonl", "grades.jsonl"
+MANIFEST, TRIALS, TEXTS, RESPONSES, GRADES = MEMBERS
 
 
 class AppendOnly:
@@ -27,6 +28,7 @@ class AppendOnly:
 
     def __init__(self, path: Path, opened: ExitStack):
         self.path, self.link = path, ""
+        refuse_archived(path.parent)
         refuse_link(path)
         self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         opened.callback(os.close, self.file)
@@ -94,7 +96,11 @@ def refuse_link(path: Path) -> None:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """A file, open for reading. Raises OSError, and ResultsError for what is no file."""
+    """Open a file of a run for reading, in the run's archive where it has no folder (`bench.experiment.archive`).
+
+    Raises OSError, and ResultsError for what is no file or no archive of a run."""
+    if archive := archive_of(path.parent):
+        return member(archive, path.name)
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         _refuse_no_file(path, file)
@@ -102,6 +108,19 @@ def opened(path: Path) -> IO[bytes]:
         os.close(file)
         raise
     return os.fdopen(file, "rb")
+
+
+def holds(folder: Path, name: str) -> bool:
+    """Whether a run has this file, in its folder or in its archive. Raises ResultsError for a damaged archive."""
+    archive = archive_of(folder)
+    return name in names_in(archive) if archive else (folder / name).exists()
+
+
+def runs_in(results: Path) -> list[Path]:
+    """Return the folders of the runs below a folder, sorted; an archived run's is the one that it was made of."""
+    folders = {path.parent for path in results.glob(f"*/{MANIFEST}")}
+    archives = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob(f"*{SUFFIX}")}
+    return sorted(folders | archives)
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, unsealed
-from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, lines_of, opened
+from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, opened
 from bench.experiment.record import (
     GRADE,
     RECORD,
@@ -87,7 +87,7 @@ class Grades:
 
 def read_grades(folder: Path) -> Grades:
     """Grades made anew; none where nobody asked for any."""
-    if not (folder / GRADES).exists():
+    if not holds(folder, GRADES):
         return Grades({})
     records = list(_chained(folder / GRADES, GRADE))
     history = tuple(record for record in records if isinstance(record, Regrade))

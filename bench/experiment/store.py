@@ -24,6 +24,7 @@ from pydantic_core import PydanticSerializationError
 
 from bench.errors import ResultsError, whole_text
 from bench.experiment.agreement import refuse_other
+from bench.experiment.archive import refuse_archived
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link, write_whole
 from bench.experiment.reading import read_manifest, read_trials, text_lines
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, Regrade, ResponseRecord, SessionRecord, TrialRecord
@@ -42,6 +43,7 @@ class RunWriter:
         with ExitStack() as opened:
             try:
                 refuse_link(folder)
+                refuse_archived(folder)
                 folder.mkdir(parents=True, exist_ok=True)
                 self._trials, self._texts, self._responses = (
                     AppendOnly(folder / name, opened) for name in (TRIALS, TEXTS, RESPONSES)

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, link_of, sealed, unsealed
-from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, last_link, lines_of, opened
+from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, last_link, lines_of, opened
 from bench.experiment.reading import read_manifest, text_of_line
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 from bench.runtime.events import Called, Committed, StoredMessage
@@ -60,7 +60,7 @@ def verify(folder: Path) -> Checked:
     read_manifest(folder)
     files = {name: _Chain(folder / name, adapter) for name, adapter in CHAINED.items()}
     for name, file in files.items():
-        if name != GRADES or file.path.exists():
+        if name != GRADES or holds(folder, name):
             file.read()
     found = [defect for file in files.values() for defect in file.defects]
     trials = [(number, one) for number, one in files[TRIALS].records if isinstance(one, TrialRecord)]
@@ -86,7 +86,7 @@ def sources(folder: Path) -> str:
     made anew, each of which names all lines before it."""
     with opened(folder / MANIFEST) as file:
         digests = {MANIFEST: hashlib.blake2b(file.read(), digest_size=10).hexdigest()}
-    digests |= {name: last_link(folder / name) for name in (TRIALS, GRADES) if (folder / name).exists()}
+    digests |= {name: last_link(folder / name) for name in (TRIALS, GRADES) if holds(folder, name)}
     return ", ".join(f"{name} {digest}" for name, digest in digests.items())
 
 

@@ -1,0 +1,171 @@
+"""A recording in one file: `results/NAME.zip` in the place of the folder `results/NAME`.
+
+    path = archive(Path("results/mine"))     # results/mine.zip: the run's files, always the same bytes
+    file = member(Path("results/mine.zip"), "trials.jsonl")
+
+An archive is read where it lies and never written to. It may come from a stranger, so its list of files is checked before
+anything is unpacked: only a run's files may stand in it, and together they may unpack to `LARGEST` bytes. A member is
+unpacked while it is read, so memory stays flat.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, cast
+
+from bench.errors import ResultsError
+
+SUFFIX = ".zip"
+# The order in which they stand in an archive.
+MEMBERS = ("manifest.json", "trials.jsonl", "texts.jsonl", "responses.jsonl", "grades.jsonl")
+LARGEST = 4 * 2**30
+"""Bytes that the files of an archive may unpack to."""
+LONGEST_LIST = 2**20
+"""Bytes of the list of files at an archive's end: a list of five names is a thousand times shorter."""
+STAMP = (1980, 1, 1, 0, 0, 0)
+"""The time that every member carries, so that the same run makes the same bytes."""
+COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+ENCRYPTED = 0x1
+
+
+def archive_path(folder: Path) -> Path:
+    """Return the path that the archive of a run's folder has, whether it exists or not."""
+    return folder.with_name(folder.name + SUFFIX)
+
+
+def archive_of(folder: Path) -> Path | None:
+    """Return the archive that stands in for a run's folder, or None where the folder exists or there is no archive."""
+    archive = archive_path(folder)
+    return archive if not folder.exists() and archive.is_file() else None
+
+
+def refuse_archived(folder: Path) -> None:
+    """Raise ResultsError where a run that is to be written to is archived."""
+    if archive := archive_of(folder):
+        said = f"{archive}: is an archived recording, which no command writes to"
+        raise ResultsError(f"{said}; give another --name, or unpack it into {folder} first")
+
+
+def archive(folder: Path) -> Path:
+    """Write a run's folder as one file beside it.
+
+    Args:
+        folder: The run's folder. It stays as it is.
+
+    Returns:
+        The archive's path.
+
+    Raises:
+        ResultsError: There is an archive already, or a file cannot be read or written.
+    """
+    path = archive_path(folder)
+    half = path.with_name(f".{path.name}.half")
+    if path.exists():
+        raise ResultsError(f"{path}: exists already; remove it, and run the command again")
+    try:
+        with zipfile.ZipFile(half, "w", zipfile.ZIP_DEFLATED) as written:
+            for name in MEMBERS:
+                if (folder / name).exists():
+                    entry = zipfile.ZipInfo(name, STAMP)
+                    entry.external_attr = 0o644 << 16
+                    written.writestr(entry, (folder / name).read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
+        half.replace(path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise ResultsError(f"{path}: cannot be written: {error.strerror}") from error
+    return path
+
+
+def names_in(archive: Path) -> frozenset[str]:
+    """Return the names of the files in an archive. Raises ResultsError where it is damaged or holds something else."""
+    with _checked(archive) as opened:
+        return frozenset(opened.namelist())
+
+
+def member(archive: Path, name: str) -> IO[bytes]:
+    """Open one file of an archive for reading.
+
+    Raises:
+        FileNotFoundError: The archive has no file of this name.
+        ResultsError: The archive is damaged, too large, or holds what no run writes.
+    """
+    opened = _checked(archive)
+    if name not in opened.namelist():
+        opened.close()
+        raise FileNotFoundError(errno.ENOENT, "the archive has no such file", str(archive / name))
+    return io.BufferedReader(_Member(archive, opened, name), 1 << 16)
+
+
+def _checked(archive: Path) -> zipfile.ZipFile:
+    """Open an archive whose list of files is one that a run's archive can have."""
+    damaged = f"{archive}: is no whole archive of a run; restore the file from a copy"
+    try:
+        _refuse_long_list(archive)
+        opened = zipfile.ZipFile(archive)
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise ResultsError(damaged) from error
+    entries = opened.infolist()
+    names = [entry.filename for entry in entries]
+    problem = ""
+    if strange := sorted(set(names) - set(MEMBERS)):
+        problem = f"holds {strange[0][:60]!r}, which no run writes"
+    elif len(names) > len(set(names)):
+        problem = "holds two files of one name"
+    elif any(entry.flag_bits & ENCRYPTED or entry.compress_type not in COMPRESSIONS for entry in entries):
+        problem = "is packed in a way that this version does not read"
+    elif sum(entry.file_size for entry in entries) > LARGEST:
+        problem = f"unpacks to more than {LARGEST // 2**30} GiB"
+    if problem:
+        opened.close()
+        raise ResultsError(f"{archive}: {problem}; make it anew with `bench archive`")
+    return opened
+
+
+def _refuse_long_list(archive: Path) -> None:
+    """Raise ValueError where the list of files, which is read as a whole, is longer than that of a run can be."""
+    with archive.open("rb") as file:
+        file.seek(0, io.SEEK_END)
+        file.seek(max(0, file.tell() - 66_000))
+        end = file.read()
+    at = end.rfind(b"PK\x05\x06")
+    if at < 0 or int.from_bytes(end[at + 12 : at + 16], "little") > LONGEST_LIST:
+        raise ValueError("no list of files, or one that is too long")
+
+
+class _Member(io.RawIOBase):
+    """The bytes of one member, unpacked as they are read. Damage raises OSError, as it does in a file on a bad disk.
+
+    zipfile reads no more than the size that the list of files gives, and compares the checksum at the end.
+    """
+
+    def __init__(self, archive: Path, opened: zipfile.ZipFile, name: str):
+        super().__init__()
+        self._archive, self._opened = archive, opened
+        try:
+            self._file = cast(zipfile.ZipExtFile, opened.open(name))
+        except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+            opened.close()
+            raise self._damage() from error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        try:
+            content = self._file.read1(len(buffer))
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise self._damage() from error
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._file.close()
+        self._opened.close()
+        super().close()
+
+    def _damage(self) -> OSError:
+        return OSError(errno.EIO, f"{self._archive.name} is damaged; restore it from a copy")
