@@ -24,7 +24,7 @@ def folder_of(run: str) -> Path:
     path = Path(run)
     if path.suffix == ".zip" and path.is_file():
         return path.with_suffix("")
-    return path if path.is_dir() or path.with_name(f"{path.name}.zip").is_file() else RESULTS / run
+    return path if path.is_dir() or Path(f"{path}.zip").is_file() else RESULTS / run
 
 
 def name_of(folder: Path) -> str:

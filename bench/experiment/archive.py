@@ -34,7 +34,7 @@ ENCRYPTED = 0x1
 
 def archive_path(folder: Path) -> Path:
     """Return the path that the archive of a run's folder has, whether it exists or not."""
-    return folder.with_name(folder.name + SUFFIX)
+    return Path(f"{folder}{SUFFIX}")
 
 
 def archive_of(folder: Path) -> Path | None:
