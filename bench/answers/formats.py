@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 AnswerFormat = Literal["json", "schema", "fenced"]
 """json     one JSON object, asked for in words
 schema   the same words, and the endpoint holds the model to the JSON schema
 fenced   code stands in code blocks behind the JSON, so that it need not be escaped
 """
+ANSWER_FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat)
 DEFAULT: AnswerFormat = "json"

@@ -1,196 +1,187 @@
-"""The architectures by name: adding one is one file and one line here. Others load by import path, `module:function`.
-
-ARCHITECTURES  our own, on the workbench's own line: always there
-ACTING         our own that act in a world
-INSTRUMENTS    what measures in a world and is no architecture
-SYSTEMS        what people use, over the measuring endpoint; most need an optional dependency
-"""
+"""The architectures: adding one of ours is one file, and one entry here. Others come from a package's entry points, or load by
+import path, `module:function`."""
 
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import logging
 import os
-import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from bench.answers.formats import ANSWER_FORMATS, AnswerFormat
 from bench.architectures.parts.form import Form
-from bench.errors import ConfigError, nearest
-from bench.packs.place import one_line, place_of
+from bench.errors import ConfigError
+from bench.registry import Kind, Part, attribute_at, importable, why_not_imported
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 Architecture = Callable[[Task, Workbench], Coroutine[Any, Any, None]]
 """Works on a task at a workbench until the state holds an output of every subtask. Raises GaveUp through the workbench."""
 
-ARCHITECTURES = {
-    "monolithic": "bench.architectures.monolithic:monolithic",
-    "static": "bench.architectures.static:static",
-    "runtime_structured": "bench.architectures.runtime_structured:runtime_structured",
-    "llm_compiler": "bench.architectures.llm_compiler:llm_compiler",
-}
-
-ACTING = {
-    name: f"bench.architectures.{name}:{name}"
-    for name in (
-        "bare_agent",
-        "hierarchical_delegation",
-        "scatter_gather_saga",
-        "event_driven",
-        "supervisor_gate",
-        "state_machine",
-        "human_in_the_loop",
-        "plan_execute_evaluate",
-        "composition",
-    )
-}
-"""Our own that act in a world. They run on packs that declare one, and the others on packs that do not."""
-
-INSTRUMENTS = {"every_judgment": "bench.architectures.every_judgment:every_judgment"}
-"""What measures in a world and is no architecture: it asks, and does nothing."""
-
 
 @dataclass(frozen=True)
-class System:
-    """An architecture that makes its calls itself.
+class ArchitecturePart(Part):
+    """What an architecture is, what it can and what it needs.
 
-    extra    the optional dependency that brings its packages: `pip install '.[EXTRA]'`; empty where it needs none
-    limits   what it cannot express, or where it differs from ours: a line each. They stand here and not in its module, so
-             that they can be read where its packages are not installed
-    reads_json_alone   its own words or its own parser are for JSON, whatever our prompt asks for
+    path             where its function stands, `module:function`: imported when it is run
+    acts_in          a `task`, a `world`, or `either`
+    makes_own_calls  over the measuring endpoint; else it asks on the workbench's line
+    answer_formats   those that it can be run in
+    parallel         its function takes `parallel`: a form that asks at the same time for what it can
+    forms            its function takes `form`: the forms of a pattern (`bench.architectures.parts.form`)
+    is_instrument    it measures and is no architecture: it asks, and does nothing
+    is_outside       it works in a process that is not ours: what it hands in may be anybody's code
+    limits           what it cannot express, or where it differs from ours: a line each, for the reader of a table
     """
 
-    path: str
-    extra: str
-    limits: tuple[str, ...]
-    reads_json_alone: bool = False
+    path: str = ""
+    acts_in: Literal["task", "world", "either"] = "task"
+    makes_own_calls: bool = False
+    answer_formats: tuple[AnswerFormat, ...] = ANSWER_FORMATS
+    parallel: bool = False
+    forms: bool = False
+    is_instrument: bool = False
+    is_outside: bool = False
+    limits: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.refuse_unknown("acts_in", [self.acts_in], ("task", "world", "either"))
+        self.refuse_unknown("answer_formats", self.answer_formats, ANSWER_FORMATS)
 
 
-SYSTEMS = {
-    "mellea": System(
-        "bench.architectures.mellea:mellea",
-        "mellea",
-        (
-            "requirements are words: the checks beyond the schema cannot be said in them, and a model judges each one",
-            "what its judges let pass is handed on; the verifier sees it at the end only, where nothing is asked again",
-            "the judges of one output are asked at once: which is answered first is open",
-        ),
-        reads_json_alone=True,
-    ),
-    "mellea_code": System(
-        "bench.architectures.mellea:mellea_code",
-        "mellea",
-        ("a finding against an earlier output reaches its repair as words behind the instruction, not as a requirement",),
-    ),
-    "langgraph": System(
-        "bench.architectures.langgraph:langgraph",
-        "langgraph",
-        ("the graph is a chain: what runs again after a rejection is a new chain, laid outside of LangGraph",),
-    ),
-    "langgraph_retry": System(
-        "bench.architectures.langgraph:langgraph_retry",
-        "langgraph",
-        ("its edges know a rejection only: nothing is skipped, found too weak, or reopened by a later subtask",),
-    ),
-    "dspy": System(
-        "bench.architectures.dspy:dspy",
-        "dspy",
-        (
-            "Refine runs the whole program again; it cannot keep the subtasks that were right",
-            "an output that DSPy cannot parse fails the run before there is a reward: Refine then tries again without advice",
-            "DSPy repairs broken JSON before it reads it",
-            "its advice is accounted for as judging",
-        ),
-        reads_json_alone=True,
-    ),
-    "reflexion": System(
-        "bench.architectures.reflexion:reflexion",
-        "",
-        ("one call does the whole task: faults in what one subtask reads of another have nothing to strike",),
-    ),
-    "autogen_graph": System(
-        "bench.architectures.autogen_graph:autogen_graph",
-        "autogen",
-        (
-            "AutoGen passes the outputs on itself: faults in what is read strike documents only, and only once a trial",
-            "prompts are fixed when the agents are made: outputs that are read follow behind the form of the answer",
-        ),
-    ),
-}
-OURS = ARCHITECTURES | ACTING | INSTRUMENTS
+IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
+"""The formats of who makes its calls itself: nothing holds them to a schema."""
 
 
-def load_architecture(name: str, variants: Iterable[str] = ()) -> Architecture:
-    """The architecture of this name or import path. Raises ConfigError where there is none, its packages are missing, or its
-    module cannot be loaded. A module of one's own may lie in the current folder. `variants` are names
-    that a config adds."""
-    system = SYSTEMS.get(name)
-    path = system.path if system else OURS.get(name, name)
-    module, _, function = path.partition(":")
-    if not function:
-        raise ConfigError(f"unknown architecture '{name}'; {nearest(name, (*OURS, *SYSTEMS, *variants))}")
-    if system:
+def _pattern(name: str) -> ArchitecturePart:
+    """One of ours that acts in a world, in several forms."""
+    return ArchitecturePart(name, f"bench.architectures.{name}:{name}", acts_in="world", forms=True)
+
+
+def _system(
+    name: str, module: str, extra: str, *limits: str, formats: tuple[AnswerFormat, ...] = IN_WORDS, lineage: str = ""
+) -> ArchitecturePart:
+    """What people use. Its limits stand here and not in its module, so that they can be read where its packages are missing."""
+    path = f"bench.architectures.{module}:{name}"
+    return ArchitecturePart(
+        name, path, makes_own_calls=True, answer_formats=formats, limits=limits, extra=extra, lineage=lineage
+    )
+
+
+OURS = (
+    ArchitecturePart("monolithic", "bench.architectures.monolithic:monolithic"),
+    ArchitecturePart("static", "bench.architectures.static:static", parallel=True),
+    ArchitecturePart("runtime_structured", "bench.architectures.runtime_structured:runtime_structured", parallel=True),
+    ArchitecturePart("llm_compiler", "bench.architectures.llm_compiler:llm_compiler", lineage="LLMCompiler, arXiv:2312.04511"),
+    _pattern("bare_agent"),
+    _pattern("hierarchical_delegation"),
+    _pattern("scatter_gather_saga"),
+    _pattern("event_driven"),
+    _pattern("supervisor_gate"),
+    _pattern("state_machine"),
+    _pattern("human_in_the_loop"),
+    _pattern("plan_execute_evaluate"),
+    _pattern("composition"),
+    ArchitecturePart(
+        "every_judgment", "bench.architectures.every_judgment:every_judgment", acts_in="world", is_instrument=True
+    ),
+    _system(
+        *("mellea", "mellea", "mellea"),
+        "requirements are words: the checks beyond the schema cannot be said in them, and a model judges each one",
+        "what its judges let pass is handed on; the verifier sees it at the end only, where nothing is asked again",
+        "the judges of one output are asked at once: which is answered first is open",
+        formats=("json",),  # what its judges are told is about JSON
+    ),
+    _system(
+        *("mellea_code", "mellea", "mellea"),
+        "a finding against an earlier output reaches its repair as words behind the instruction, not as a requirement",
+    ),
+    _system(
+        *("langgraph", "langgraph", "langgraph"),
+        "the graph is a chain: what runs again after a rejection is a new chain, laid outside of LangGraph",
+    ),
+    _system(
+        *("langgraph_retry", "langgraph", "langgraph"),
+        "its edges know a rejection only: nothing is skipped, found too weak, or reopened by a later subtask",
+    ),
+    _system(
+        *("dspy", "dspy", "dspy"),
+        "Refine runs the whole program again; it cannot keep the subtasks that were right",
+        "an output that DSPy cannot parse fails the run before there is a reward: Refine then tries again without advice",
+        "DSPy repairs broken JSON before it reads it",
+        "its advice is accounted for as judging",
+        formats=("json",),  # its parser reads nothing else
+    ),
+    _system(
+        *("reflexion", "reflexion", ""),
+        "one call does the whole task: faults in what one subtask reads of another have nothing to strike",
+        lineage="Reflexion, arXiv:2303.11366",
+    ),
+    _system(
+        *("autogen_graph", "autogen_graph", "autogen"),
+        "AutoGen passes the outputs on itself: faults in what is read strike documents only, and only once a trial",
+        "prompts are fixed when the agents are made: outputs that are read follow behind the form of the answer",
+    ),
+)
+ARCHITECTURES = Kind("architecture", ArchitecturePart, f"{__name__}:OURS")
+COMMAND = ArchitecturePart("command", acts_in="world", makes_own_calls=True, answer_formats=IN_WORDS, is_outside=True)
+"""What every agent is that is a command."""
+SERVED = ArchitecturePart("served", acts_in="either", makes_own_calls=True, answer_formats=IN_WORDS, is_outside=True)
+"""What every system is that is served its trials."""
+
+
+def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitecturePart:
+    """The architecture of this name, or at this import path, which leads to a function or an entry. A user's module may lie in
+    the current folder. `variants` are names that a config adds.
+
+    Raises ConfigError where there is none, or its module cannot be loaded.
+    """
+    if ":" not in name:
+        return ARCHITECTURES.named(name, *variants)
+    found: Any = load_architecture(ArchitecturePart(name, name))
+    if isinstance(found, ArchitecturePart):
+        return found
+    takes = inspect.signature(found).parameters
+    return ArchitecturePart(
+        name, name, acts_in="either", makes_own_calls=True, parallel="parallel" in takes, forms="form" in takes
+    )
+
+
+def load_architecture(part: ArchitecturePart, parallel: bool = False, form: Form | None = None) -> Architecture:
+    """The function of an architecture, in the form that a variant asks for.
+
+    Raises ConfigError where it has but one form, its packages are missing, or its module cannot be loaded.
+    """
+    if parallel and not part.parallel:
+        having = " and ".join(one.name for one in ARCHITECTURES if one.parallel)
+        said = f"architecture '{part.name}' has no parallel form; leave `parallel` out of its variant"
+        raise ConfigError(f"{said}: {having} have one, and any function that takes `parallel`")
+    if form and not part.forms:
+        having = ", ".join(one.name for one in ARCHITECTURES if one.forms)
+        said = f"architecture '{part.name}' has but one form; leave `remedies`, `strength`, `commit` and `signal` out"
+        raise ConfigError(f"{said} of its variant: {having} have several, and any function that takes `form`")
+    loaded = _function_of(part)
+    asked: dict[str, Any] = {**({"parallel": True} if parallel else {}), **({"form": form} if form else {})}
+    return functools.update_wrapper(functools.partial(loaded, **asked), loaded) if asked else loaded
+
+
+def _function_of(part: ArchitecturePart) -> Callable[..., Coroutine[Any, Any, None]]:
+    if part.extra:
         keep_quiet()
     try:
-        if path != name:
-            return _loaded(module, function)
-        with _importable(Path.cwd()):
-            return _loaded(module, function)
+        with importable(Path.cwd()) if part.path == part.name else nullcontext():
+            loaded: Callable[..., Coroutine[Any, Any, None]] = attribute_at(part.path)
     except (Exception, SystemExit) as error:  # a module of somebody's own may raise whatever it likes
-        if system and system.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
-            raise ConfigError(f"architecture '{name}' needs: pip install '.[{system.extra}]'") from error
-        raise ConfigError(f"architecture '{name}' cannot be imported: {_why(error)}") from error
-
-
-def in_parallel(architecture: Callable[..., Coroutine[Any, Any, None]], name: str) -> Architecture:
-    """Its form that asks at the same time for what can be asked at the same time. Raises ConfigError where it has none."""
-    if "parallel" not in inspect.signature(architecture).parameters:
-        said = f"architecture '{name}' has no parallel form; leave `parallel` out of its variant"
-        raise ConfigError(f"{said}: static and runtime_structured have one, and any function that takes `parallel`")
-    return functools.update_wrapper(functools.partial(architecture, parallel=True), architecture)
-
-
-def in_form(architecture: Callable[..., Coroutine[Any, Any, None]], name: str, form: Form) -> Architecture:
-    """It, in this form. Raises ConfigError where it has but one."""
-    if "form" not in inspect.signature(architecture).parameters:
-        said = f"architecture '{name}' has but one form; leave `remedies`, `strength`, `commit` and `signal` out of its variant"
-        raise ConfigError(f"{said}: {', '.join(ACTING)} have several, and any function that takes `form`")
-    return functools.update_wrapper(functools.partial(architecture, form=form), architecture)
-
-
-def _loaded(module: str, function: str) -> Architecture:
-    loaded: Architecture = getattr(importlib.import_module(module), function)
+        if part.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
+            raise ConfigError(f"architecture '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
+        raise ConfigError(f"architecture '{part.name}' cannot be imported: {why_not_imported(error, Path.cwd())}") from error
     return loaded
-
-
-@contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    """While inside, the modules in this folder can be imported, as they can by `python -m`."""
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        with suppress(ValueError):  # the module has taken it away itself
-            sys.path.remove(str(folder))
-
-
-def _why(error: BaseException) -> str:
-    """What hindered an import, in one line; where it lies in somebody's code, the file and line come first."""
-    if isinstance(error, ImportError | AttributeError):
-        return " ".join(str(error).split())
-    return ": ".join(filter(None, (place_of(error, Path.cwd()), one_line(error))))
-
-
-def extras_of(names: Iterable[str]) -> tuple[str, ...]:
-    """The optional dependencies that these architectures stand on, each once."""
-    return tuple(sorted({SYSTEMS[name].extra for name in names if name in SYSTEMS and SYSTEMS[name].extra}))
 
 
 def keep_quiet() -> None:

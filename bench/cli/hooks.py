@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.packs import place_of
 from bench.packs.code import plain
-from bench.packs.place import one_line
+from bench.raised import one_line, place_of
 from bench.scenario import Answer, Check, Context, Finding, Grade, Json, Output, Scenario, Subtask, documents_of
 
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from bench.architectures.registry import ACTING, ARCHITECTURES, SYSTEMS
 from bench.cli.check import check_pack
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
+from bench.cli.listing import print_architectures
 from bench.cli.loopback import spare_loopback
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
@@ -60,13 +60,7 @@ def list_(scenarios: Packs = PACKS) -> None:
         lacking = lacks(name, scenarios)
         note = f"; not available here: {lacking}" if lacking else ""
         out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")
-    out.print("architectures\n  " + "\n  ".join(ARCHITECTURES))
-    if ACTING:
-        out.print("architectures that act in a world\n  " + "\n  ".join(ACTING))
-    out.print("systems, as architectures over the measuring endpoint (and where each differs)")
-    for name, system in SYSTEMS.items():
-        out.print(f"  {name}{f'  needs .[{system.extra}]' if system.extra else ''}")
-        out.print("\n".join(f"    - {limit}" for limit in system.limits))
+    print_architectures(out)
     out.print("models (by config)")
     for path in sorted(CONFIGS.glob("*.toml")):
         if path.name != "published.toml":

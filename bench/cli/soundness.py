@@ -200,7 +200,7 @@ async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
     config = Config(
         name="check",
         scenarios=(scenario.name,),
-        architectures=tuple(ARCHITECTURES),
+        architectures=tuple(part.name for part in ARCHITECTURES if part.acts_in == "task" and not part.makes_own_calls),
         models=("reference",),
         repetitions=1,
         seed=0,

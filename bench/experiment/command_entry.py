@@ -10,8 +10,6 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bench.experiment.entry import Entry
 
-COMMAND = "command"
-"""What a command is a variant of."""
 TIME_LIMIT = 300.0
 """Seconds."""
 Word = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]

@@ -10,10 +10,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from bench.answers.formats import DEFAULT, AnswerFormat
-from bench.architectures.parts.form import Form
 from bench.errors import ConfigError, nearest
 from bench.experiment.architecture_entry import ArchitectureEntry
-from bench.experiment.command_entry import COMMAND
 from bench.experiment.entry import Entry
 from bench.experiment.model_entries import ModelEntry, OpenAIEntry, RecordedEntry, RoutedEntry, SimulatedEntry
 from bench.experiment.plan_entries import FaultEntry, PlanEntry
@@ -113,21 +111,6 @@ class Config(Entry):
                 said = f"model '{name}': response_format says how an endpoint is told to hold a model to the schema"
                 raise ValueError(f'{said}; add answer_format = "schema", or leave it out')
         return self
-
-    def base(self, architecture: str) -> str:
-        """The architecture that this one is a variant of, `command` where it is one, or itself."""
-        variant = self.architecture.get(architecture)
-        return (variant.base or COMMAND) if variant else architecture
-
-    def is_parallel(self, architecture: str) -> bool:
-        """Whether this is a variant that asks at the same time for what can be asked at the same time."""
-        variant = self.architecture.get(architecture)
-        return bool(variant and variant.parallel)
-
-    def form_of(self, architecture: str) -> Form | None:
-        """The form that a variant asks for; None where it is none, or asks for none."""
-        variant = self.architecture.get(architecture)
-        return variant.form if variant else None
 
     @model_validator(mode="after")
     def _routes_end(self) -> Config:

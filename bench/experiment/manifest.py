@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bench.answers.formats import DEFAULT, AnswerFormat
-from bench.architectures.registry import extras_of
 from bench.experiment.files import FORMAT
 from bench.experiment.matrix import Matrix, answers_by_reference
-from bench.experiment.provenance import code_version, extra_versions, machine, now, package_versions
+from bench.experiment.provenance import code_version, machine, now, package_versions
 from bench.models.base import Model
 from bench.models.recorded import RecordedModel
 from bench.models.routed import answerers
@@ -28,30 +27,24 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "name": name,
         "started": now(),
         "config": matrix.config.model_dump(mode="json", exclude={"model"}),
-        "models": {
-            name: {**model.parameters, **_asked(matrix.config.format_of(name))} for name, model in matrix.models.items()
-        },
+        "models": {name: {**model.parameters, **_asked(matrix.formats[name])} for name, model in matrix.models.items()},
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
         **_recordings(matrix.models.values()),
-        "architectures": dict(matrix.digests),
+        "architectures": {name: one.digest for name, one in matrix.architectures.items()},
         "scenarios": {name: {**_pack(instances), **_reference(instances, matrix)} for name, instances in matrix.packs.items()},
         "tokenizer": TOKENIZER,
         "code": code_version(),
-        "packages": {
-            **package_versions(),
-            **extra_versions(extras_of(map(matrix.config.base, matrix.config.architectures))),
-            **_of_commands(matrix),
-        },
+        "packages": {**package_versions(), **_own_packages(matrix)},
         "machine": machine(),
         "sandbox": guards().said(),
         **(extra or {}),
     }
 
 
-def _of_commands(matrix: Matrix) -> dict[str, str]:
-    """The versions of the packages that the commands of this run say they stand on."""
-    versions = (getattr(one, "versions", {}) for one in matrix.architectures.values())
-    return {name: version for of_one in versions for name, version in sorted(of_one.items())}
+def _own_packages(matrix: Matrix) -> dict[str, str]:
+    """The versions of the packages that single architectures of this run stand on."""
+    each = (one.versions for one in matrix.architectures.values())
+    return {name: version for versions in each for name, version in sorted(versions.items())}
 
 
 def _recordings(models: Iterable[Model]) -> dict[str, dict[str, Any]]:

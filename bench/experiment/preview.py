@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from bench.experiment.command_entry import COMMAND
+from bench.architectures.registry import COMMAND
 from bench.experiment.cost import Tariff
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
@@ -46,9 +46,7 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
     for arm, records in groupby(run(_first_repetition(rehearsal)), key=_arm):
         yield _preview(arm, list(records), matrix.config.repetitions, tariff)
     commands = Counter(
-        (matrix.scenarios[spec.scenario_key].name, spec.architecture, spec.model, spec.plan.name)
-        for spec in matrix.specs
-        if _is_command(spec, matrix)
+        (spec.scenario, spec.architecture, spec.model, spec.plan.name) for spec in matrix.specs if _is_command(spec, matrix)
     )
     for named, trials in commands.items():
         yield ArmPreview(*named, trials, None, None, None)
@@ -70,7 +68,7 @@ async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
 
 
 def _is_command(spec: TrialSpec, matrix: Matrix) -> bool:
-    return matrix.config.base(spec.architecture) == COMMAND
+    return matrix.arm(spec).architecture.part is COMMAND
 
 
 def _arm(record: TrialRecord) -> tuple[str, str, str, str]:

@@ -12,7 +12,7 @@ from bench.environment.changes import RowChange, changes, rows_in
 from bench.environment.damage import Harm
 from bench.environment.final import content_of
 from bench.errors import BenchError
-from bench.packs.place import one_line
+from bench.raised import one_line
 
 
 @dataclass(frozen=True)

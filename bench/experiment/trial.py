@@ -73,17 +73,17 @@ async def run_trial(
 
     `on_response` is told of each response of the model as it arrives.
     """
-    scenario, model = matrix.scenarios[spec.scenario_key], matrix.models[spec.model]
+    arm = matrix.arm(spec)
+    scenario, model, settings, architecture = arm.scenario, arm.model, arm.settings, arm.architecture.work
     log, clock = TrialLog(on_response), TrialClock(model.timing != "live")
     key = key_of(matrix.config.seed, spec)
     schedule = FaultSchedule(spec.plan, key, log.emit)
     caller = Caller(model, clock, schedule, slots, matrix.back_off, log)
     environment = scenario.environment
     state = State(scenario.task, environment.given if environment else ())
-    settings = matrix.settings_of(spec)
     injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format)
     workbench = Workbench(state, key, settings, caller, injection, log, matrix.server)
-    architecture, deadline = matrix.architectures[spec.architecture], matrix.config.deadline_seconds
+    deadline = matrix.config.deadline_seconds
     if environment:
         with closing(World(environment, drawn_from=key.drawn_from, keeps_past=schedule.strikes_past)) as world:
             workbench.acting = Acting(world, schedule, clock, log)

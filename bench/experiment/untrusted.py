@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.architectures.registry import ARCHITECTURES, SYSTEMS
 from bench.errors import Unguarded
 from bench.experiment.answers import answer_of
 from bench.experiment.grading import Graders, Key, key_of
@@ -83,11 +82,10 @@ def refusal(scenario: str, lacking: Sequence[str]) -> str:
 
 def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
     """Whether judging or grading a trial runs code that is not the pack's own: a model's, or an outside system's."""
-    scenario, base = matrix.scenarios[spec.scenario_key], matrix.config.base(spec.architecture)
-    if not (scenario.checks_run_code or scenario.grader_runs_code):
+    arm = matrix.arm(spec)
+    if not (arm.scenario.checks_run_code or arm.scenario.grader_runs_code):
         return False
-    is_outside = base not in (*ARCHITECTURES, *SYSTEMS) and ":" not in base
-    return is_outside or matrix.models[spec.model].timing != "simulated"
+    return arm.architecture.part.is_outside or arm.model.timing != "simulated"
 
 
 def _recordings(model: str, matrix: Matrix) -> list[Path]:

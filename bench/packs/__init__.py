@@ -24,6 +24,5 @@ from __future__ import annotations
 
 from bench.packs.folder import PackFolder
 from bench.packs.loading import find_packs, instances_of, lacks, load_instances, load_pack, variants_of
-from bench.packs.place import place_of
 
-__all__ = ["PackFolder", "find_packs", "instances_of", "lacks", "load_instances", "load_pack", "place_of", "variants_of"]
+__all__ = ["PackFolder", "find_packs", "instances_of", "lacks", "load_instances", "load_pack", "variants_of"]

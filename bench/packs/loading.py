@@ -18,9 +18,9 @@ from bench.packs.code import code_of
 from bench.packs.digests import asked, graded_by
 from bench.packs.folder import PackFolder
 from bench.packs.names import refuse_names
-from bench.packs.place import one_line, place_of
 from bench.packs.refusals import refuse, takes
 from bench.packs.untrusted import run_code
+from bench.raised import one_line, place_of
 from bench.scenario import Scenario
 
 ENTRY, MORE = "scenario.py", "variants.py"

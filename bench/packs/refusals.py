@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from bench.environment.refusals import refuse_environment
 from bench.errors import PackError, nearest
 from bench.packs.names import refuse_names
-from bench.packs.place import one_line
 from bench.packs.reads import refuse_prompt, refuse_reads
+from bench.raised import one_line
 from bench.scenario import Json, Output, Scenario, Subtask, Task, schema_of
 from bench.wording import first_violation
 

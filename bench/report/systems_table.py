@@ -6,7 +6,7 @@ from bench.analysis.arms import Arm, Arms, base_of, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.statistics import Mean, amount_of, by_unit
-from bench.architectures.registry import SYSTEMS
+from bench.architectures.registry import ARCHITECTURES
 from bench.render.labels import arm_cells, each_arm
 from bench.render.table import Cell, Estimate, Rate, Table
 
@@ -17,7 +17,8 @@ SECONDS = ("api_seconds", "waiting_seconds")
 def systems(run: Run, arms: Arms) -> list[Table]:
     """None where only architectures of our own were run."""
     bases = dict.fromkeys(base_of(run, name) for name in run.names("architecture"))
-    if not bases.keys() & SYSTEMS.keys():
+    parts = [ARCHITECTURES[base] for base in bases if base in ARCHITECTURES]
+    if not any(part.makes_own_calls for part in parts):
         return []
     rows = [_row(run, arm) for arm in each_arm(arms)]
     return [
@@ -34,7 +35,7 @@ def systems(run: Run, arms: Arms) -> list[Table]:
                 "the accounts of the ledger add up to the tokens, trial by trial",
                 "framework time is that of the machine that made this run: of our own architectures the steps of the trial, "
                 "of the others all real time in which no call is in flight, their HTTP clients' and threads' too",
-                *(f"{base}: {limit}" for base in bases if base in SYSTEMS for limit in SYSTEMS[base].limits),
+                *(f"{part.name}: {limit}" for part in parts for limit in part.limits),
             ),
         )
     ]

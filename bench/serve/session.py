@@ -62,7 +62,7 @@ def external_config(
 
     Raises ConfigError, also where the name is one of ours.
     """
-    if architecture in ARCHITECTURES or ":" in architecture:
+    if architecture in ARCHITECTURES or ":" in architecture:  # an import path is one of a config's own
         raise ConfigError(f"--architecture: '{architecture}' is one of ours; name your own system otherwise")
     scenarios = overrides.get("scenarios") or [free.NAME]
     return load_config(path, {**overrides, "scenarios": scenarios, "architectures": [architecture]}, recorded)
@@ -124,7 +124,7 @@ async def serve(
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))
     app = application(trial_server.routes(), door := Door(token), trial_server.refused, trial_server.follow)
     unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
-    matrix = replace(matrix, config=unhurried, architectures=dict.fromkeys(matrix.architectures, trial_server.work))
+    matrix = replace(matrix, config=unhurried).worked_by(trial_server.work)
 
     def watch(record: TrialRecord) -> None:
         trial_server.saw(record)

@@ -15,7 +15,7 @@ from trips import BARE, ONE, REMEDIED, effects, environment, harm, worked
 
 from bench.architectures.parts.accounts import IRREGULAR
 from bench.architectures.parts.form import Form
-from bench.architectures.registry import in_form, load_architecture
+from bench.architectures.registry import ARCHITECTURES, load_architecture
 from bench.environment import Call, Environment, Moment, Scheduled, Step
 from bench.experiment.trial import TrialResult
 from bench.models.base import Reply, Request, Sleep
@@ -54,7 +54,7 @@ class Exchanged(ScriptedModel):
 
 
 def lived_by(model: Exchanged, form: Form, fault: Fault) -> TrialResult:
-    whole = in_form(load_architecture("event_driven"), "event_driven", form)
+    whole = load_architecture(ARCHITECTURES["event_driven"], form=form)
 
     async def architecture(task: Task, workbench: Workbench) -> None:
         model.live(workbench.life)

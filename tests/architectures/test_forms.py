@@ -9,7 +9,7 @@ import pytest
 from trips import ONE, PACK, Trip, effects, environment, harm, worked
 
 from bench.architectures.parts.form import BARE, Form
-from bench.architectures.registry import in_form, load_architecture
+from bench.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
 from bench.environment import Call, Policy, Step, Verdict
 from bench.errors import ConfigError
 from bench.experiment.config import Config
@@ -55,7 +55,7 @@ def test_a_variant_asks_for_a_form_and_is_another_trial_by_it() -> None:
 
 def test_an_architecture_with_one_form_refuses_another() -> None:
     with pytest.raises(ConfigError, match="has but one form; leave `remedies`"):
-        in_form(load_architecture("clerks:bare"), "clerks:bare", Form(remedies=True))
+        load_architecture(architecture_named("clerks:bare"), form=Form(remedies=True))
 
 
 @pytest.mark.parametrize(("commit", "doubled"), [("plain", 1), ("idempotent", 0), ("compare_and_swap", 0)])
@@ -121,7 +121,7 @@ def test_a_typed_signal_says_why_an_untyped_one_that_and_a_success_that_is_none_
 
 
 def test_the_bare_form_is_the_form_of_a_name_without_a_variant() -> None:
-    assert effects(worked("bare_agent", BARE)) == effects(worked(load_architecture("bare_agent")))
+    assert effects(worked("bare_agent", BARE)) == effects(worked(load_architecture(ARCHITECTURES["bare_agent"])))
 
 
 def test_with_remedies_a_judgment_of_which_nothing_is_accepted_costs_its_step_and_not_the_others() -> None:

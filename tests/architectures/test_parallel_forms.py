@@ -103,8 +103,8 @@ def trial_of_forked(base: Any, script: Mapping[str, Sequence[Line]]) -> tuple[Tr
     matrix = matrix_of("tiny", architectures=["static"])
     scenario = forked(matrix.scenarios["tiny"])
     model = ScriptedModel(scenario.reference, script)
-    architectures = {"static": partial(base, parallel=True)}
-    [result] = run_all(with_model(replace(matrix, scenarios={"tiny": scenario}, architectures=architectures), model))
+    forked_one = replace(matrix, scenarios={"tiny": scenario}).worked_by(partial(base, parallel=True))
+    [result] = run_all(with_model(forked_one, model))
     return result, model
 
 

@@ -12,10 +12,10 @@ from types import ModuleType
 
 import pytest
 from scripted_model import Line, ScriptedModel
-from trials import TINY, Fault, calls, events, matrix_of, run_all, stages, verdicts, with_model
+from trials import SYSTEMS, TINY, Fault, calls, events, matrix_of, run_all, stages, verdicts, with_model
 
 from bench.analysis.ledger import book, imbalance, totals
-from bench.architectures.registry import SYSTEMS, extras_of, load_architecture
+from bench.architectures.registry import load_architecture
 from bench.errors import ConfigError
 from bench.experiment.manifest import manifest_of
 from bench.experiment.trial import TrialResult
@@ -86,7 +86,7 @@ def said(messages: Sequence[Message]) -> str:
 def test_every_system_loads_under_its_own_name_and_says_where_it_differs(name: str) -> None:
     assert SYSTEMS[name].limits
     needs(name)
-    assert getattr(load_architecture(name), "__name__", "") == name
+    assert getattr(load_architecture(SYSTEMS[name]), "__name__", "") == name
 
 
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.extra])
@@ -96,7 +96,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(name: str, monkey
 
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(ConfigError) as refused:
-        load_architecture(name)
+        load_architecture(SYSTEMS[name])
     assert str(refused.value) == f"architecture '{name}' needs: pip install '.[{SYSTEMS[name].extra}]'"
 
 
@@ -104,8 +104,8 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(name: str, monkey
 def test_a_run_says_which_versions_of_its_packages_it_measured(name: str) -> None:
     needs(name)
     packages = manifest_of(matrix_of(architectures=[name]), "run")["packages"]
-    extras = extras_of([name])
-    assert ("mellea" in packages, "dspy" in packages) == ("mellea" in extras, "dspy" in extras)
+    extra = SYSTEMS[name].extra
+    assert ("mellea" in packages, "dspy" in packages) == (extra == "mellea", extra == "dspy")
     assert set(manifest_of(matrix_of(architectures=["static"]), "run")["packages"]) <= set(packages)
 
 
@@ -274,7 +274,7 @@ def test_reflexion_shows_the_reflection_in_the_next_attempt_and_no_more_than_thr
 def test_autogens_runtime_has_no_errors_of_its_agents_printed() -> None:
     """pytest takes what is logged, so that nothing would be seen on standard error here."""
     needs("autogen_graph")
-    load_architecture("autogen_graph")
+    load_architecture(SYSTEMS["autogen_graph"])
     assert logging.getLogger("autogen_core").handlers, "Python would print them itself"
 
 

@@ -9,8 +9,8 @@ import typer
 from reference import command_pages, config_keys, effects, floors, systems, workbench_calls
 from reference.docstrings import restructured
 from reference.pages import GENERATED, filled, inside
+from trials import SYSTEMS
 
-from bench.architectures.registry import SYSTEMS
 from bench.cli.main import app
 from bench.experiment.config import Config
 from bench.runtime.effects import EFFECTS

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from driven import AGENTS, driven, matrix_of, printed
 
-from bench.architectures.registry import load_architecture
+from bench.architectures.registry import architecture_named
 from bench.driver.command import Bounds, command_of
 from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config
@@ -74,7 +74,7 @@ def test_files_beside_it_and_versions_of_packages_are_part_of_what_it_is(tmp_pat
     before = matrix_of(["python"], **entry)
     (tmp_path / "shared.py").write_text("two", encoding="utf-8")
     after = matrix_of(["python"], **entry)
-    assert len({one.digests["mine"] for one in (plain, before, after)}) == 3
+    assert len({one.architectures["mine"].digest for one in (plain, before, after)}) == 3
     assert len({one.specs[0].id for one in (plain, before, after)}) == 3
     assert manifest_of(after, "run")["packages"]["aiohttp"] == metadata.version("aiohttp")
 
@@ -100,7 +100,7 @@ def test_a_preview_starts_no_command_and_says_that_it_knows_nothing_of_it(tmp_pa
 
 def test_an_unknown_architecture_may_be_meant_to_be_one_of_the_config() -> None:
     with pytest.raises(ConfigError, match="unknown architecture 'mien'; did you mean 'mine'"):
-        load_architecture("mien", ["mine"])
+        architecture_named("mien", ["mine"])
 
 
 def test_where_no_pack_is_at_all_the_line_says_where_to_be(tmp_path: Path) -> None:

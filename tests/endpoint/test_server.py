@@ -64,7 +64,7 @@ def endpoint() -> Trial:
         counts: list[EndpointSession] = []
         wrong: list[AssertionError] = []
         matrix = matrix_of(plans={"plan": faults} if faults else None, architectures=["static"])
-        matrix = replace(matrix, architectures={"static": architecture}, server=serve_session)
+        matrix = replace(matrix.worked_by(architecture), server=serve_session)
         model = ScriptedModel(TINY.reference, {"gather": list(script)}, seconds or (lambda _: 0.0))
         if seconds:
             model.timing = "live"
@@ -441,7 +441,7 @@ def test_where_attempts_are_bounded_the_next_one_is_refused_for_good_and_what_wa
                 raise GaveUp(["gather"], "the agent has had enough")
 
     for gives_up in (False, True):
-        matrix = replace(matrix_of(architectures=["static"]), architectures={"static": architecture}, server=serve_session)
+        matrix = replace(matrix_of(architectures=["static"]).worked_by(architecture), server=serve_session)
         model = ScriptedModel(TINY.reference, {"gather": [wrong] * 9}, lambda _: 0.0)
         [result] = run_all(with_model(matrix, model))
         assert [event.status for event in events(result, Refused)] == [403]

@@ -52,7 +52,7 @@ def trial(client: Client, timing: Timing = "simulated") -> TrialResult:
         return float(request.messages[-1].content)
 
     wrong: list[AssertionError] = []
-    matrix = replace(matrix_of(architectures=["static"]), architectures={"static": architecture})
+    matrix = matrix_of(architectures=["static"]).worked_by(architecture)
     model = ScriptedModel(TINY.reference, seconds=seconds)
     model.timing = timing
     [result] = run_all(with_model(matrix, model))

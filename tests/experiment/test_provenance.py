@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.architectures.registry import load_architecture
+from bench.architectures.registry import architecture_named, load_architecture
 from bench.experiment import provenance
 from bench.experiment.provenance import DETERMINING, PACKAGE, architecture_digest, code_digest, determining
 from bench.serve.free import free_scenario
@@ -97,7 +97,7 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 def digest_of(name: str) -> str:
     importlib.invalidate_caches()
-    return architecture_digest(load_architecture(name), name.partition(":")[0])
+    return architecture_digest(load_architecture(architecture_named(name)), name.partition(":")[0])
 
 
 KIT = {
@@ -171,8 +171,8 @@ def test_an_architecture_that_another_module_made_is_known_by_both_modules(folde
 
 
 def test_our_own_architectures_have_a_digest_each_that_does_not_follow_the_package() -> None:
-    names = ("monolithic", "static", "runtime_structured", "reflexion")
-    digests = {architecture_digest(load_architecture(name), f"bench.architectures.{name}") for name in names}
+    names = [f"bench.architectures.{name}:{name}" for name in ("monolithic", "static", "runtime_structured", "reflexion")]
+    digests = {digest_of(name) for name in names}
     assert len(digests) == len(names)
     assert {len(digest) for digest in digests} == {20}
 
@@ -183,12 +183,12 @@ def test_our_own_architectures_have_a_digest_each_that_does_not_follow_the_packa
 def test_the_current_folder_can_be_imported_from_only_while_an_own_architecture_loads(folder: Path) -> None:
     write(folder, {"mine.py": OWN.format(imports="import sys\nPATH = list(sys.path)")})
     before = list(sys.path)
-    load_architecture("mine:solve")
+    load_architecture(architecture_named("mine:solve"))
     assert sys.path == before and sys.modules["mine"].PATH[0] == str(folder)
-    load_architecture("static")
+    load_architecture(architecture_named("static"))
     assert sys.path == before
 
 
 def test_ours_are_never_taken_from_the_current_folder(folder: Path) -> None:
     write(folder, dict.fromkeys(("static.py", "bench/architectures/static.py"), "raise SystemExit('not ours')"))
-    assert load_architecture("static").__module__ == "bench.architectures.static"
+    assert load_architecture(architecture_named("static")).__module__ == "bench.architectures.static"

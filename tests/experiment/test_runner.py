@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from experiment_runs import sessions_of
 
+from bench.answers.formats import DEFAULT
 from bench.cli.scaffold import new_scenario
 from bench.errors import BadAnswer, CallFailed, EndpointError, GaveUp, ResultsError, ServerFailed, UsedUp
 from bench.experiment.config import Config
@@ -106,7 +107,8 @@ def test_calls_in_flight_never_exceed_the_concurrency_and_reach_it(matrix: Matri
 def of_several(matrix: Matrix, *models: Model) -> Matrix:
     """Every trial once for each of these models, in turns."""
     specs = [replace(spec, model=model.name, id=f"{model.name}{spec.id}") for spec in matrix.specs for model in models]
-    return replace(matrix, models={model.name: model for model in models}, specs=tuple(specs))
+    formats = dict.fromkeys((model.name for model in models), DEFAULT)
+    return replace(matrix, models={model.name: model for model in models}, formats=formats, specs=tuple(specs))
 
 
 def live_at(matrix: Matrix, name: str, endpoint: str, concurrency: int = 1) -> Live:
@@ -147,7 +149,7 @@ async def twice_at_once(task: Task, workbench: Workbench) -> None:
 def test_a_call_waits_for_a_slot_at_the_endpoint_that_answers_it_and_at_no_other(matrix: Matrix, tmp_path: Path) -> None:
     wide, narrow = live_at(matrix, "wide", "there", concurrency=2), live_at(matrix, "narrow", "here")
     mixed = RoutedModel("mixed", MIXED, {"wide": wide, "narrow": narrow})
-    both = replace(matrix, architectures=dict.fromkeys(matrix.architectures, twice_at_once))
+    both = matrix.worked_by(twice_at_once)
     trials = run(of_several(both, mixed), tmp_path / "run")
     assert (wide.most_in_flight, narrow.most_in_flight) == (2, 1)
     assert [[wait.why for wait in waits_of(trial)] for trial in trials] == [["slot"]] * len(trials)

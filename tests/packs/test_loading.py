@@ -9,7 +9,8 @@ from pack_edits import PACKS, copy_of, edit, in_code, refusal
 from trials import ROOTS
 
 from bench.errors import PackError
-from bench.packs import PackFolder, find_packs, instances_of, load_instances, load_pack, place_of, variants_of
+from bench.packs import PackFolder, find_packs, instances_of, load_instances, load_pack, variants_of
+from bench.raised import place_of
 from bench.scenario import Context, Grade, NotRead
 
 TINY = PACKS / "tiny"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from records import run_of, smooth, trial
+from trials import SYSTEMS
 
 from bench.analysis.arms import arms_of
 from bench.analysis.ledger import ACCOUNTS
-from bench.architectures.registry import SYSTEMS
 from bench.render.table import Estimate, markdown
 from bench.report.systems_table import systems
 

@@ -17,7 +17,7 @@ from bench.analysis.claims.published import load_others, load_published
 from bench.analysis.claims.verdicts import can_judge, judge_all, judge_each
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
-from bench.architectures.registry import extras_of
+from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import build_matrix
@@ -122,7 +122,8 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The run's own experiment, its models recorded; for the reference run, what `nox -s bench` runs."""
     recorded = folder_of(recording)
     config = read_manifest(recorded)["config"]
-    names = [name for name in config["architectures"] if recording.endswith(ALL) or not extras_of([name])]
+    extras = {part.name for part in ARCHITECTURES if part.extra}
+    names = [name for name in config["architectures"] if recording.endswith(ALL) or name not in extras]
     study = ASKED_LATER.get(recording, config.get("study"))
     settings = {**config, "architectures": names, "model": recorded_entries(recorded), "study": study}
     settings |= {"repetitions": 1} if recording.endswith(ONCE) else {}

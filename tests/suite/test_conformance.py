@@ -13,10 +13,9 @@ from functools import cache
 from typing import Any
 
 import pytest
-from trials import ANSWERED, AVAILABLE, ROOTS, events, matrix_of, run_all, stages
+from trials import ANSWERED, AVAILABLE, OURS, ROOTS, events, matrix_of, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
-from bench.architectures.registry import ARCHITECTURES
 from bench.cli.hooks import Hooks
 from bench.cli.soundness import OF_WORLDS
 from bench.experiment.record import RECORD, TrialRecord
@@ -63,7 +62,7 @@ def ran(pack: str, effect: str, point: str, trigger: str) -> Mapping[str, TrialR
     fenced = pack.endswith(FENCED)
     model = {"wrapping": fenced, "answer_format": "fenced" if fenced else "json"}
     plans = {"plan": [{"point": point, "effect": effect, **TRIGGERS[trigger]}]}
-    architectures = [*ARCHITECTURES, *(PARALLEL if pack == FORKS else ())]
+    architectures = [*OURS, *(PARALLEL if pack == FORKS else ())]
     settings = {"instances": FEW, "back_off": {"tries": MOST_SUBTASKS + 1}, "architecture": PARALLEL}
     matrix = matrix_of(pack.removesuffix(FENCED), plans, model, architectures=architectures, **settings)
     return {f"{result.record.architecture}/{result.record.instance}": result for result in run_all(matrix)}

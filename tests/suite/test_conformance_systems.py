@@ -6,10 +6,9 @@ from __future__ import annotations
 from importlib import util
 
 import pytest
-from trials import events, matrix_of, run_all, stages
+from trials import SYSTEMS, events, matrix_of, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
-from bench.architectures.registry import SYSTEMS
 from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Called
 from tests.architectures.test_systems import BROUGHT

@@ -9,8 +9,8 @@ import pytest
 from exactly_once.crashes import matrix_of
 from exactly_once.kills import in_process, killed
 from exactly_once.lives import FileStore, KeptTries, lived
+from trips import PATTERNS
 
-from bench.architectures.registry import ACTING
 from bench.experiment.matrix import Matrix
 from bench.experiment.untrusted import permission
 from bench.runtime.process import Process
@@ -37,7 +37,7 @@ def test_a_real_kill_at_each_point_leaves_the_world_that_the_crash_in_process_le
 
 @pytest.mark.endurance
 @pytest.mark.parametrize("form", ["", "_remedied"])
-@pytest.mark.parametrize("pattern", ACTING)
+@pytest.mark.parametrize("pattern", PATTERNS)
 def test_twenty_five_real_kills_of_each_pattern_agree_with_its_crashes_in_process(pattern: str, form: str) -> None:
     found = killed(matrix_of(1, 4), pattern + form, 25)
     assert (found.kills, found.agree) == (25, found.trials)

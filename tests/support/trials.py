@@ -31,6 +31,10 @@ ANSWERED = [name for name in AVAILABLE if load_pack(name, ROOTS).environment is 
 """Those of them that end in an answer. In the others an agent acts, and the world is what is graded."""
 TINY = load_pack("tiny", ROOTS)
 GRADERS = Graders()
+OURS = [part.name for part in ARCHITECTURES if part.acts_in == "task" and not part.makes_own_calls]
+"""The architectures on the workbench's own line."""
+SYSTEMS = {part.name: part for part in ARCHITECTURES if part.acts_in == "task" and part.makes_own_calls}
+"""Those that people use."""
 
 Kind = TypeVar("Kind", Called, Waited, Refused, Faulted, Judged, Committed, Answered)
 Fault = dict[str, Any]
@@ -47,7 +51,7 @@ def matrix_of(
     values = {
         "name": "test",
         "scenarios": [pack],
-        "architectures": list(ARCHITECTURES),
+        "architectures": OURS,
         "models": ["m"],
         "plans": list(given) or ["none"],
         "repetitions": 1,
@@ -118,7 +122,7 @@ def conducted(
 
     wrong: list[AssertionError] = []
     matrix = matrix_of(pack, {"plan": faults} if faults else None, architectures=["static"], **settings)
-    matrix = replace(matrix, architectures={"static": asserted}, server=server)
+    matrix = replace(matrix.worked_by(asserted), server=server)
     scenario = matrix.scenarios[matrix.specs[0].scenario_key]
     [result] = run_all(with_model(matrix, model or ScriptedModel(scenario.reference, script)), matrix.specs[:1])
     for error in wrong:

@@ -12,7 +12,7 @@ from worlds.trips.scenario import Trip, environment
 
 from bench.analysis.workflow import waiting_for_people
 from bench.architectures.parts.form import Form
-from bench.architectures.registry import ACTING, Architecture, in_form, load_architecture
+from bench.architectures.registry import ARCHITECTURES, Architecture, load_architecture
 from bench.environment import Environment
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
@@ -24,7 +24,7 @@ from bench.runtime.slots import Slots
 from bench.runtime.world_events import Stored, ToolCalled
 from bench.scenario import Scenario
 
-PATTERNS = tuple(ACTING)
+PATTERNS = tuple(part.name for part in ARCHITECTURES if part.forms)
 BARE, REMEDIED = Form(), Form(remedies=True)
 ONE = (Trip(1, 300),)
 PACK: Scenario = load_pack("trips", [Path(__file__).parent / "worlds"], "all")
@@ -55,8 +55,8 @@ def worked(
     }
     scenario = replace(PACK, environment=world or environment(trips, strikes))
     matrix = build_matrix(Config.model_validate(values), (), "code", scenarios={"trips": scenario})
-    whole = in_form(load_architecture(pattern), pattern, form) if isinstance(pattern, str) else pattern
-    matrix = replace(matrix, architectures={"bare_agent": whole}, models={"m": model} if model else matrix.models)
+    whole = load_architecture(ARCHITECTURES[pattern], form=form) if isinstance(pattern, str) else pattern
+    matrix = replace(matrix.worked_by(whole), models={"m": model} if model else matrix.models)
     return run(run_trial(matrix.specs[repetition - 1], matrix, Slots(), GRADERS))
 
 

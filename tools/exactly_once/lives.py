@@ -109,14 +109,15 @@ def _be(matrix: Matrix, spec: TrialSpec, folder: Path, *, restarted: bool) -> No
 
 
 def _life(matrix: Matrix, spec: TrialSpec, folder: Path, restarted: bool) -> dict[str, Any]:
-    scenario, model = matrix.scenarios[spec.scenario_key], matrix.models[spec.model]
+    arm = matrix.arm(spec)
+    scenario, settings = arm.scenario, arm.settings
     environment = scenario.environment
     assert environment is not None
     log, clock = TrialLog(), TrialClock(virtual=True)
     key = key_of(matrix.config.seed, spec)
     schedule = FaultSchedule(spec.plan, key, log.emit)
-    caller = Caller(model, clock, schedule, Slots(), matrix.back_off, log)
-    state, settings = State(scenario.task, environment.given), matrix.settings_of(spec)
+    caller = Caller(arm.model, clock, schedule, Slots(), matrix.back_off, log)
+    state = State(scenario.task, environment.given)
     injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format)
     workbench = Workbench(state, key, settings, caller, injection, log, matrix.server)
     with closing(World(environment, folder / WORLD, drawn_from=key.drawn_from)) as world:
@@ -133,6 +134,6 @@ def _life(matrix: Matrix, spec: TrialSpec, folder: Path, restarted: bool) -> dic
 
 
 async def _worked(matrix: Matrix, spec: TrialSpec, workbench: Workbench, clock: TrialClock) -> None:
-    scenario = matrix.scenarios[spec.scenario_key]
+    arm = matrix.arm(spec)
     async with asyncio.timeout(matrix.config.deadline_seconds):
-        await clock.run(matrix.architectures[spec.architecture](scenario.task, workbench))
+        await clock.run(arm.architecture.work(arm.scenario.task, workbench))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bench.architectures.registry import SYSTEMS, System
+from bench.architectures.registry import ARCHITECTURES, ArchitecturePart
 
 
 def page() -> str:
-    return "\n\n".join(_section(name, system) for name, system in SYSTEMS.items())
+    return "\n\n".join(_section(part) for part in ARCHITECTURES if part.limits and not part.package)
 
 
-def _section(name: str, system: System) -> str:
+def _section(system: ArchitecturePart) -> str:
     needs = f"It needs `pip install '.[{system.extra}]'`." if system.extra else "It needs no further package."
-    return "\n".join((f"### `{name}`", "", needs, "", *(f"- {limit}" for limit in system.limits)))
+    return "\n".join((f"### `{system.name}`", "", needs, "", *(f"- {limit}" for limit in system.limits)))

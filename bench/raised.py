@@ -1,4 +1,4 @@
-"""Where in a pack's folder an exception was raised, and its words in one line."""
+"""Where in a folder an exception was raised, and its words in one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST = 300
 
 
 def place_of(error: BaseException, folder: Path) -> str:
-    """`grader.py:12` for the last line of the pack that the exception passed through; "" where it passed through none."""
+    """`grader.py:12` for the last line in this folder that the exception passed through; "" where it passed through none."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append((error.filename, error.lineno))

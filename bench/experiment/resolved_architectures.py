@@ -1,0 +1,92 @@
+"""The architectures that a config names, as they are run; refused here where one cannot run as the config asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from bench.architectures.registry import (
+    ARCHITECTURES,
+    COMMAND,
+    SERVED,
+    Architecture,
+    architecture_named,
+    load_architecture,
+)
+from bench.errors import ConfigError
+from bench.experiment.architecture_entry import ArchitectureEntry
+from bench.experiment.arm import ResolvedArchitecture
+from bench.experiment.command_entry import TIME_LIMIT
+from bench.experiment.config import Config
+from bench.experiment.provenance import architecture_digest, extra_versions
+from bench.runtime.asking import Settings
+from bench.runtime.endpoint_session import Server, no_server
+from bench.scenario import Scenario
+
+if TYPE_CHECKING:
+    from bench.driver.architecture import CommandArchitecture
+
+
+def resolve_architectures(config: Config, served: Mapping[str, Architecture]) -> dict[str, ResolvedArchitecture]:
+    """Each architecture that the config runs, by its name; `served` are functions for those that are systems of somebody's own.
+
+    Raises ConfigError for one that does not exist, cannot be loaded, or has no form as a variant asks for.
+    """
+    for name in config.architecture:
+        if name in ARCHITECTURES:  # in every table it would be taken for that one
+            raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another")
+    return {name: _resolve(name, config, served) for name in config.architectures}
+
+
+def _resolve(name: str, config: Config, served: Mapping[str, Architecture]) -> ResolvedArchitecture:
+    if name in served:
+        work = served[name]
+        return ResolvedArchitecture(name, SERVED, work, Settings(config.max_attempts, config.repair), architecture_digest(work))
+    variant = config.architecture.get(name) or ArchitectureEntry(base=name)
+    settings = Settings(variant.max_attempts or config.max_attempts, variant.repair or config.repair)
+    if variant.command:
+        command = _command(name, variant)
+        return ResolvedArchitecture(name, COMMAND, command, settings, command.digest, command.versions)
+    part = architecture_named(variant.base, config.architecture)
+    work = load_architecture(part, variant.parallel, variant.form)
+    digest = architecture_digest(work, part.path.partition(":")[0])
+    versions = extra_versions([part.extra]) if part.extra and not part.package else {}
+    return ResolvedArchitecture(name, part, work, settings, digest, versions, variant.parallel, variant.form)
+
+
+def _command(name: str, entry: ArchitectureEntry) -> CommandArchitecture:
+    from bench.driver.architecture import CommandArchitecture  # noqa: PLC0415  aiohttp is slow to import, and few run commands
+    from bench.driver.command import Bounds, command_of  # noqa: PLC0415  the same
+
+    assert entry.command  # the config has seen to it
+    bounds = Bounds(entry.time_limit_seconds or TIME_LIMIT, entry.model_calls)
+    where = f"architecture.{name}"
+    command = command_of(entry.command, entry.folder, entry.env, bounds, where, entry.files, entry.packages)
+    return CommandArchitecture(command)
+
+
+def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture], scenarios: Mapping[str, Scenario]) -> None:
+    """Raises ConfigError where an architecture cannot ask in the format of a model, or cannot act in a scenario."""
+    for one in architectures:
+        for asked in map(config.format_of, config.models):
+            if asked not in one.part.answer_formats:  # all are asked in one form, else a difference could be the form's
+                why = "asks for JSON in words of its own"
+                if asked == "schema":
+                    why = "makes its calls itself, and nothing holds them to a schema"
+                raise ConfigError(f"architecture '{one.name}' {why}; run it in another answer format than \"{asked}\"")
+        for scenario in scenarios.values():
+            if one.part.acts_in == "world" and scenario.environment is None:
+                raise ConfigError(f"architecture '{one.name}' acts in a world, and scenario '{scenario.name}' has none")
+            if one.part.acts_in == "task" and scenario.environment is not None:
+                acting = (part.name for part in ARCHITECTURES if part.acts_in == "world" and not part.is_instrument)
+                said = f"scenario '{scenario.name}' has a world, in which architecture '{one.name}' cannot act"
+                raise ConfigError(f"{said}; name one that can: {', '.join(acting)}")
+
+
+def server_for(architectures: Iterable[ResolvedArchitecture]) -> Server:
+    """Where those that make their calls themselves find their endpoint."""
+    if not any(one.part.makes_own_calls for one in architectures):
+        return no_server
+    from bench.endpoint.server import serve_session  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
+
+    return serve_session

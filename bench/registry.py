@@ -1,0 +1,207 @@
+"""The parts that the suite is made of, by kind: ours, and those of other packages.
+
+A kind of part, say a fault effect, has one type of entry. An entry says what the part is called, what it can and what it needs;
+nobody asks for a part by its name to know that. Ours stand in modules that the kind names. Those of another package are read in
+the same way, from the entry points that it declares in the kind's group:
+
+    [project.entry-points."recovery_bench.effects"]
+    loud = "loud_parts.effects:PARTS"      # an entry, or several
+
+Nothing is imported before a part of its kind is asked for. What cannot be had of a package is left out, and told in one line
+(`Kind.left_out`); all else goes on to work.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from bench.errors import ConfigError, nearest
+from bench.raised import one_line, place_of
+
+DISTRIBUTION = "recovery-bench"
+GROUPS = "recovery_bench."
+"""What the name of each kind's group of entry points begins with."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the entries of all kinds say.
+
+    extra     the optional dependency of ours that brings its packages: `pip install '.[EXTRA]'`
+    lineage   the published work that it reproduces
+    package   the distribution that it comes from, with its version; "" for ours. The registry fills it in
+    """
+
+    name: str
+    extra: str = field(default="", kw_only=True)
+    lineage: str = field(default="", kw_only=True)
+    package: str = field(default="", kw_only=True)
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """What it is found by. No two parts of a kind share one."""
+        return (self.name,)
+
+    def refuse_unknown(self, field_: str, values: Iterable[str], known: Sequence[str]) -> None:
+        """Raises ValueError where an entry says something of its part that nobody understands."""
+        for value in values:
+            if value not in known:
+                raise ValueError(f"'{self.name}' says {field_} = '{value}'; {nearest(str(value), known)}")
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Kind(Generic[P]):
+    """All parts of one kind.
+
+    word    what a part of it is called, in the singular
+    entry   the type of its entries
+    ours    import paths of our own entries
+    """
+
+    def __init__(self, word: str, entry: type[P], *ours: str):
+        self.word, self.entry, self._ours = word, entry, ours
+        self.group = f"{GROUPS}{word}s"
+
+    def __iter__(self) -> Iterator[P]:
+        """Each part once, ours first."""
+        return iter(dict.fromkeys(self.by_key.values()))
+
+    def __getitem__(self, key: Hashable) -> P:
+        """The part that is found by this key. Raises KeyError."""
+        return self.by_key[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.by_key
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(dict.fromkeys(part.name for part in self))
+
+    def named(self, name: str, *more: str) -> P:
+        """The part of this name. Raises ConfigError, with the nearest name, those of `more` among them, where there is none."""
+        if name not in self:
+            raise ConfigError(self.unknown(name, more))
+        return self[name]
+
+    def unknown(self, name: str, more: Iterable[str] = ()) -> str:
+        """What is said of a name that no part has."""
+        return "; ".join((f"unknown {self.word} '{name}'; {nearest(name, (*self.names, *more))}", *self.left_out))
+
+    @property
+    def by_key(self) -> Mapping[Hashable, P]:
+        return self._all[0]
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """Why parts of other packages are not here, a line each."""
+        return self._all[1]
+
+    @cached_property
+    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[str]]:
+        parts: dict[Hashable, P] = {}
+        for path in self._ours:
+            for part in self._entries(attribute_at(path)):
+                parts |= dict.fromkeys(part.keys, part)
+        left_out: list[str] = []
+        for point, distribution in _entry_points():
+            if point.group == self.group:
+                self._add(point, distribution, parts, left_out)
+        return parts, left_out
+
+    def _add(
+        self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]
+    ) -> None:
+        """Take the parts of an entry point in, or say why they are left out."""
+        package = f"{distribution.name} {distribution.version}"
+        if newer := _newer(distribution):
+            left_out.append(f"{package} is left out: it needs {newer}, and this is {metadata.version(DISTRIBUTION)}")
+            return
+        try:
+            entries = self._entries(attribute_at(point.value))
+        except (Exception, SystemExit) as error:  # a module of somebody's own may raise whatever it likes
+            why = why_not_imported(error, Path(str(distribution.locate_file(""))))
+            left_out.append(f"{package} is left out: its {self.word}s, '{point.value}', cannot be imported: {why}")
+            return
+        for entry in entries:
+            if taken := next((parts[key] for key in entry.keys if key in parts), None):
+                said = f"there is one of this name, by {taken.package or DISTRIBUTION}; it is to be given another"
+                left_out.append(f"{package}: its {self.word} '{entry.name}' is left out: {said}")
+                continue
+            own = replace(entry, package=package)
+            parts |= dict.fromkeys(own.keys, own)
+
+    def _entries(self, found: Any) -> Sequence[P]:
+        """Raises TypeError for what is no entry, nor several."""
+        several = found if isinstance(found, tuple | list) else (found,)
+        entries = [one for one in several if isinstance(one, self.entry)]
+        if len(entries) < len(several):
+            raise TypeError(f"it is no {self.entry.__module__}.{self.entry.__name__}, and no tuple of them")
+        return entries
+
+
+def forget(*kinds: Kind[Any]) -> None:
+    """Read the parts of these kinds anew when they are next asked for: packages have come or gone."""
+    _entry_points.cache_clear()
+    for kind in kinds:
+        vars(kind).pop("_all", None)
+
+
+@cache
+def _entry_points() -> Sequence[tuple[metadata.EntryPoint, metadata.Distribution]]:
+    """Those of our groups, with the distribution that declares each, in an order that is the same everywhere."""
+    declaring = [one for one in metadata.distributions() if GROUPS in (one.read_text("entry_points.txt") or "")]
+    installed = {one.name: one for one in reversed(declaring)}  # of two of one name, Python imports the first
+    return [
+        (point, installed[name])
+        for name in sorted(installed)
+        for point in sorted(installed[name].entry_points, key=lambda point: (point.group, point.name))
+        if point.group.startswith(GROUPS)
+    ]
+
+
+def _newer(distribution: metadata.Distribution) -> str:
+    """Which version of ours a distribution requires, where that is not the one that is here; else ""."""
+    for line in distribution.requires or ():
+        with suppress(InvalidRequirement):
+            asked = Requirement(line)
+            if canonicalize_name(asked.name) == DISTRIBUTION and (asked.marker is None or asked.marker.evaluate({"extra": ""})):
+                here = metadata.version(DISTRIBUTION)
+                return "" if asked.specifier.contains(here, prereleases=True) else f"{DISTRIBUTION}{asked.specifier}"
+    return ""
+
+
+def attribute_at(path: str) -> Any:
+    """What stands at an import path, `package.module:attribute`. Raises whatever the import does."""
+    module, _, attribute = path.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+@contextmanager
+def importable(folder: Path) -> Iterator[None]:
+    """While inside, the modules in this folder can be imported, as they can by `python -m`."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the module has taken it away itself
+            sys.path.remove(str(folder))
+
+
+def why_not_imported(error: BaseException, folder: Path) -> str:
+    """What hindered an import, in one line; where it lies in somebody's code in this folder, the file and line come first."""
+    if isinstance(error, ImportError | AttributeError):
+        return " ".join(str(error).split())
+    return ": ".join(filter(None, (place_of(error, folder), one_line(error))))
