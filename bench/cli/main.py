@@ -229,7 +229,7 @@ def archive(
 ) -> None:
     """Write runs as one small file each, which every command reads in the folder's place and none writes to.
 
-    The folder is kept; while it is there, it is read. `unzip` makes it again.
+    The folder is kept; while it is there, it is read. `python -m zipfile -e results/RUN.zip results/RUN` makes it again.
     """
     for run in runs:
         folder = folder_of(run)

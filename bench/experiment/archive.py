@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import io
+import lzma
 import zipfile
 import zlib
 from pathlib import Path
@@ -28,7 +29,9 @@ LONGEST_LIST = 2**20
 """Bytes of the list of files at an archive's end: a list of five names is a thousand times shorter."""
 STAMP = (1980, 1, 1, 0, 0, 0)
 """The time that every member carries, so that the same run makes the same bytes."""
-COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA})
+LARGEST_DICTIONARY = 2**26
+"""Bytes that unpacking a member by LZMA may look back, which it holds in memory. Ours take an eighth."""
 ENCRYPTED = 0x1
 
 
@@ -67,12 +70,12 @@ def archive(folder: Path) -> Path:
     if path.exists():
         raise ResultsError(f"{path}: exists already; remove it, and run the command again")
     try:
-        with zipfile.ZipFile(half, "w", zipfile.ZIP_DEFLATED) as written:
+        with zipfile.ZipFile(half, "w") as written:
             for name in MEMBERS:
                 if (folder / name).exists():
                     entry = zipfile.ZipInfo(name, STAMP)
                     entry.external_attr = 0o644 << 16
-                    written.writestr(entry, (folder / name).read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
+                    written.writestr(entry, (folder / name).read_bytes(), zipfile.ZIP_LZMA)
         half.replace(path)
     except OSError as error:
         half.unlink(missing_ok=True)
@@ -119,6 +122,8 @@ def _checked(archive: Path) -> zipfile.ZipFile:
         problem = "is packed in a way that this version does not read"
     elif sum(entry.file_size for entry in entries) > LARGEST:
         problem = f"unpacks to more than {LARGEST // 2**30} GiB"
+    elif any(_dictionary(archive, entry) > LARGEST_DICTIONARY for entry in entries):
+        problem = "needs more memory than a run's archive does"
     if problem:
         opened.close()
         raise ResultsError(f"{archive}: {problem}; make it anew with `bench archive`")
@@ -134,6 +139,21 @@ def _refuse_long_list(archive: Path) -> None:
     at = end.rfind(b"PK\x05\x06")
     if at < 0 or int.from_bytes(end[at + 12 : at + 16], "little") > LONGEST_LIST:
         raise ValueError("no list of files, or one that is too long")
+
+
+def _dictionary(archive: Path, entry: zipfile.ZipInfo) -> int:
+    """Return how many bytes unpacking a member by LZMA looks back; 0 for another compression.
+
+    The number stands behind the member's local header (30 bytes, its name and an extra field), in bytes 5 to 8 of what was
+    packed: APPNOTE.TXT of the zip format, 4.3.7 and 5.8.8.
+    """
+    if entry.compress_type != zipfile.ZIP_LZMA:
+        return 0
+    with archive.open("rb") as file:
+        file.seek(entry.header_offset + 26)
+        lengths = file.read(4)
+        file.seek(int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little") + 5, io.SEEK_CUR)
+        return int.from_bytes(file.read(4), "little")
 
 
 class _Member(io.RawIOBase):
@@ -157,7 +177,7 @@ class _Member(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
             content = self._file.read1(len(buffer))
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError) as error:
             raise self._damage() from error
         buffer[: len(content)] = content
         return len(content)

@@ -111,6 +111,13 @@ def changes_a_byte(path: Path) -> None:
     path.write_bytes(content)
 
 
+def looks_far_back(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    at = 30 + len(MANIFEST) + 5
+    content[at : at + 4] = (2**32 - 1).to_bytes(4, "little")
+    path.write_bytes(content)
+
+
 def lists_much(path: Path) -> None:
     with zipfile.ZipFile(path, "w") as file:
         for number in range(40_000):
@@ -124,6 +131,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "another file": (packed((MANIFEST, b"{}"), ("../../evil", b"")), "holds '../../evil', which no run writes"),
     "long list": (lists_much, "is no whole archive of a run"),
     "no manifest": (packed((TRIALS, b"")), "holds no run (no manifest.json)"),
+    "memory": (looks_far_back, "needs more memory than a run's archive does"),
     "a byte changed": (changes_a_byte, "cannot be read: "),
 }
 
