@@ -15,7 +15,7 @@ from bench.runtime.lineage import Lineage
 Kind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]
 """Why a reply was rejected; of several reasons the first of these.
 
-cut_off        it breaks off inside its JSON object
+cut_off        it breaks off inside its JSON object, a code block, or a draft
 missing_field  a field that its schema requires is not there: the paper's kind
 form           there is no JSON object in it, its code blocks cannot be told apart, or a field is of another form than its
                schema says

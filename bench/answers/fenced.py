@@ -86,10 +86,38 @@ def blocks_of(text: str, start: int) -> list[Block] | Unended:
     return found
 
 
-def before_json(text: str) -> Before:
+class FenceLines:
+    """The lines of a text that open or close code blocks, gone through once from its beginning to its end."""
+
+    def __init__(self, text: str):
+        self._lines = [(line.start(), len(line[1]), not line[2].strip()) for line in _opening.finditer(text)]
+        self._next = self._open = self._long = 0
+
+    def hold(self, at: int) -> bool:
+        """Whether a block holds this place: it is opened before, and the next line that is long enough closes it."""
+        while self._next < len(self._lines) and self._lines[self._next][0] < at:
+            _, length, is_bare = self._lines[self._next]
+            self._next += 1
+            if not self._open:
+                self._open, self._long = length, self._next
+            elif is_bare and length >= self._open:
+                self._open = 0
+        if not self._open:
+            return False
+        self._long = max(self._long, self._next)
+        while self._long < len(self._lines) and self._lines[self._long][1] < self._open:
+            self._long += 1
+        return self._long < len(self._lines) and self._lines[self._long][2]
+
+    def close(self) -> None:
+        """What was opened before this place is not open any more."""
+        self._open = 0
+
+
+def before_json(text: str, start: int = 0) -> Before:
     """A block that begins with a brace is the JSON's own; of those before it none is."""
     code = list[tuple[int, int]]()
-    for opening, closing in _fences(text, 0):
+    for opening, closing in _fences(text, start):
         first = _first_of(text, opening.end())
         if text.startswith("{", first):
             return Before(tuple(code), (opening.start(), first))

@@ -16,6 +16,7 @@ from bench.experiment.entry import Entry
 from bench.experiment.model_entries import ModelEntry, OpenAIEntry, RecordedEntry, RoutedEntry, SimulatedEntry
 from bench.experiment.plan_entries import FaultEntry, PlanEntry
 from bench.paths import NAME
+from bench.runtime.drafts import THINK, Tags
 from bench.runtime.prompt import Repair
 from bench.toml import read_toml
 from bench.wording import violations
@@ -101,6 +102,13 @@ class Config(Entry):
         """In which form this model is asked to answer."""
         entry = self.model.get(model)
         return (entry.answer_format if entry else None) or self.answer_format
+
+    def tags_of(self, model: str) -> Tags:
+        """The pairs of tags in which this model's drafts stand, and those of the models that it passes requests on to."""
+        entry = self.model.get(model)
+        targets = entry.targets if isinstance(entry, RoutedEntry) else ()
+        asked = [one for one in (entry, *map(self.model.get, targets)) if one]
+        return tuple(dict.fromkeys((*THINK, *(pair for one in asked for pair in one.draft_tags))))
 
     @model_validator(mode="after")
     def _held_where_it_says_how(self) -> Config:

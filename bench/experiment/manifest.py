@@ -7,13 +7,14 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.answers.formats import DEFAULT
 from bench.experiment.files import FORMAT
 from bench.experiment.matrix import Matrix, answers_by_reference
 from bench.experiment.provenance import code_version, machine, now, package_versions
 from bench.models.base import Model
 from bench.models.recorded import RecordedModel
 from bench.models.routed import answerers
+from bench.runtime.drafts import THINK
 from bench.sandbox import guards
 from bench.scenario import Scenario
 from bench.tokens import TOKENIZER, count_tokens
@@ -27,7 +28,7 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "name": name,
         "started": now(),
         "config": matrix.config.model_dump(mode="json", exclude={"model"}),
-        "models": {name: {**model.parameters, **_asked(matrix.formats[name])} for name, model in matrix.models.items()},
+        "models": {name: {**model.parameters, **_asked(matrix, name)} for name, model in matrix.models.items()},
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
         **_recordings(matrix.models.values()),
         "architectures": {name: one.digest for name, one in matrix.architectures.items()},
@@ -54,9 +55,11 @@ def _recordings(models: Iterable[Model]) -> dict[str, dict[str, Any]]:
     return {"recordings": histories} if histories else {}
 
 
-def _asked(answer_format: AnswerFormat) -> dict[str, str]:
-    """In which form a model is asked to answer, where that is not what it always was."""
-    return {} if answer_format == DEFAULT else {"answer_format": answer_format}
+def _asked(matrix: Matrix, model: str) -> dict[str, Any]:
+    """How a model is asked to answer, and read, where that is not the default."""
+    asked = {} if (answer_format := matrix.formats[model]) == DEFAULT else {"answer_format": answer_format}
+    tags = [list(pair) for pair in matrix.config.tags_of(model) if pair not in THINK]
+    return {**asked, **({"draft_tags": tags} if tags else {})}
 
 
 def _pack(instances: Sequence[Scenario]) -> dict[str, Any]:

@@ -69,7 +69,8 @@ class Matrix:
     def arm(self, spec: TrialSpec) -> ResolvedArm:
         """What a trial's names stand for."""
         architecture = self.architectures[spec.architecture]
-        settings = replace(architecture.settings, answer_format=self.formats[spec.model])
+        asked, tags = self.formats[spec.model], self.config.tags_of(spec.model)
+        settings = replace(architecture.settings, answer_format=asked, tags=tags)
         return ResolvedArm(self.scenarios[spec.scenario_key], architecture, self.models[spec.model], spec.plan, settings)
 
     def worked_by(self, work: Architecture) -> Matrix:

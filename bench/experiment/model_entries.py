@@ -13,12 +13,17 @@ from bench.models.openai_settings import OpenAISettings
 from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
 
+DraftTag = Annotated[str, Field(min_length=1, max_length=100)]
+
 
 class Asked(Entry):
     """What every model's entry may say."""
 
     answer_format: AnswerFormat | None = None
     """In which form this model is asked to answer, in place of the experiment's: so one config can hold a model in several."""
+    draft_tags: tuple[tuple[DraftTag, DraftTag], ...] = Field((), max_length=8)
+    """Pairs of tags in which this model thinks before it answers, beside `<think>` and `</think>`:
+    `[["<reasoning>", "</reasoning>"]]`. What stands behind the last closing tag is its answer."""
 
 
 class SimulatedEntry(SimulatedSettings, Asked):

@@ -25,6 +25,8 @@ RECORDED = "recorded:"
 """What stands before a run's name on the command line, where its recorded models are to answer."""
 DECIDING = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body")
 """The parameters of a model that decide what it may reply to a request."""
+ASKED = ("answer_format", "draft_tags")
+"""What a manifest says of a model that is none of its parameters: how it is asked, and how its replies are read."""
 
 
 def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
@@ -32,7 +34,8 @@ def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
     ResultsError."""
     manifest = read_manifest(folder)
     return {
-        name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": asked.get("answer_format", DEFAULT)}
+        name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": DEFAULT}
+        | {key: asked[key] for key in ASKED if key in asked}
         for name, asked in manifest["models"].items()
     }
 
@@ -73,7 +76,7 @@ def load_recording(
         asdict(history_of(manifest, model, own["digest"], records)),
         declared is not None,
     )
-    parameters = {key: value for key, value in models[model].items() if key != "answer_format"}  # the config's own says it
+    parameters = {key: value for key, value in models[model].items() if key not in ASKED}  # the config says them
     return recording, {**parameters, "recording": own}
 
 

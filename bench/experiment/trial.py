@@ -81,7 +81,7 @@ async def run_trial(
     caller = Caller(model, clock, schedule, slots, matrix.back_off, log)
     environment = scenario.environment
     state = State(scenario.task, environment.given if environment else ())
-    injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format)
+    injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format, settings.tags)
     workbench = Workbench(state, key, settings, caller, injection, log, matrix.server)
     deadline = matrix.config.deadline_seconds
     if environment:

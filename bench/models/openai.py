@@ -61,7 +61,8 @@ class OpenAIModel:
     @property
     def parameters(self) -> dict[str, object]:
         """Every setting that can change a reply, whether one comes, or what it costs."""
-        unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from", "answer_format"}
+        unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
+        unrelated |= {"answer_format", "draft_tags"}
         held = self.settings.response_format or "none"
         return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held}
 

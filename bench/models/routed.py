@@ -59,7 +59,7 @@ class RoutedModel:
     @property
     def parameters(self) -> dict[str, object]:
         models = {target: model.parameters for target, model in self._models.items()}
-        return {"kind": "routed", **self._settings.model_dump(exclude={"answer_format"}), "models": models}
+        return {"kind": "routed", **self._settings.model_dump(exclude={"answer_format", "draft_tags"}), "models": models}
 
     @property
     def answerers(self) -> tuple[Model, ...]:

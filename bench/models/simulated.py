@@ -80,7 +80,7 @@ class SimulatedModel:
 
     @property
     def parameters(self) -> dict[str, object]:
-        parameters = {"kind": "simulated", **self._settings.model_dump(exclude={"answer_format", "bank"})}
+        parameters = {"kind": "simulated", **self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank"})}
         bank = self._bank
         return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
 

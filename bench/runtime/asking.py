@@ -19,6 +19,7 @@ from bench.models.base import Message, Reply
 from bench.runtime.caller import Caller
 from bench.runtime.cases import Cases
 from bench.runtime.causes import Ask, Causes
+from bench.runtime.drafts import THINK, Tags
 from bench.runtime.hands import Hands
 from bench.runtime.injection import Corrupted, Injection
 from bench.runtime.judging import Verifier
@@ -50,11 +51,12 @@ async def direct(messages: Sequence[Message], line: Line) -> str:
 @dataclass(frozen=True)
 class Settings:
     """What an experiment decides for all its trials. `max_attempts` bounds the attempts at one subtask in one trial;
-    `answer_format` is the same for all architectures that one model works in."""
+    `answer_format` and `tags`, in which a model puts its drafts, are the same for all architectures that it works in."""
 
     max_attempts: int = 3
     repair: Repair = "reason"
     answer_format: AnswerFormat = DEFAULT
+    tags: Tags = THINK
 
 
 class Asking(Hands):
@@ -163,7 +165,7 @@ class Asking(Hands):
         inputs = {one.name: given[one.name] if one.name in given else self._state.text_of(one) for one in sources}
         inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
         messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair, self.answer_format)
-        turns = Turns(self._state, self._verifier, self.answer_format)
+        turns = self._turns()
         text = await by(messages, self._line(subtasks, ask, turns, self._cases.of(case_of(given))))
         self._injection.settle(subtasks, ask.context.sample)
         proposal = turns.proposal(text, subtasks, sources)
@@ -174,6 +176,9 @@ class Asking(Hands):
         for receipt in receipts:
             receipt.call = proposal.calls[-1]
         return replace(proposal, receipts=(*receipts, *proposal.receipts))
+
+    def _turns(self) -> Turns:
+        return Turns(self._state, self._verifier, self._settings.answer_format, self._settings.tags)
 
     def _line(self, subtasks: tuple[Subtask, ...], first: Ask, turns: Turns, causes: Causes) -> Line:
         """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""

@@ -48,17 +48,19 @@ _decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 
 
 class Objects:
-    """Those of one text."""
+    """Those of one text. `shown` counts the characters that the decoder was shown of it."""
 
     def __init__(self, text: str):
         self._text = text
         self._unclosed = len(text)
+        self.shown = 0
 
     def read(self, start: int) -> Extracted | Malformed:
         """The object that begins at this brace."""
         length = WINDOW
         while True:
             shown = self._text[start : start + length]
+            self.shown += len(shown)
             is_rest = start + length >= len(self._text)
             try:
                 value, end = _decoder.raw_decode(shown)

@@ -25,7 +25,6 @@ from bench.runtime.faults import Due, Receipt
 from bench.runtime.host import Host
 from bench.runtime.injection import Corrupted
 from bench.runtime.proposal import Proposal
-from bench.runtime.reply import parts_of
 from bench.runtime.turns import Turns
 from bench.scenario import Subtask
 
@@ -118,8 +117,7 @@ class EndpointSession:
         Raises RuntimeError where a subtask had no reply.
         """
         known = {one.name: one for one in self.subtasks if one.name in outputs}
-        answer_format = self.answer_format
-        kept = {name: parts_of(outputs[name], "stop", [one], answer_format)[name] for name, one in known.items()}
+        kept = {name: self._turns.parts(outputs[name], [one])[name] for name, one in known.items()}
         for subtask in self.subtasks:
             if self._judged:
                 self._turns.judge_rest(subtask, kept)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.models.base import Reply, RequestContext
+from bench.runtime.drafts import THINK, Tags
 from bench.runtime.effects import EFFECTS, Target
 from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.pieces import pieces_of
@@ -38,8 +39,10 @@ class Injection:
         schedule: FaultSchedule,
         wrong_outputs: Mapping[str, Sequence[Json]],
         answer_format: AnswerFormat = DEFAULT,
+        tags: Tags = THINK,
     ):
-        self._state, self._schedule, self._wrong_outputs, self._format = state, schedule, wrong_outputs, answer_format
+        self._state, self._schedule, self._wrong_outputs = state, schedule, wrong_outputs
+        self._format, self._tags = answer_format, tags
         self._struck: set[Place] = set()
         self.wordy = set[str]()
         self._unstruck: dict[Place, tuple[Due, int]] = {}
@@ -76,7 +79,7 @@ class Injection:
         dues = self._dues(reply, subtasks, context, call)
         if not dues:
             return Corrupted(reply.text)
-        pieces, receipts = pieces_of(reply.text, reply.finish, subtasks, self._format), []
+        pieces, receipts = pieces_of(reply.text, reply.finish, subtasks, self._format, self._tags), []
         for due in reversed(dues):
             receipt = self._schedule.plan(due, call)
             part = pieces.part(due.subtask)
@@ -124,7 +127,8 @@ class Injection:
     def _gives(self, reply: Reply, name: str, subtasks: Sequence[Subtask]) -> bool:
         if reply.tool_calls:
             return False
-        return name in self.wordy or reads_as(reply.text, reply.finish, self._state.subtask(name), subtasks, self._format)
+        subtask = self._state.subtask(name)
+        return name in self.wordy or reads_as(reply.text, reply.finish, subtask, subtasks, self._format, self._tags)
 
     def _input_to_strike(self, due: Due) -> str:
         """Drawn among all that the subtask reads, seen by this call or not, so that the draw is every architecture's."""

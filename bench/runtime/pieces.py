@@ -10,8 +10,9 @@ from bench.answers.fenced import written
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.answers.places import Schema
 from bench.runtime.decoding import Extracted
+from bench.runtime.drafts import THINK, Tags
 from bench.runtime.effects import dump
-from bench.runtime.reading import is_fenced, read
+from bench.runtime.reading import draft_in, is_fenced, read
 from bench.runtime.reply import Part
 from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Unreadable
@@ -33,13 +34,16 @@ class Pieces(Protocol):
         ...
 
 
-def pieces_of(text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT) -> Pieces:
-    found = read(text, finish, subtasks, answer_format)
+def pieces_of(
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+) -> Pieces:
+    """The pieces of a reply's answer. The draft before it is none, and stays as it is."""
+    found, draft = read(text, finish, subtasks, answer_format, tags), draft_in(text, subtasks, answer_format, tags)
     if isinstance(found, Unreadable):
-        return Piece(text, subtasks[0].name) if len(subtasks) == 1 else NoPieces(text)
+        return Piece(text, subtasks[0].name, draft.end) if len(subtasks) == 1 else NoPieces(text)
     schema = answer_schema(subtasks) if is_fenced(subtasks, answer_format) else None
     if len(subtasks) == 1:
-        return Piece(text, subtasks[0].name, found, schema)
+        return Piece(text, subtasks[0].name, draft.end, found, schema)
     return JsonPieces(text, found) if schema is None else FencedPieces(text, found, schema)
 
 
@@ -57,12 +61,13 @@ class NoPieces:
 
 
 class Piece:
-    """A reply to one subtask: its part is the answer, what stands around that left out; all of it where it cannot be read."""
+    """A reply to one subtask: its part is the answer, what stands around that left out; all behind the draft where that cannot
+    be read."""
 
-    def __init__(self, text: str, name: str, found: Extracted | None = None, schema: Schema | None = None):
-        self.text, self._name, self._schema = text, name, schema
-        self._before, self._after = (text[: found.start], text[found.end :]) if found else ("", "")
-        self._part = Part(text[found.start : found.end], found.value) if found else Part(text, None)
+    def __init__(self, text: str, name: str, draft: int, found: Extracted | None = None, schema: Schema | None = None):
+        self.text, self._name, self._schema, self._draft = text, name, schema, text[:draft]
+        self._before, self._after = (text[: found.start], text[found.end :]) if found else (self._draft, "")
+        self._part = Part(text[found.start : found.end], found.value) if found else Part(text[draft:], None)
 
     def part(self, name: str) -> Part | None:
         return self._part if name == self._name else None
@@ -74,8 +79,8 @@ class Piece:
             text = written(value, self._schema).text
         if ends_reply:
             self._after = ""
-        elif not text.startswith("{"):  # nothing, or words, in place of the answer: that is the whole reply
-            self._before = self._after = ""
+        elif not text.startswith("{"):  # nothing, or words, in place of the answer: that is all behind the draft
+            self._before, self._after = self._draft, ""
         self.text = self._before + text + self._after
 
 

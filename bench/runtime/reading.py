@@ -1,5 +1,7 @@
 """How a reply becomes JSON, in each answer format: one rule for all architectures, whatever shares a call.
 
+Of a reply only what stands behind its draft is read (`bench.runtime.drafts`).
+
 json, schema   the JSON object that is found in it (`bench.runtime.verification`)
 fenced         the same object, looked for outside of code blocks; then the code blocks behind it, each put in its place
                (`bench.answers.fenced`). Blocks before it are passed over. An answer that is nothing but code needs no JSON.
@@ -14,17 +16,26 @@ from bench.answers import fenced
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.answers.places import Schema, holds_code, is_all_code
 from bench.runtime.decoding import Extracted
+from bench.runtime.drafts import THINK, Draft, Tags, draft_of
 from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
 
 
-def read(text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT) -> Extracted | Unreadable:
+def read(
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+) -> Extracted | Unreadable:
     """The answer to a call for these subtasks, its code in its places. Never raises. Of a fenced answer text[start:end] are its
     JSON and its blocks. It is read anew each time, in 50 µs: readings that were kept would hold on to replies of megabytes."""
+    draft = draft_in(text, subtasks, answer_format, tags)
     if not is_fenced(subtasks, answer_format):
-        return extract(text, finish)
-    return _fenced(text, finish, answer_schema(subtasks))
+        return extract(text, finish, draft=draft)
+    return _fenced(text, finish, answer_schema(subtasks), draft)
+
+
+def draft_in(text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags) -> Draft:
+    """The draft of a reply to a call for these subtasks."""
+    return draft_of(text, tags, is_fenced(subtasks, answer_format))
 
 
 def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
@@ -32,9 +43,9 @@ def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
     return answer_format == "fenced" and holds_code(answer_schema(subtasks))
 
 
-def _fenced(text: str, finish: str, schema: Schema) -> Extracted | Unreadable:
-    before = fenced.before_json(text)
-    found = extract(text, finish, before.code)
+def _fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted | Unreadable:
+    before = fenced.before_json(text, draft.end)
+    found = extract(text, finish, before.code, draft)
     if isinstance(found, Extracted):
         in_fence = before.fence is not None and before.fence[1] == found.start
         start = before.fence[0] if before.fence and in_fence else found.start
@@ -43,7 +54,7 @@ def _fenced(text: str, finish: str, schema: Schema) -> Extracted | Unreadable:
         return found
     if not is_all_code(schema):
         return Unreadable("not_json", "the reply holds no JSON object before its code")
-    return _with_blocks(text, {}, schema, 0, 0)
+    return _with_blocks(text, {}, schema, draft.end, draft.end)
 
 
 def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, behind: int) -> Extracted | Unreadable:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.runtime.drafts import NO_DRAFT, THINK, Tags
 from bench.runtime.effects import dump
-from bench.runtime.reading import read
+from bench.runtime.reading import draft_in, read
 from bench.runtime.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
 
@@ -20,24 +21,34 @@ class Part:
     value: Json | Unreadable
 
 
-def parts_of(text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT) -> dict[str, Part]:
-    """Read a reply's parts by the boundary's rule; where it cannot be read, every part is the whole text. Else a part's text is
-    its JSON, in every format: so it stands in the state, and later subtasks read it."""
-    found = read(text, finish, subtasks, answer_format)
+def parts_of(
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+) -> dict[str, Part]:
+    """Read a reply's parts by the boundary's rule; where it cannot be read, every part is the whole text behind the draft. Else
+    a part's text is its JSON, in every format: so it stands in the state, and later subtasks read it."""
+    found = read(text, finish, subtasks, answer_format, tags)
     if isinstance(found, Unreadable):
-        return {subtask.name: Part(text, found) for subtask in subtasks}
+        answer = text[draft_in(text, subtasks, answer_format, tags).end :]
+        return {subtask.name: Part(answer, found) for subtask in subtasks}
     if len(subtasks) == 1:
         return {subtasks[0].name: Part(dump(found.value), found.value)}
     names = [subtask.name for subtask in subtasks if subtask.name in found.value]
     return {name: Part(dump(found.value[name]), found.value[name]) for name in names}
 
 
-def reads_as(text: str, finish: str, subtask: Subtask, among: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT) -> bool:
+def reads_as(
+    text: str,
+    finish: str,
+    subtask: Subtask,
+    among: Sequence[Subtask],
+    answer_format: AnswerFormat = DEFAULT,
+    tags: Tags = THINK,
+) -> bool:
     """Whether a reply reads as this subtask's output, good or bad, and not as something else, such as an agent's plan.
 
     It does where its JSON object has a field of the output, or where it is no words and no JSON that could be read.
     """
-    extracted = read(text, finish, among, answer_format)
+    extracted = read(text, finish, among, answer_format, tags)
     if isinstance(extracted, Unreadable):
         return not extracted.is_prose
     value = extracted.value.get(subtask.name) if len(among) > 1 else extracted.value
@@ -46,5 +57,5 @@ def reads_as(text: str, finish: str, subtask: Subtask, among: Sequence[Subtask],
 
 def reread(text: str) -> Part:
     """The part that a text in the state is, after something may have happened to it."""
-    found = extract(text)
+    found = extract(text, draft=NO_DRAFT)
     return Part(text, found if isinstance(found, Unreadable) else found.value)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.runtime.call import Received
 from bench.runtime.causes import Ask
+from bench.runtime.drafts import THINK, Tags
 from bench.runtime.judging import Verifier
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part, parts_of, reads_as
@@ -33,18 +34,22 @@ class Turn:
 class Turns:
     """The calls that one proposer made so far, by subtask."""
 
-    def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT):
-        self._state, self._verifier, self._format = state, verifier, answer_format
+    def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK):
+        self._state, self._verifier, self._format, self._tags = state, verifier, answer_format, tags
         self._of: dict[str, list[Turn]] = {}
         self._offered: set[int] = set()
 
     def add(self, subtasks: Sequence[Subtask], ask: Ask, received: Received) -> None:
         texts = (received.text, received.undamaged if received.undamaged is not None else received.text)
-        reads = (reads_as(text, received.finish, one, subtasks, self._format) for text in texts for one in subtasks)
+        reads = (reads_as(text, received.finish, one, subtasks, self._format, self._tags) for text in texts for one in subtasks)
         gives_output = not received.tool_calls and any(reads)
         turn = Turn(tuple(subtasks), ask, received, gives_output)
         for subtask in subtasks:
             self._of.setdefault(subtask.name, []).append(turn)
+
+    def parts(self, text: str, subtasks: Sequence[Subtask], finish: str = "stop") -> dict[str, Part]:
+        """What a text says of these subtasks."""
+        return parts_of(text, finish, subtasks, self._format, self._tags)
 
     def answered(self, name: str) -> bool:
         """Whether a reply came that this subtask's output can have been made of."""
@@ -93,7 +98,7 @@ class Turns:
         turns = self._of[subtask.name][::-1]
         if same_text := next((turn for turn in turns if turn.received.text == text), None):
             return same_text
-        part = parts_of(text, "stop", subtasks, self._format).get(subtask.name)
+        part = self.parts(text, subtasks).get(subtask.name)
         value = part.value if part and not isinstance(part.value, Unreadable) else None
         same_value = (turn for turn in turns if value is not None and self._value(turn, subtask) == value)
         return next(same_value, turns[0])
@@ -108,14 +113,14 @@ class Turns:
         undamaged: dict[str, Part] = {}
         for turn in taken:
             if turn.received.undamaged is not None:
-                parts = parts_of(turn.received.undamaged, turn.received.finish, turn.subtasks, self._format)
+                parts = self.parts(turn.received.undamaged, turn.subtasks, turn.received.finish)
                 undamaged |= {name: part for name, part in parts.items() if name in names}
         return Proposal(
             subtasks=subtasks,
             attempt=taken[-1].ask.context.attempt,
             calls=tuple(sorted(turns)),
             text=text,
-            parts=parts_of(text, _finish(taken, text), subtasks, self._format),
+            parts=self.parts(text, subtasks, _finish(taken, text)),
             made_from=self._state.sources(subtasks) if made_from is None else tuple(made_from),
             receipts=tuple(receipt for turn in whole for receipt in turn.received.receipts),
             undamaged=undamaged,
@@ -137,7 +142,7 @@ class Turns:
 
     def _value(self, turn: Turn, subtask: Subtask) -> Json | Unreadable:
         """What the turn's reply says of the subtask; None where it says nothing."""
-        part = parts_of(turn.received.text, turn.received.finish, turn.subtasks, self._format).get(subtask.name)
+        part = self.parts(turn.received.text, turn.subtasks, turn.received.finish).get(subtask.name)
         return part.value if part else None
 
 

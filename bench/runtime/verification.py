@@ -1,9 +1,10 @@
 """The boundary: how a reply becomes an output, and why it may not.
 
-**One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read in it. Text around
-it, code fences among it, is passed over; an opening brace that begins no JSON object (a placeholder in prose) is skipped. A
-malformed object is passed over as a whole: nothing inside it is taken in its place. An object that the reply breaks off in the
-middle of is `cut_off`: nothing after it, and nothing inside it, is taken in its place.
+**One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read in it, behind the
+draft of a reasoning model (`bench.runtime.drafts`). Text around it, code fences among it, is passed over; an opening brace that
+begins no JSON object (a placeholder in prose) is skipped. A malformed object is passed over as a whole: nothing inside it is
+taken in its place. An object that the reply breaks off in the middle of is `cut_off`: nothing after it, and nothing inside it,
+is taken in its place.
 Line breaks inside strings are read as they stand. `NaN`, `Infinity` and half a surrogate pair are no JSON.
 """
 
@@ -18,6 +19,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from bench.runtime.decoding import Extracted, Malformed, Objects
+from bench.runtime.drafts import Draft, draft_of
 from bench.runtime.largeness import too_large
 from bench.scenario import Context, Json, Output, Subtask
 
@@ -55,19 +57,26 @@ _begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*`*\s*")
 _refusal = re.compile(r"^\W*(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
 
-def extract(text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None) -> Extracted | Unreadable:
+def extract(
+    text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None, draft: Draft | None = None
+) -> Extracted | Unreadable:
     """Find the reply's JSON object by the rule above, in time that grows as the text does. Never raises.
 
     code   where the reply has code blocks, text[start:end] each, in an answer whose code stands outside of its JSON: none is
            looked for in them, nor behind a malformed object, where only code follows
+    draft  the reply's, in which none is looked for either; by default what stands in `<think>`
     """
     if finish == "content_filter":
         return Unreadable("refusal", "the provider refused to answer")
-    if not text.strip():
-        return Unreadable("empty", "the reply is empty")
+    draft = draft or draft_of(text)
+    if draft.is_open:
+        return Unreadable("cut_off", "the draft before the answer is not closed: the reply breaks off inside it")
+    answer = text[draft.end :] if draft.end else text
+    if not answer.strip():
+        return Unreadable("empty", "nothing follows the draft" if draft.end else "the reply is empty")
     malformed, objects = "", Objects(text)
     last = len(text.rstrip().rstrip("`").rstrip())
-    start = _next_begin(text, 0, code, last)
+    start = _next_begin(text, draft.end, code, last)
     while start >= 0:
         read = objects.read(start)
         if isinstance(read, Extracted):
@@ -80,7 +89,7 @@ def extract(text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] |
         start = -1 if begun and code is not None else _next_begin(text, behind, code, last)
     if malformed:
         return Unreadable("not_json", f"the JSON object is malformed: {malformed}")
-    if _refusal.match(text):
+    if _refusal.match(answer):
         return Unreadable("refusal", "the reply is a refusal")
     return Unreadable("not_json", "the reply holds no JSON object", is_prose=True)
 

@@ -42,7 +42,6 @@ from bench.runtime.prompt import render
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part, reread
 from bench.runtime.state import State, Version
-from bench.runtime.turns import Turns
 from bench.runtime.verification import Rejected, Unreadable
 from bench.runtime.world_effects import WORLD_POINTS
 from bench.scenario import Answer, Json, Output, Subtask
@@ -111,7 +110,7 @@ class Workbench(Asking):
         What it returns is then proposed by `EndpointSession.proposal`, and verified and committed like any other. Where the
         framework ends with an exception after its last call had failed, GaveUp or that CallFailed is raised in its place.
         """
-        turns = Turns(self._state, self._verifier, self.answer_format)
+        turns = self._turns()
         session = EndpointSession(subtasks, self, self._caller, turns, judges, limit, judged)
         try:
             async with (server or self._server)(session) as session.root:
@@ -134,7 +133,7 @@ class Workbench(Asking):
         """
         self.add(AGENT, UNASKED)
         self._injection.wordy.add(AGENT.name)
-        turns = Turns(self._state, self._verifier, self.answer_format)
+        turns = self._turns()
         session = self._agent = AgentSession(self, self._caller, turns, AgentCauses(self._causes, self._log))
         try:
             async with (server or self._server)(session) as session.root:

@@ -12,6 +12,7 @@ from trials import TINY
 
 from bench.answers.fenced import written
 from bench.runtime.decoding import Extracted
+from bench.runtime.drafts import THINK
 from bench.runtime.effects import EFFECTS, Target
 from bench.runtime.pieces import Pieces, pieces_of
 from bench.runtime.reading import read
@@ -24,6 +25,7 @@ SUBTASKS = TINY.task.subtasks
 WHOLE = json.dumps(TINY.reference)
 FENCED = f"Here it is:\n```json\n{WHOLE}\n```\nDone."
 ONE = json.dumps(TINY.reference["total"])
+DRAFT = f"<think>First: {ONE}, or\n```python\nx = {{'a': 1}}\n```</think>"
 
 
 def pieces(text: str, several: bool = True) -> Pieces:
@@ -157,6 +159,32 @@ def test_of_blocks_that_cannot_be_told_apart_the_part_is_the_whole_reply() -> No
     text = '{"plan": "p"}\n```\na\n```\n```\nb\n```'
     assert pieces_of(text, "stop", [FUNCTION], "fenced").part("function") == Part(text, None)
     assert pieces_of(text, "stop", CODED, "fenced").part("function") is None
+
+
+@pytest.mark.parametrize("effect", [name for name, effect in EFFECTS.items() if effect.strike and "output" in effect.points])
+@pytest.mark.parametrize("subtasks", [(FUNCTION,), (PATCH,), CODED, SUBTASKS, SUBTASKS[1:2]])
+@pytest.mark.parametrize("draft", [DRAFT, DRAFT.removeprefix("<think>"), f"<r>{DRAFT}</r>"])
+def test_a_fault_strikes_the_answer_and_leaves_the_draft_before_it(
+    draft: str, subtasks: tuple[Subtask, ...], effect: str
+) -> None:
+    for answer in (WHOLE if subtasks[0] in SUBTASKS else in_blocks(*subtasks), "It cannot be done.", '{"a": '):
+        bare, behind = (
+            pieces_of(text, "stop", subtasks, "fenced", (*THINK, ("<r>", "</r>"))) for text in (answer, draft + answer)
+        )
+        for name in (one.name for one in reversed(subtasks)):
+            part = bare.part(name)
+            assert part == behind.part(name)
+            strike = EFFECTS[effect].strike
+            assert strike
+            output = next(one.output for one in subtasks if one.name == name)
+            if part and (text := strike(Target(part.text, part.value, output), Random(1))) is not None:
+                for struck in (bare, behind):
+                    struck.put(name, text, EFFECTS[effect].ends_reply)
+                assert behind.text == draft + bare.text
+
+
+def test_of_a_reply_that_breaks_off_in_its_draft_there_is_nothing_to_be_struck() -> None:
+    assert pieces_of(f"<think>{ONE}", "stop", SUBTASKS[1:2]).part("total") == Part("", None)
 
 
 def test_a_struck_reply_to_one_subtask_has_the_rest_of_its_code_in_blocks_still() -> None:

@@ -35,3 +35,8 @@ def test_of_a_reply_that_cannot_be_read_every_part_is_the_whole_text_and_the_rea
 def test_a_text_in_the_state_is_read_again_by_the_same_rule() -> None:
     assert reread(ONE).value == TINY.reference["total"]
     assert isinstance(reread(ONE[:9]).value, Unreadable)
+
+
+def test_what_cannot_be_read_stands_in_the_state_without_its_draft() -> None:
+    assert parts_of("<think>So.</think>no", "stop", SUBTASKS[:1])["gather"].text == "no"
+    assert parts_of("<think>So.", "stop", SUBTASKS[:1])["gather"].text == ""

@@ -166,6 +166,17 @@ def test_a_fault_strikes_the_answer_and_not_the_plan_before_it(worked: Worked) -
     assert result.record.outcome == "solved"
 
 
+@pytest.mark.parametrize("effect", ["missing_field", "truncated", "refusal", "empty", "wrong_value"])
+def test_a_fault_strikes_the_answer_and_not_the_draft_in_the_same_reply(effect: str, worked: Worked) -> None:
+    draft = f"<think>At first: {json.dumps(TOO_LOW)}.</think>"
+    result = worked(once, [struck(effect)], {"total": [draft + GOOD["total"]]})
+    assert undamaged(result) == [("total", "accepted", 1)]
+    call = next(one for one in events(result, Called) if one.subtasks == ("total",))
+    told = [result.texts[text] for text in (call.reply, call.delivered) if text]
+    assert told[0] == draft + GOOD["total"] and told[1] != told[0] and told[1].startswith(draft)
+    assert result.record.outcome == "solved" or effect == "wrong_value"
+
+
 def test_a_fault_strikes_the_first_of_several_outputs_of_an_attempt(worked: Worked) -> None:
     result = worked(three_turns, [struck("wrong_value")])
     assert delivered_to(result) == [1]
@@ -208,7 +219,9 @@ def test_samples_of_agents_that_plan_are_each_struck_once() -> None:
 
 # -- receipts ---------------------------------------------------------------------------------------------------------------
 
-REPLIES = (None, None, None, BAD, PLAN, "", '{"total": 4', "I'm sorry, no.", RateLimited("429"), CutOff("broke", partial="ha"))
+DRAFTS = (f"<think>{GOOD['total']}</think>{BAD}", f"<think>{GOOD['total']}")
+OTHER = (BAD, PLAN, *DRAFTS, "", '{"total": 4', "I'm sorry, no.", RateLimited("429"), CutOff("broke", partial="ha"))
+REPLIES = (None, None, None, *OTHER)
 CELLS = sorted((effect, point) for effect, known in EFFECTS.items() for point in known.points)
 PLANS = st.lists(
     st.tuples(st.sampled_from(CELLS), st.sampled_from(["*", *GOOD]), st.sampled_from([(1,), (1, 2), None])).map(
