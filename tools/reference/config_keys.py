@@ -86,6 +86,8 @@ def _kind(value: Schema) -> str:
         return " or ".join(_kind(choice) for choice in choices if choice.get("type") != "null")
     if "enum" in value:
         return ", ".join(f"`{choice}`" for choice in value["enum"])
+    if "prefixItems" in value:
+        return f"({', '.join(map(_kind, value['prefixItems']))})"
     if value.get("type") == "array":
         return f"list: {_kind(value['items'])}"
     word = WORDS.get(value.get("type", "object"), "table")
