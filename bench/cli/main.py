@@ -34,7 +34,6 @@ from bench.experiment.verify import require_sound
 from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.runtime.effects import EFFECTS
-from bench.runtime.world_effects import WORLD_EFFECTS
 from bench.sandbox import guards
 from bench.studies.registry import require_known
 
@@ -66,10 +65,8 @@ def list_(scenarios: Packs = PACKS) -> None:
         if path.name != "published.toml":
             out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
     out.print("fault effects (and the points at which each can strike)")
-    for effect, row in EFFECTS.items():
-        out.print(f"  {effect}: {', '.join(sorted(row.points))}")
-    for name, one in WORLD_EFFECTS.items():
-        out.print(f"  {name}: {one.point}")
+    for effect in EFFECTS:
+        out.print(f"  {effect.name}: {', '.join(effect.points)}")
 
 
 @app.command()

@@ -17,7 +17,7 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
 from bench.packs.code import code_of, home_of
 from bench.packs.loading import entry_of
-from bench.runtime.effects import EFFECTS, Target, dump
+from bench.runtime.effects import EFFECTS, Target, TextEffect, dump
 from bench.runtime.events import Called
 from bench.runtime.loop import run
 from bench.runtime.reply import parts_of
@@ -26,7 +26,6 @@ from bench.runtime.verification import Rejected, judge, validate
 from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
 from bench.seeding import draw_for
 
-STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
 """Effects on a reply that every verifier must catch, whatever the pack."""
 
 DRAWS = 20
@@ -112,19 +111,19 @@ def faults_are_caught(hooks: Hooks) -> Soundness:
 
 def _uncaught(hooks: Hooks, subtask: Subtask) -> Iterator[str]:
     try:
-        for effect in STRUCTURAL:
+        for effect in (one for one in EFFECTS if isinstance(one, TextEffect) and one.breaks_form):
             for number in range(DRAWS):
                 if hooks.call(f"a check of '{subtask.name}'", _slips_through, hooks.scenario, subtask, effect, number):
-                    yield f"{effect} in the reply to '{subtask.name}' passed as a valid output"
+                    yield f"{effect.name} in the reply to '{subtask.name}' passed as a valid output"
                     break
     except HookFailed as failure:
         yield str(failure)
 
 
-def _slips_through(scenario: Scenario, subtask: Subtask, effect: str, number: int) -> bool:
-    strike, value = EFFECTS[effect].strike, scenario.reference[subtask.name]
-    draw = draw_for("check", scenario.name, subtask.name, effect, number)
-    text = strike(Target(dump(value), value, subtask.output), draw) if strike else None
+def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
+    value = scenario.reference[subtask.name]
+    draw = draw_for("check", scenario.name, subtask.name, effect.name, number)
+    text = effect.strike(Target(dump(value), value, subtask.output), draw)
     if text is None:
         return True
     values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
@@ -216,7 +215,7 @@ CHECKS: dict[str, Callable[[Hooks], Soundness]] = {
     "the reference answer passes every schema and check": reference_is_accepted,
     "the reference answer is graded correct": reference_is_right,
     "every wrong answer is graded wrong": wrong_are_wrong,
-    f"{', '.join(STRUCTURAL)}: each is caught in every subtask's reply": faults_are_caught,
+    "a reply that a fault broke is rejected in every subtask": faults_are_caught,
     "no prompt gives the answer away": nothing_leaks,
     "keyword rules alone do not solve it": baseline_fails,
     "with a model that knows the reference, every architecture solves it, without a retry": every_architecture_solves_it,
@@ -244,7 +243,7 @@ OF_WORLDS: dict[str, Callable[[Hooks], Soundness]] = {
         reference_course_is_right
     ),
     "every wrong course is graded wrong": wrong_courses_are_wrong,
-    f"{', '.join(STRUCTURAL)}: each is caught in every subtask's reply": faults_are_caught,
+    "a reply that a fault broke is rejected in every subtask": faults_are_caught,
     "no prompt gives the answer away": nothing_leaks,
 }
 """The same for a pack with a world: what is graded there is the world."""

@@ -21,6 +21,7 @@ from bench.experiment.sample import sample
 from bench.models.base import Model
 from bench.packs import instances_of, load_pack
 from bench.runtime.call import BackOff
+from bench.runtime.effects import EFFECTS
 from bench.runtime.endpoint_session import Server
 from bench.runtime.faults import FaultPlan
 from bench.scenario import Scenario, scenario_key
@@ -170,4 +171,4 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
 
 def answers_by_reference(model: Model, plan: FaultPlan) -> bool:
     """Whether a pack's reference or its wrong answers determine a trial: they are what answers, or take an output's place."""
-    return model.timing == "simulated" or any(fault.effect == "wrong_value" for fault in plan.faults)
+    return model.timing == "simulated" or any(EFFECTS[fault.effect, fault.point].from_reference for fault in plan.faults)

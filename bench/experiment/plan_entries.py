@@ -6,11 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from bench.errors import nearest
 from bench.experiment.entry import Entry
-from bench.runtime.effects import EFFECTS, Point
+from bench.runtime.effects import EFFECTS, Point, points_of
 from bench.runtime.faults import EVERY
-from bench.runtime.world_effects import WORLD_EFFECTS, points_of
 
 
 def _attempts(given: object) -> object:
@@ -58,15 +56,15 @@ class FaultEntry(Entry):
     def _known(self) -> FaultEntry:
         points = points_of(self.effect)
         if not points:
-            raise ValueError(f"unknown effect '{self.effect}'; {nearest(self.effect, (*EFFECTS, *WORLD_EFFECTS))}")
+            raise ValueError(EFFECTS.unknown(self.effect))
         if self.point not in points:
             raise ValueError(f"effect '{self.effect}' cannot strike at '{self.point}', only at {', '.join(sorted(points))}")
         if bool(self.attempts) == bool(self.probability):
             raise ValueError('a fault has one trigger: either attempts = [1, ...] or "every", or a probability above 0')
         if self.position and self.subtask != EVERY:
             raise ValueError("a fault strikes a subtask or a position: give one of the two")
-        if self.effect == "mid_stream" and self.tool is not None:
-            raise ValueError("mid_stream strikes no tool; its attempts count the replies of the model in a trial")
+        if self.point == "process" and not EFFECTS[self.effect, self.point].on and self.tool is not None:
+            raise ValueError(f"{self.effect} strikes no tool; its attempts count the replies of the model in a trial")
         if self.target_key != "subtask" and (self.subtask != EVERY or self.position):
             raise ValueError(f"at '{self.point}' a fault strikes no subtask; name the {self.target_key}")
         for key in {"tool", "event"} - {self.target_key}:

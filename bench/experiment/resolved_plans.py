@@ -8,7 +8,7 @@ from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config
 from bench.experiment.plan_entries import FaultEntry, Position
 from bench.experiment.world_plans import in_world
-from bench.runtime.effects import EFFECTS
+from bench.runtime.effects import TextEffect, effect_at
 from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.runtime.world_effects import WORLD_POINTS
 from bench.scenario import Scenario
@@ -35,7 +35,8 @@ def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:
         raise ConfigError(f"plan '{plan}': {entry.effect} names no subtask for scenario '{pack}'; add {pack} = \"...\" to it")
     if subtask != EVERY and subtask not in names:
         raise ConfigError(f"plan '{plan}': scenario '{pack}' has no subtask '{subtask}'; {nearest(subtask, names)}")
-    if entry.point == "input" and EFFECTS[entry.effect].needs_json and not _reads_outputs(scenario, subtask):
+    needs_output = entry.point == "input" and effect_at(entry.effect, entry.point, TextEffect).needs_json
+    if needs_output and not _reads_outputs(scenario, subtask):
         raise ConfigError(f"plan '{plan}': '{subtask}' reads only documents, so {entry.effect} can never strike its input")
     return Fault(entry.point, entry.effect, subtask, entry.attempts, entry.probability, entry.seconds)
 

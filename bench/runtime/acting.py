@@ -18,10 +18,11 @@ from bench.environment.schedule import Told, at_once
 from bench.errors import GaveUp
 from bench.models.base import Reply
 from bench.runtime.clock import TrialClock, in_seconds
+from bench.runtime.effects import EFFECTS, effect_at
 from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.log import TrialLog
 from bench.runtime.process import DiesInMidReply, Process, Store
-from bench.runtime.world_effects import WORLD_EFFECTS, Strike
+from bench.runtime.world_effects import NoticeEffect, ProcessEffect, ToolEffect
 from bench.runtime.world_events import (
     Arrived,
     PersonAsked,
@@ -82,8 +83,11 @@ class Acting:
         if due is None:
             return self._told_of(call, call.first())
         receipt = self._schedule.plan(due, None)
-        strike = WORLD_EFFECTS[due.fault.effect].strike
-        return self._struck(call, receipt, strike) if strike else self._dying(call, receipt)
+        effect = EFFECTS[due.fault.effect, due.fault.point]
+        if isinstance(effect, ToolEffect):
+            return self._struck(call, receipt, effect)
+        assert isinstance(effect, ProcessEffect)
+        return self._dying(call, receipt, effect)
 
     def _due(self, call: _Call) -> Due | None:
         """The fault that this try of the call's effect carries."""
@@ -92,12 +96,12 @@ class Acting:
         on = ("any", "write" if call.writes else "read")
         try_ = self._tries[call.tool, call.effect]
         return self._schedule.due_in_world(
-            ("tool", "process"), call.tool, call.effect, try_, lambda fault: WORLD_EFFECTS[fault.effect].on in on
+            ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in on
         )
 
-    def _struck(self, call: _Call, receipt: Receipt, strike: Strike) -> Acted:
+    def _struck(self, call: _Call, receipt: Receipt, effect: ToolEffect) -> Acted:
         """A call that carries a fault of its tool."""
-        told = strike(call, receipt.due.fault.minutes)
+        told = effect.strike(call, receipt.due.fault.minutes)
         if told is None:
             receipt.enter("not_applicable", f"{call.tool} could not carry it")
             return self._told_of(call, call.first())
@@ -106,19 +110,18 @@ class Acting:
             receipt.detect()
         return self._told_of(call, told)
 
-    def _dying(self, call: _Call, receipt: Receipt) -> Acted:
+    def _dying(self, call: _Call, receipt: Receipt, effect: ProcessEffect) -> Acted:
         """A call at which the agent dies, now or soon. Raises Crashed."""
-        point = receipt.due.fault.effect
-        if point == "before":
+        if effect.dies == "before":
             self.process.die(receipt)
         acted = call.first()
         if not acted.ok:
             receipt.enter("not_applicable", f"{call.tool} was {acted.outcome}")
             return self._told_of(call, acted)
-        if point == "unacknowledged":
+        if effect.dies == "unacknowledged":
             self._emit_call(call, call.unanswered("the agent died"))
             self.process.die(receipt)
-        self.process.arm("recorded" if point == "recorded" else "unrecorded", receipt)
+        self.process.arm("recorded" if effect.dies == "recorded" else "unrecorded", receipt)
         return self._told_of(call, acted)
 
     async def wait(self, until: Moment) -> tuple[Arrival, ...]:
@@ -178,7 +181,7 @@ class Acting:
         self._replies += 1
         number = self._replies
         due = self._schedule.due_in_world(
-            ("process",), "model", f"reply {number}", number, lambda fault: fault.effect == "mid_stream"
+            ("process",), "model", f"reply {number}", number, lambda fault: not EFFECTS[fault.effect, fault.point].on
         )
         if due is None:
             return None
@@ -247,8 +250,8 @@ class Acting:
         if due is None:
             return (Told(event.at),)
         receipt = self._schedule.plan(due, None)
-        tell = WORLD_EFFECTS[due.fault.effect].tell
-        told = tell(event.at, following, due.fault.minutes) if tell else None
+        effect = effect_at(due.fault.effect, due.fault.point, NoticeEffect)
+        told = effect.strike(event.at, following, due.fault.minutes)
         if told is None:
             receipt.enter("not_applicable", f"nothing comes after {event.name}")
             return (Told(event.at),)

@@ -22,7 +22,7 @@ from bench.models.tool_calls import text_of
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Pause, TrialClock, in_seconds
-from bench.runtime.effects import EFFECTS, Disturbance, Send
+from bench.runtime.effects import CallEffect, Disturbance, Send, effect_at
 from bench.runtime.events import Called, Refused, Waited, stored
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
@@ -130,10 +130,10 @@ class Caller:
         return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, reply.tool_calls)
 
     def due(self, ask: Ask) -> list[Due]:
-        """The call faults due for this attempt. A refusal is a reply: it comes after all failures."""
+        """The call faults due for this attempt. What gives a reply comes after all failures."""
         context = ask.context
         faults = self._schedule.due("call", context.subtasks, context.attempt, context.sample)
-        return sorted(faults, key=lambda due: due.fault.effect == "refusal")
+        return sorted(faults, key=lambda due: _effect(due).changes_reply)
 
     def elsewhere(self) -> AbstractContextManager[None]:
         return self._clock.elsewhere()
@@ -206,9 +206,7 @@ class Caller:
         """The call with one fault around it, which is planned and delivered when the call gets there; several subtasks' where
         they take effect as one."""
         fault = dues[0].fault
-        effect = EFFECTS[fault.effect]
-        assert effect.wrap  # a config refuses any other effect at this point
-        wrap = effect.wrap
+        effect = _effect(dues[0])
 
         async def sleep(seconds: float) -> None:
             with self._clock.standing("call") as span:
@@ -223,9 +221,9 @@ class Caller:
                 receipt.enter("delivered")
                 if effect.fails:
                     receipt.detect()
-                if effect.strike:
+                if effect.changes_reply:
                     attempt.receipts.append(receipt)  # it changes the reply: whether anyone notices is open
-            return await wrap(send, Disturbance(fault.seconds, sleep))
+            return await effect.strike(send, Disturbance(fault.seconds, sleep))
 
         return disturbed
 
@@ -300,15 +298,19 @@ class Caller:
         )
 
 
+def _effect(due: Due) -> CallEffect:
+    return effect_at(due.fault.effect, due.fault.point, CallEffect)
+
+
 def _striking(faults: list[Due]) -> list[list[Due]]:
     """The faults that strike one request, up to the first that makes it fail. Those that change the reply are the last, and
     one: it cannot be refused twice."""
-    refusals = [due for due in faults if EFFECTS[due.fault.effect].strike]
+    refusals = [due for due in faults if _effect(due).changes_reply]
     striking = list[list[Due]]()
     for due in faults:
         if due in refusals:
             return [*striking, refusals]
         striking.append([due])
-        if EFFECTS[due.fault.effect].fails:
+        if _effect(due).fails:
             break
     return striking

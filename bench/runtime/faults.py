@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
-from bench.runtime.effects import Point
+from bench.runtime.effects import EFFECTS, Point
 from bench.runtime.events import Faulted, Stage
 from bench.runtime.key import TrialKey
+from bench.runtime.world_effects import ToolEffect
 from bench.seeding import draw_for
 
 EVERY = "*"
@@ -142,7 +143,8 @@ class FaultSchedule:
     @property
     def strikes_past(self) -> bool:
         """Whether a stale read can be due, for which a world must remember what was."""
-        return any(fault.effect == "stale_read" for fault in self._plan.faults)
+        effects = (EFFECTS[fault.effect, fault.point] for fault in self._plan.faults)
+        return any(isinstance(effect, ToolEffect) and effect.needs_past for effect in effects)
 
     def plan(self, due: Due, call: int | None) -> Receipt:
         """Open the receipt of a fault whose call or commit is now being made."""

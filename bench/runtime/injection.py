@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.models.base import Reply, RequestContext
 from bench.runtime.drafts import THINK, Tags
-from bench.runtime.effects import EFFECTS, Target
+from bench.runtime.effects import Target, TextEffect, effect_at
 from bench.runtime.faults import Due, FaultSchedule, Receipt
 from bench.runtime.pieces import pieces_of
 from bench.runtime.reply import Part, reads_as
@@ -86,7 +86,7 @@ class Injection:
             target = self._target(due.subtask, part) if part else Target("")
             changed = self._strike(receipt, target, f"reply to call {call}")
             if changed != target.text:
-                pieces.put(due.subtask, changed, EFFECTS[due.fault.effect].ends_reply)
+                pieces.put(due.subtask, changed, _effect(due).ends_reply)
             receipts.append(receipt)
         return Corrupted(pieces.text, tuple(receipts))
 
@@ -132,7 +132,7 @@ class Injection:
 
     def _input_to_strike(self, due: Due) -> str:
         """Drawn among all that the subtask reads, seen by this call or not, so that the draw is every architecture's."""
-        needs_json = EFFECTS[due.fault.effect].needs_json
+        needs_json = _effect(due).needs_json
         reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and self._state.is_document(name))]
         return due.draw.choice(reads) if reads else ""
 
@@ -148,13 +148,19 @@ class Injection:
         return Target(part.text, value, schema, earlier.text if earlier else None, wrong_outputs)
 
     def _strike(self, receipt: Receipt, target: Target, where: str) -> str:
-        strike = EFFECTS[receipt.due.fault.effect].strike
-        changed = strike(target, receipt.due.draw) if strike and target.text else None
+        effect = _effect(receipt.due)
+        if not effect.from_reference:
+            target = replace(target, wrong_outputs=())
+        changed = effect.strike(target, receipt.due.draw) if target.text else None
         if changed is None or changed == target.text:
             receipt.enter("not_applicable", f"{where} could not carry it")
             return target.text
         receipt.enter("delivered", where)
         return changed
+
+
+def _effect(due: Due) -> TextEffect:
+    return effect_at(due.fault.effect, due.fault.point, TextEffect)
 
 
 def _names(subtasks: Iterable[Subtask]) -> list[str]:

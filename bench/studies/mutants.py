@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
-from bench.runtime.effects import EFFECTS, Effect, Target, dump
+from bench.runtime.effects import EFFECTS, Target, TextEffect, dump
 from bench.runtime.reply import parts_of
 from bench.runtime.verification import Rejected, Verdict, insufficient, judge
 from bench.scenario import Json, Output, Scenario, Subtask
@@ -54,18 +54,18 @@ class Mutants:
 
 def mutants_of(scenarios: Iterable[Scenario], seed: int, draws: int = DRAWS) -> list[dict[str, Any]]:
     """The mutants of every subtask by every content effect, as a manifest keeps them. The same seed gives the same ones."""
-    effects = {name: effect for name, effect in EFFECTS.items() if effect.strike and effect.points != {"call"}}
     return [
-        asdict(_mutants(scenario, subtask, name, effect, seed, draws))
+        asdict(_mutants(scenario, subtask, effect, seed, draws))
         for scenario in scenarios
         if scenario.graded
         for subtask in scenario.task.subtasks
-        for name, effect in effects.items()
+        for effect in EFFECTS
+        if isinstance(effect, TextEffect)
     ]
 
 
-def _mutants(scenario: Scenario, subtask: Subtask, name: str, effect: Effect, seed: int, draws: int) -> Mutants:
-    place = (seed, "mutant", scenario.name, subtask.name, name)
+def _mutants(scenario: Scenario, subtask: Subtask, effect: TextEffect, seed: int, draws: int) -> Mutants:
+    place = (seed, "mutant", scenario.name, subtask.name, effect.name)
     texts = Counter(
         text for number in range(draws) if (text := _mutant(scenario, subtask, effect, draw_for(*place, number))) is not None
     )
@@ -77,13 +77,13 @@ def _mutants(scenario: Scenario, subtask: Subtask, name: str, effect: Effect, se
             caught[verdict.reason] += times
         else:
             survivors.append(_survivor(scenario, subtask, text, times, verdict))
-    return Mutants(scenario.name, subtask.name, name, sum(texts.values()), dict(caught), tuple(survivors))
+    return Mutants(scenario.name, subtask.name, effect.name, sum(texts.values()), dict(caught), tuple(survivors))
 
 
-def _mutant(scenario: Scenario, subtask: Subtask, effect: Effect, draw: Random) -> str | None:
+def _mutant(scenario: Scenario, subtask: Subtask, effect: TextEffect, draw: Random) -> str | None:
     value = scenario.reference[subtask.name]
     target = Target(dump(value), value, subtask.output, None, scenario.wrong_outputs.get(subtask.name, ()))
-    return effect.strike(target, draw) if effect.strike else None
+    return effect.strike(target, draw)
 
 
 def _verdict(scenario: Scenario, subtask: Subtask, text: str) -> Verdict:

@@ -49,7 +49,7 @@ def test_each_command_and_each_of_its_options_stands_in_the_reference() -> None:
 
 
 def test_each_effect_and_each_system_stands_in_the_reference() -> None:
-    assert [name for name in EFFECTS if f"| `{name}` |" not in effects.page()] == []
+    assert [effect.name for effect in EFFECTS if f"| `{effect.name}` |" not in effects.page()] == []
     assert [limit for system in SYSTEMS.values() for limit in system.limits if f"- {limit}" not in systems.page()] == []
 
 

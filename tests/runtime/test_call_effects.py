@@ -14,7 +14,7 @@ from trials import TINY, Fault, conducted, events, scripted, stages
 from bench.errors import CallFailed, CutOff, RateLimited, ServerFailed, TimedOut
 from bench.experiment.trial import TrialResult
 from bench.models.base import Reply
-from bench.runtime.effects import EFFECTS, Disturbance
+from bench.runtime.effects import CallEffect, Disturbance, effect_at
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called, Faulted, Judged
 from bench.runtime.loop import run
@@ -36,8 +36,7 @@ class Wrapped:
     def __init__(self, effect: str, seconds: float = 3.0, reply: Reply | CallFailed = DIGITS):
         self.slept, self.asked = list[float](), 0
         self._reply = reply
-        wrap = EFFECTS[effect].wrap
-        assert wrap
+        wrap = effect_at(effect, "call", CallEffect).strike
         self.outcome: Reply | CallFailed
         try:
             self.outcome = run(wrap(self._send, Disturbance(seconds, self._sleep)))  # type: ignore[arg-type]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from coded import FUNCTION, PATCH
-from trials import TINY
+from trials import TEXTS, TINY
 
 from bench.answers.fenced import written
 from bench.runtime.decoding import Extracted
 from bench.runtime.drafts import THINK
-from bench.runtime.effects import EFFECTS, Target
+from bench.runtime.effects import Target
 from bench.runtime.pieces import Pieces, pieces_of
 from bench.runtime.reading import read
 from bench.runtime.reply import Part, parts_of
@@ -93,12 +93,11 @@ def struck(effect: str, seed: int, name: str, *subtasks: Subtask) -> str | None:
     taken = pieces_of(in_blocks(*subtasks), "stop", subtasks, "fenced")
     part = taken.part(name)
     assert part and part.value == VALUES[name]
-    strike = EFFECTS[effect].strike
     output = next(one.output for one in subtasks if one.name == name)
-    text = strike(Target(part.text, part.value, output), Random(seed)) if strike else None
+    text = TEXTS[effect].strike(Target(part.text, part.value, output), Random(seed))
     if text is None:
         return None
-    taken.put(name, text, EFFECTS[effect].ends_reply)
+    taken.put(name, text, TEXTS[effect].ends_reply)
     return taken.text
 
 

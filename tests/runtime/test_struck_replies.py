@@ -23,14 +23,13 @@ from agents import (
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from scripted_model import Line
-from trials import TINY, Fault, conducted, events, scripted, stages
+from trials import CELLS, TINY, Fault, conducted, events, needs_json, scripted, stages
 
 from bench.analysis import ledger
 from bench.endpoint.server import serve_session
 from bench.errors import CutOff, RateLimited
 from bench.experiment.trial import TrialResult
 from bench.runtime.call import BackOff
-from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Called, Faulted, Judged
 from bench.runtime.workbench import Workbench
 from bench.scenario import Json, Task
@@ -222,7 +221,6 @@ def test_samples_of_agents_that_plan_are_each_struck_once() -> None:
 DRAFTS = (f"<think>{GOOD['total']}</think>{BAD}", f"<think>{GOOD['total']}")
 OTHER = (BAD, PLAN, *DRAFTS, "", '{"total": 4', "I'm sorry, no.", RateLimited("429"), CutOff("broke", partial="ha"))
 REPLIES = (None, None, None, *OTHER)
-CELLS = sorted((effect, point) for effect, known in EFFECTS.items() for point in known.points)
 PLANS = st.lists(
     st.tuples(st.sampled_from(CELLS), st.sampled_from(["*", *GOOD]), st.sampled_from([(1,), (1, 2), None])).map(
         lambda one: {
@@ -267,7 +265,7 @@ def used_up(result: TrialResult) -> bool:
 
 def refused(fault: Fault) -> bool:
     """Whether a config refuses this fault: `gather` reads documents alone."""
-    return fault["point"] == "input" and EFFECTS[fault["effect"]].needs_json and fault["subtask"] == "gather"
+    return fault["point"] == "input" and needs_json(fault["effect"], "input") and fault["subtask"] == "gather"
 
 
 def assert_each_struck_reply_is_judged_undamaged_once(result: TrialResult) -> None:

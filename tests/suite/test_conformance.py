@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from trials import ANSWERED, AVAILABLE, OURS, ROOTS, events, matrix_of, run_all, stages
+from trials import ANSWERED, AVAILABLE, CALLS, CELLS, OURS, ROOTS, events, matrix_of, needs_json, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
 from bench.cli.hooks import Hooks
@@ -21,7 +21,6 @@ from bench.cli.soundness import OF_WORLDS
 from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import TrialResult
 from bench.packs import instances_of, load_pack, variants_of
-from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged
 from bench.runtime.lineage import Lineage
 from bench.scenario import Scenario
@@ -30,7 +29,6 @@ FENCED = " in code blocks"
 PACKS = [*ANSWERED, f"workshop{FENCED}"]
 VARIANTS = [f"{name}:{size}" for name in ANSWERED for size in variants_of(AVAILABLE[name])]
 WORLDS = [name for name in AVAILABLE if name not in ANSWERED]
-CELLS: list[tuple[str, str]] = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
 TRIGGERS: dict[str, dict[str, object]] = {
     "first": {"attempts": [1]},
     "persistent": {"attempts": "every"},
@@ -113,7 +111,7 @@ def test_no_fault_ends_in_an_error_every_record_adds_up_and_each_fault_comes_to_
             assert_it_gives_up_where_every_reply_is_broken(result, architecture)
         if point == "call" and effect in NEVER_FATAL and trigger != "persistent":
             assert record.outcome == "solved", (architecture, record.reason)
-        if point == "call" and effect in NEVER_FATAL and EFFECTS[effect].fails and trigger == "persistent":
+        if point == "call" and effect in NEVER_FATAL and CALLS[effect].fails and trigger == "persistent":
             assert_it_gives_up_after_the_tries_of_one_call(result, architecture)
 
 
@@ -146,7 +144,7 @@ def test_an_event_of_a_kind_that_nobody_knows_yet_is_kept_as_it_stands_and_read_
 def assert_each_fault_is_delivered_and_followed(result: TrialResult, effect: str, point: str, architecture: str) -> None:
     for number, way in stages(result).items():
         assert tuple(way) in LAWFUL, (architecture, number, way)
-    seen_by_nobody = point == "input" and architecture.startswith("monolithic") and EFFECTS[effect].needs_json
+    seen_by_nobody = point == "input" and architecture.startswith("monolithic") and needs_json(effect, point)
     assert bool(stages(result)) is not seen_by_nobody, architecture
 
 

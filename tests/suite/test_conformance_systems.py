@@ -6,13 +6,12 @@ from __future__ import annotations
 from importlib import util
 
 import pytest
-from trials import SYSTEMS, events, matrix_of, run_all, stages
+from trials import CELLS, SYSTEMS, events, matrix_of, needs_json, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
-from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Called
 from tests.architectures.test_systems import BROUGHT
-from tests.suite.test_conformance import CELLS, LAWFUL, assert_lineage_is_closed, assert_texts_are_kept
+from tests.suite.test_conformance import LAWFUL, assert_lineage_is_closed, assert_texts_are_kept
 
 pytestmark = pytest.mark.slow
 INSTALLED = [name for name, system in SYSTEMS.items() if not system.extra or util.find_spec(BROUGHT[system.extra])]
@@ -38,7 +37,7 @@ def test_under_every_fault_a_system_ends_lawfully_and_its_record_adds_up(
     assert sum(call.tokens_in + call.tokens_out for call in events(result, Called)) == record.tokens
     assert imbalance(book(record.events), record.tokens) is None
     assert {tuple(way) for way in stages(result).values()} <= LAWFUL
-    unexposed = name in READ_BY_THEMSELVES and point == "input" and EFFECTS[effect].needs_json
+    unexposed = name in READ_BY_THEMSELVES and point == "input" and needs_json(effect, point)
     assert bool(stages(result)) is not unexposed
     assert_texts_are_kept(result)
     assert_lineage_is_closed(result)

@@ -6,22 +6,20 @@ The suite runs a sample of each cell's trials; `pytest -m slow` runs 1,000 of ea
 from __future__ import annotations
 
 import pytest
-from trials import GRADERS, OURS, matrix_of
+from trials import CELLS, GRADERS, OURS, matrix_of, needs_json
 
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
-from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Faulted
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
 
-CELLS = [(effect, point) for effect, known in EFFECTS.items() for point in sorted(known.points)]
 SAMPLE, ALL = 5, 1000
 
 
 def unexposed(effect: str, point: str, architecture: str) -> bool:
     """One call that does the whole task reads no output of another: such a fault is due to nothing that it is given."""
-    return architecture == "monolithic" and point == "input" and EFFECTS[effect].needs_json
+    return architecture == "monolithic" and point == "input" and needs_json(effect, point)
 
 
 def is_whole(record: TrialRecord, exposed: bool) -> bool:

@@ -17,6 +17,7 @@ from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import find_packs, instances_of, lacks, load_pack
+from bench.runtime.effects import EFFECTS, CallEffect, TextEffect
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, Waited
 from bench.runtime.loop import run
@@ -35,6 +36,12 @@ OURS = [part.name for part in ARCHITECTURES if part.acts_in == "task" and not pa
 """The architectures on the workbench's own line."""
 SYSTEMS = {part.name: part for part in ARCHITECTURES if part.acts_in == "task" and part.makes_own_calls}
 """Those that people use."""
+TEXTS = {effect.name: effect for effect in EFFECTS if isinstance(effect, TextEffect)}
+CALLS = {effect.name: effect for effect in EFFECTS if isinstance(effect, CallEffect)}
+CELLS: list[tuple[str, str]] = sorted(
+    (effect.name, point) for effect in (*TEXTS.values(), *CALLS.values()) for point in effect.points
+)
+"""Each effect at each point, but for those of worlds."""
 
 Kind = TypeVar("Kind", Called, Waited, Refused, Faulted, Judged, Committed, Answered)
 Fault = dict[str, Any]
@@ -128,6 +135,11 @@ def conducted(
     for error in wrong:
         raise error
     return result
+
+
+def needs_json(effect: str, point: str) -> bool:
+    """Whether this effect can strike no plain document at this point."""
+    return point != "call" and TEXTS[effect].needs_json
 
 
 def events(result: TrialResult | Iterable[Event], kind: type[Kind]) -> list[Kind]:

@@ -1,0 +1,47 @@
+"""What faults do to a call of the model (`bench.runtime.effects`)."""
+
+from __future__ import annotations
+
+from bench.errors import RateLimited, ServerFailed, TimedOut
+from bench.models.base import Reply
+from bench.runtime.effects import CallEffect, CutReply, Disturbance, Send, halved
+
+
+async def rate_limit(_: Send, fault: Disturbance) -> Reply:
+    """429, with the fault's seconds in Retry-After."""
+    raise RateLimited("429 (injected)", retry_after=fault.seconds, injected=True)
+
+
+async def server_error(_: Send, __: Disturbance) -> Reply:
+    raise ServerFailed("500 (injected)", injected=True)
+
+
+async def timeout(_: Send, fault: Disturbance) -> Reply:
+    """Nothing comes, and after the fault's seconds nobody waits any longer."""
+    await fault.sleep(fault.seconds)
+    raise TimedOut(f"no reply within {fault.seconds:g} s (injected)", injected=True)
+
+
+async def cut_off(send: Send, _: Disturbance) -> Reply:
+    """Half of the reply comes: of its text, and then of the arguments of its tool calls."""
+    raise CutReply(halved(await send()))
+
+
+async def slow(send: Send, fault: Disturbance) -> Reply:
+    await fault.sleep(fault.seconds)
+    return await send()
+
+
+async def filtered(_: Send, __: Disturbance) -> Reply:
+    """The provider refuses to answer, in the model's place."""
+    return Reply("", finish="content_filter")
+
+
+EFFECTS = (
+    CallEffect("refusal", filtered, changes_reply=True),
+    CallEffect("rate_limit", rate_limit, fails=True),
+    CallEffect("server_error", server_error, fails=True),
+    CallEffect("timeout", timeout, fails=True),
+    CallEffect("cut_off", cut_off, fails=True),
+    CallEffect("slow", slow),
+)

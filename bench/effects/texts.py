@@ -1,0 +1,185 @@
+"""What faults do to a text: to a reply, to what is read, to what is written to the state (`bench.runtime.effects`)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.runtime.effects import CONTENT, Target, TextEffect, dump
+from bench.scenario import Json, Output, schema_of
+
+Path = tuple[str | int, ...]
+
+
+def missing_field(target: Target, draw: Random) -> str | None:
+    """One required field is gone."""
+    paths = list(_required(target))
+    if not paths:
+        return None
+    value = copy.deepcopy(target.value)
+    *parents, name = draw.choice(paths)
+    del _at(value, parents)[name]
+    return dump(value)
+
+
+def wrong_type(target: Target, draw: Random) -> str | None:
+    """One required field holds an object where its schema wants a scalar, or a text where it wants an object or a list."""
+    paths = list(_required(target))
+    if not paths:
+        return None
+    value = copy.deepcopy(target.value)
+    *parents, name = draw.choice(paths)
+    parent = _at(value, parents)
+    parent[name] = "see above" if isinstance(parent[name], dict | list) else {"value": parent[name]}
+    return dump(value)
+
+
+def truncated(target: Target, draw: Random) -> str | None:
+    """The text breaks off somewhere in its middle, before its last closing brace."""
+    closed = target.text.rstrip().rstrip("`").rstrip()
+    if len(closed) < 2:
+        return None
+    return closed[: max(1, int(len(closed) * draw.uniform(0.3, 0.9)))]
+
+
+def not_json(target: Target, draw: Random) -> str | None:
+    """The same in words, as a model does that forgets the form."""
+    if isinstance(target.value, dict) and target.value:
+        return "Here is what I found about " + ", ".join(name.replace("_", " ") for name in target.value) + "."
+    return draw.choice(("As discussed above.", "Let me think about this step by step."))
+
+
+def empty(target: Target, _: Random) -> str | None:
+    """Nothing at all."""
+    return "" if target.text else None
+
+
+def refusal(_: Target, draw: Random) -> str | None:
+    return draw.choice(("I'm sorry, but I can't help with that.", "I cannot assist with this request."))
+
+
+def wrong_value(target: Target, draw: Random) -> str | None:
+    """Valid by schema, plausible, and wrong: one of the pack's wrong outputs, else one value exchanged."""
+    others = [output for output in target.wrong_outputs if output != target.value]
+    return dump(draw.choice(others)) if others else _one_value_off(target, draw)
+
+
+def stale(target: Target, draw: Random) -> str | None:
+    """As it stood earlier: the version before, or where there was none, without its later half."""
+    if target.earlier is not None and target.earlier != target.text:
+        return target.earlier
+    if target.value is not None:
+        halved = _halved(target.value)
+        return dump(halved) if halved != target.value else _one_value_off(target, draw)
+    lines = target.text.splitlines(keepends=True)
+    return "".join(lines[: len(lines) // 2]) if target.text else None
+
+
+EFFECTS = (
+    TextEffect("missing_field", missing_field, points=CONTENT, needs_json=True, breaks_form=True),
+    TextEffect("wrong_type", wrong_type, points=CONTENT, needs_json=True, breaks_form=True),
+    TextEffect("truncated", truncated, points=("output", "input"), ends_reply=True, breaks_form=True),
+    TextEffect("not_json", not_json, points=("output",), breaks_form=True),
+    TextEffect("empty", empty, points=CONTENT, breaks_form=True),
+    TextEffect("refusal", refusal, points=("output",), breaks_form=True),
+    TextEffect("wrong_value", wrong_value, points=CONTENT, needs_json=True, from_reference=True),
+    TextEffect("stale", stale, points=("input", "state")),
+)
+
+
+def _required(target: Target) -> Iterator[Path]:
+    """Paths of the fields that the value has and its schema requires."""
+    if target.schema is None or not isinstance(target.value, dict):
+        return
+    schema = schema_of(target.schema)
+    yield from _required_in(target.value, schema, schema.get("$defs", {}))
+
+
+def _required_in(value: Json, schema: Any, defs: Any, path: Path = ()) -> Iterator[Path]:
+    while "$ref" in schema:
+        schema = defs[schema["$ref"].rsplit("/", 1)[-1]]
+    if isinstance(value, dict):
+        for name, field in schema.get("properties", {}).items():
+            if name in value:
+                if name in schema.get("required", ()):
+                    yield (*path, name)
+                yield from _required_in(value[name], field, defs, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _required_in(item, schema.get("items", {}), defs, (*path, index))
+
+
+def _leaves(value: Json, path: Path = ()) -> Iterator[Path]:
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from _leaves(item, (*path, key))
+    else:
+        yield path
+
+
+def _at(value: Json, path: Sequence[str | int]) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _one_value_off(target: Target, draw: Random) -> str | None:
+    """The value with one leaf exchanged for another that its schema allows, where there is such a leaf."""
+    paths = [path for path in _leaves(target.value) if path]
+    draw.shuffle(paths)
+    for path in paths:
+        for other in _alternatives(target, path):
+            value = copy.deepcopy(target.value)
+            _at(value, path[:-1])[path[-1]] = other
+            if _fits(target.schema, value):
+                return dump(value)
+    return None
+
+
+def _alternatives(target: Target, path: Path) -> list[Json]:
+    leaf = _at(target.value, path)
+    if isinstance(leaf, bool):
+        return [not leaf]
+    if isinstance(leaf, int | float):
+        return [leaf + 1, leaf - 1, leaf / 2, leaf / 2 + 0.25]
+    if not isinstance(leaf, str):
+        return []
+    return [other for other in _enum_members(target.schema) if other != leaf] + [f"not {leaf}"]
+
+
+def _enum_members(schema: type[Output] | None) -> list[str]:
+    """Every text that stands in an enumeration of the schema; whether one fits at a place is for the schema to say."""
+    found: list[str] = []
+    stack: list[Any] = [schema_of(schema)] if schema else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            found += [member for member in node.get("enum", ()) if isinstance(member, str)]
+            stack += node.values()
+        elif isinstance(node, list):
+            stack += node
+    return found
+
+
+def _fits(schema: type[Output] | None, value: Json) -> bool:
+    if schema is None:
+        return True
+    try:
+        schema.model_validate(value)
+    except ValidationError:
+        return False
+    return True
+
+
+def _halved(value: Json) -> Json:
+    """Every list without its later half: what had been found by half time."""
+    if isinstance(value, list):
+        return [_halved(item) for item in value[: (len(value) + 1) // 2]]
+    if isinstance(value, dict):
+        return {name: _halved(item) for name, item in value.items()}
+    return value
