@@ -22,7 +22,17 @@ from bench.packs.imports import statements_of
 DISTRIBUTION = "recovery-bench"
 PACKAGE = Path(__file__).resolve().parent.parent
 FOLDERS = ("answers", "effects", "endpoint", "environment", "models", "runtime")
-DETERMINING = (*FOLDERS, "digests.py", "errors.py", "numbers.py", "raised.py", "registry.py", "scenario.py", "seeding.py", "tokens.py")
+DETERMINING = (
+    *FOLDERS,
+    "digests.py",
+    "errors.py",
+    "numbers.py",
+    "raised.py",
+    "registry.py",
+    "scenario.py",
+    "seeding.py",
+    "tokens.py",
+)
 """The code that determines every trial. An architecture's own is in the digest of its trials alone; what is asked and what
 grades have digests of their own (`bench.packs`); all else runs trials, keeps them, or shows them."""
 

@@ -160,7 +160,7 @@ def test_of_blocks_that_cannot_be_told_apart_the_part_is_the_whole_reply() -> No
     assert pieces_of(text, "stop", CODED, "fenced").part("function") is None
 
 
-@pytest.mark.parametrize("effect", [name for name, effect in EFFECTS.items() if effect.strike and "output" in effect.points])
+@pytest.mark.parametrize("effect", [name for name, effect in TEXTS.items() if "output" in effect.points])
 @pytest.mark.parametrize("subtasks", [(FUNCTION,), (PATCH,), CODED, SUBTASKS, SUBTASKS[1:2]])
 @pytest.mark.parametrize("draft", [DRAFT, DRAFT.removeprefix("<think>"), f"<r>{DRAFT}</r>"])
 def test_a_fault_strikes_the_answer_and_leaves_the_draft_before_it(
@@ -173,12 +173,11 @@ def test_a_fault_strikes_the_answer_and_leaves_the_draft_before_it(
         for name in (one.name for one in reversed(subtasks)):
             part = bare.part(name)
             assert part == behind.part(name)
-            strike = EFFECTS[effect].strike
-            assert strike
+            strike = TEXTS[effect].strike
             output = next(one.output for one in subtasks if one.name == name)
             if part and (text := strike(Target(part.text, part.value, output), Random(1))) is not None:
                 for struck in (bare, behind):
-                    struck.put(name, text, EFFECTS[effect].ends_reply)
+                    struck.put(name, text, TEXTS[effect].ends_reply)
                 assert behind.text == draft + bare.text
 
 
