@@ -54,6 +54,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def reports(session: nox.Session) -> None:
+    """The committed reports in all formats, from the recorded runs: a quarter of an hour. Some: nox -s reports -- NAME ..."""
+    install(session)
+    session.run("python", "tools/committed.py", *session.posargs)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """The tests, in parallel, without network or key."""
     install(session, "tests")

@@ -262,18 +262,21 @@ def as_markdown(page: Page) -> str:
         f"{escape_markdown(page.summary.ran)}\n",
     ]
     parts += [_figure(page.first)] if page.first else []
-    parts.append(
-        "\n".join(f"- {escape_markdown(one.text)} ([table](tables/{one.table}.md))" for one in page.summary.findings) + "\n"
-    )
+    parts.append("\n".join(f"- {escape_markdown(one.text)} ([table](#{one.table}))" for one in page.summary.findings) + "\n")
     parts.append("What this does not show:\n")
     parts.append("\n".join(f"- {escape_markdown(limit)}" for limit in page.summary.limits) + "\n")
     for section in page.sections:
         parts.append(f"## {section.title}\n")
-        parts += [markdown(table) for table in section.tables]
+        parts += map(_anchored, section.tables)
         parts += map(_figure, section.pictures)
     parts.append("## What was run\n")
     parts.append("\n".join(f"- {name}: {escape_markdown(text)}" for name, text in page.facts) + "\n")
     return "\n".join(parts)
+
+
+def _anchored(table: Table) -> str:
+    """Return a table between its anchor and a mark of its end, so that a document can link to it and include it."""
+    return f'<a id="{table.name}"></a>\n\n{markdown(table)}\n<!-- end of {table.name} -->\n'
 
 
 def _figure(picture: Picture) -> str:

@@ -43,12 +43,35 @@ class Report:
     others: tuple[Judged, ...] = ()
 
 
-def report_of(run: Run, published: Published, others: Sequence[Published] = ()) -> Report:
-    """`published`: the figures to stand beside ours. `others`: further sources of claims.
+@dataclass(frozen=True)
+class Contents:
+    """What a report shows, before it is written in any format."""
 
-    Raises ResultsError where a fault did not arrive, so that no number may be reported, or where the run's folder cannot be
-    read again.
+    page: Page
+    tables: tuple[Table, ...]
+    pictures: tuple[Picture, ...]
+    judgements: tuple[Judgement, ...]
+    others: tuple[Judged, ...]
+
+
+def report_of(run: Run, published: Published, others: Sequence[Published] = ()) -> Report:
+    """Make the files of a run's report.
+
+    Args:
+        run: The run, as recorded or put together from several.
+        published: The paper's figures, which stand beside ours.
+        others: Further sources of claims.
+
+    Raises:
+        ResultsError: A fault did not arrive, so that no number may be reported, or the run's folder cannot be read again.
     """
+    contents = contents_of(run, published, others)
+    files = _files(run, contents.page, contents.tables, contents.pictures)
+    return Report(files, contents.page.summary, contents.judgements, contents.others)
+
+
+def contents_of(run: Run, published: Published, others: Sequence[Published] = ()) -> Contents:
+    """Make the tables, figures and words of a run's report; arguments and errors are those of `report_of`."""
     require_receipts(run)
     arms = arms_of(run)
     judgements = judge_all(run, published, arms) if can_judge(run, published) else ()
@@ -57,7 +80,7 @@ def report_of(run: Run, published: Published, others: Sequence[Published] = ()) 
     pictures = _named_apart(all_figures(run, arms, published))
     verdicts = [verdict_finding(run, one.judgements, one.published) for one in (Judged(published, judgements), *beside)]
     page = page_of(run, tables, pictures, published, [finding for finding in verdicts if finding])
-    return Report(_files(run, page, tables, pictures), page.summary, judgements, beside)
+    return Contents(page, tuple(tables), tuple(pictures), judgements, beside)
 
 
 def write_report(report: Report, out: Path) -> list[Path]:

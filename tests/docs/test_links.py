@@ -17,12 +17,14 @@ GIVEN_UP = re.compile(
     r"\b(ask_once|asked[-_]in|moot|unnoticed|hand(ed|s)? on|reopen(s|ed)?|rulers?|decoys?|twins?|weather|desk|lend(s|ing)?)\b",
     re.IGNORECASE,
 )
+ANCHOR = re.compile(r'^<a id="([^"]+)"></a>$', re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def anchors_of(text: str) -> set[str]:
-    """What a heading is linked by, as GitHub and MyST make it."""
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in HEADING.findall(text)}
+    """What a place is linked by: a heading as GitHub and MyST do it, or a report's table by its name."""
+    headings = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in HEADING.findall(text)}
+    return headings | set(ANCHOR.findall(text))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

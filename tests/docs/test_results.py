@@ -58,23 +58,30 @@ def test_the_results_say_how_many_faults_were_effective_in_each_arm() -> None:
     assert f"{masked} of the {len(delivered)} faults" in RESULTS and f"{masked} of the {len(delivered)} faults" in README
 
 
+def table_of(report: str, table: str) -> list[list[str]]:
+    """The cells of a table in a committed report, its header first."""
+    page = (ROOT / "reports" / report / "report.md").read_text(encoding="utf-8")
+    text = page.partition(f'<a id="{table}"></a>')[2].partition(f"<!-- end of {table} -->")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return [rows[0], *rows[2:]]
+
+
 def cells(table: str, *columns: str) -> list[list[str]]:
     """Of a committed table of the incidents run, these columns of each row."""
-    lines = (ROOT / "reports" / INCIDENTS / "tables" / table).read_text(encoding="utf-8").splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    return [[row[rows[0].index(column)] for column in columns] for row in rows[2:]]
+    header, *rows = table_of(INCIDENTS, table)
+    return [[row[header.index(column)] for column in columns] for row in rows]
 
 
 def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_report() -> None:
-    control = [solved for plan, solved in cells("outcomes.md", "Fault plan", "Solved") if plan == "none"]
+    control = [solved for plan, solved in cells("outcomes", "Fault plan", "Solved") if plan == "none"]
     by_both: dict[str, list[str]] = {"missing_field": [], "wrong_value": []}
     silent: dict[str, list[str]] = {"missing_field": [], "wrong_value": []}
     columns = ("Fault plan", "Solved by both", "By the control alone", "Silent corruption")
-    for plan, both, alone, corrupted in cells("recovery.md", *columns):
+    for plan, both, alone, corrupted in cells("recovery", *columns):
         by_both[plan].append(f"{both} of {int(both) + int(alone)}")
         silent[plan].append(corrupted.partition(" = ")[0].replace("/", " of "))
     prices = [
-        price.partition(" ± ") for plan, price in cells("price.md", "Fault plan", "Price, tokens") if plan == "missing_field"
+        price.partition(" ± ") for plan, price in cells("price", "Fault plan", "Price, tokens") if plan == "missing_field"
     ]
     assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in README
     assert "{}, {} and {} of these are solved again".format(*by_both["missing_field"]) in README
@@ -85,8 +92,8 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
 
 
 def rows(report: str, table: str) -> list[dict[str, str]]:
-    path = ROOT / "reports" / f"{report}-qwen2.5-coder-1.5b-instruct" / "tables" / f"{table}.csv"
-    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    header, *found = table_of(f"{report}-qwen2.5-coder-1.5b-instruct", table)
+    return [dict(zip(header, row, strict=True)) for row in found]
 
 
 def test_what_is_said_of_agentchaos_is_how_its_claims_were_judged() -> None:
@@ -97,14 +104,14 @@ def test_what_is_said_of_agentchaos_is_how_its_claims_were_judged() -> None:
     assert said in README
     for row in found:
         if "degrades" in row["Claim"]:
-            loss, low, high = (f"{100 * float(row[column]):.1f}" for column in ("Ours", "Ours low", "Ours high"))
+            loss, low, high = re.findall(r"-?[\d.]+", row["Ours"])
             assert f"{loss} points [{low}, {high}]" in RESULTS or f"{loss} [{low}, {high}]" in RESULTS
 
 
 def test_what_is_said_of_the_answer_formats_is_what_the_study_counted() -> None:
     solved: Counter[tuple[str, str]] = Counter()
     for row in rows("answer_format", "study-answer_format"):
-        solved[row["Scenario"], row["Format"]] += int(row["Solved k"])
+        solved[row["Scenario"], row["Format"]] += int(row["Solved"].partition("/")[0])
     code, words = ({name: solved[pack, name] for name in ("json", "schema", "fenced")} for pack in ("humaneval", "incidents"))
     assert f"the model solves nothing**: {code['json']} of 60" in RESULTS
     assert f"by a schema {code['schema']} of 60 are solved, by a code block {code['fenced']} of 60" in RESULTS

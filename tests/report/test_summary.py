@@ -124,7 +124,7 @@ def test_the_page_begins_with_it_and_each_sentence_leads_to_a_table_that_is_ther
     found = report_of(run_of(tmp_path / "run", trials()), load_published())
     page, html = found.files["report.md"].decode(), found.files["report.html"].decode()
     for one in found.summary.findings:
-        assert f"- {one.text} ([table](tables/{one.table}.md))\n" in page
+        assert f"- {one.text} ([table](#{one.table}))\n" in page
         assert f"tables/{one.table}.md" in found.files
         assert f'<a href="#table-{one.table}">' in html and f'id="table-{one.table}"' in html
     assert page.index(found.summary.ran) < page.index("![") < page.index(found.summary.findings[0].text) < page.index("## ")

@@ -10,25 +10,17 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from committed import REPLAYED, SNAPSHOT, recorded_reports
+from committed import replay as replay_of
 
 import bench
-from bench.analysis.arms import arms_of
 from bench.analysis.claims.published import load_others, load_published
-from bench.analysis.claims.verdicts import can_judge, judge_all, judge_each
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.architectures.registry import ARCHITECTURES
-from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
-from bench.experiment.matrix import build_matrix
 from bench.experiment.reading import read_manifest
-from bench.experiment.recording import recorded_entries
-from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter
-from bench.render.table import markdown
-from bench.report.report import report_of
-from bench.report.tables import all_tables
-from bench.runtime.loop import run
+from bench.report.page import as_markdown
+from bench.report.report import contents_of, report_of
 
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
@@ -41,8 +33,6 @@ SMALLER_HUMANEVAL = "humaneval_one_call-qwen2.5-coder-0.5b-instruct"
 BANK, SMALLER_BANK = "judgment_bank-qwen2.5-coder-1.5b-instruct", "judgment_bank-qwen2.5-coder-0.5b-instruct"
 AGENTS = "scorecard_live-qwen2.5-coder-1.5b-instruct"
 """Processes that are killed and started again: which reply comes first is the machine's, so it is not replayed."""
-REPLAYED = (RECORDING, STRUCTURED, HUMANEVAL)
-"""Committed runs whose committed report is a replay's."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
 BESIDE = "incidents_systems-qwen2.5-coder-1.5b-instruct"
 ALONE = (
@@ -51,15 +41,9 @@ ALONE = (
     "substitution-qwen2.5-coder",
     SYSTEMS,
 )
-ON_HUMANEVAL = (PIPELINE, OTHER_PIPELINE_FAULTS, CHAOS, FORMATS, SMALLER_PIPELINE, SMALLER_HUMANEVAL)
-AS_RECORDED = (*ALONE, INCIDENTS, OTHER_FAULTS, BESIDE, *ON_HUMANEVAL, SMALLER_INCIDENTS, BANK, SMALLER_BANK, AGENTS)
-REPORTS = {"two-models": [RECORDING, SMALLER], **{name: [name] for name in AS_RECORDED}}
-"""Committed reports of runs as they were recorded, none of them replayed."""
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
 SHOWN = "comparison"
-ASKED_LATER = {HUMANEVAL: "humaneval"}
-"""The study of a committed report, where the run was recorded without one."""
 RUNS = {
     RECORDING: 120,
     STRUCTURED: 90,
@@ -121,28 +105,31 @@ def folder_of(recording: str) -> Path:
 def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The run's own experiment, its models recorded; for the reference run, what `nox -s bench` runs."""
     recorded = folder_of(recording)
-    config = read_manifest(recorded)["config"]
     extras = {part.name for part in ARCHITECTURES if part.extra}
-    names = [name for name in config["architectures"] if recording.endswith(ALL) or name not in extras]
-    study = ASKED_LATER.get(recording, config.get("study"))
-    settings = {**config, "architectures": names, "model": recorded_entries(recorded), "study": study}
-    settings |= {"repetitions": 1} if recording.endswith(ONCE) else {}
-    matrix = build_matrix(Config.model_validate(settings), [ROOT / "scenarios"], "code")
+    architectures = read_manifest(recorded)["config"]["architectures"]
+    names = [name for name in architectures if recording.endswith(ALL) or name not in extras]
+    once = {"repetitions": 1} if recording.endswith(ONCE) else {}
     folder = tmp_path_factory.mktemp("results") / f"{recorded.name}-replay"
-    writer = RunWriter(folder, manifest_of(matrix, folder.name))
-    run(run_matrix(matrix, writer, lambda _: None))
-    writer.close()
-    return bench.load_run(folder)
+    return replay_of(recorded.name, folder, architectures=names, **once)
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("recording", short_and_long(REPLAYED), indirect=True, scope="module")
-def test_a_replay_of_a_committed_run_gives_the_committed_tables_byte_for_byte(recording: str, replay: Run) -> None:
+@pytest.mark.parametrize("recording", [SNAPSHOT], indirect=True, scope="module")
+def test_a_replay_gives_the_committed_tables_byte_for_byte_in_all_formats(recording: str, replay: Run) -> None:
     made = {name: content for name, content in report_of(replay, load_published()).files.items() if name.startswith("tables/")}
     folder = ROOT / "reports" / recording
     committed = {f"tables/{path.name}": path.read_bytes() for path in (folder / "tables").iterdir()}
     assert made.keys() == committed.keys()
     assert [name for name in made if _of_the_run(made[name]) != _of_the_run(committed[name])] == []
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("recording", short_and_long(REPLAYED), indirect=True, scope="module")
+def test_a_replay_gives_the_tables_of_the_committed_page(recording: str, replay: Run) -> None:
+    made = as_markdown(contents_of(replay, load_published(), load_others()).page).encode()
+    committed = (ROOT / "reports" / recording / "report.md").read_bytes()
+    tables = [page.partition(b"## What was run")[0] for page in (made, committed)]
+    assert _of_the_run(tables[0]) == _of_the_run(tables[1])
 
 
 def _of_the_run(table: bytes) -> list[bytes]:
@@ -180,14 +167,14 @@ def assert_all_is_accounted_for(run: Run) -> None:
     assert (accounts == run.trials["tokens"]).all()
 
 
-@pytest.mark.parametrize("report", REPORTS)
-def test_a_committed_report_holds_the_tables_that_its_runs_give_now(report: str) -> None:
-    run = merge([committed(name) for name in REPORTS[report]])
-    published = load_published()
-    judgements = judge_all(run, published) if can_judge(run, published) else ()
-    tables = all_tables(run, arms_of(run), published, judgements, judge_each(run, load_others()))
-    made = {f"{table.name}.md": markdown(table) for table in tables}
-    assert made == {path.name: path.read_text() for path in (ROOT / "reports" / report / "tables").glob("*.md")}
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("report", recorded_reports())
+def test_a_committed_page_is_what_its_runs_give_now_and_its_figures_are_there(report: str) -> None:
+    run = merge([committed(name) for name in recorded_reports()[report]])
+    folder, contents = ROOT / "reports" / report, contents_of(run, load_published(), load_others())
+    assert as_markdown(contents.page) == (folder / "report.md").read_text()
+    shown = {f"{picture.name}.png" for picture in contents.pictures}
+    assert shown <= {path.name for path in (folder / "figures").iterdir()}
 
 
 def test_the_documents_show_the_tables_of_the_committed_report() -> None:

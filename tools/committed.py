@@ -1,0 +1,82 @@
+"""The committed reports, and how each is made anew: `nox -s reports`, or
+
+    python tools/committed.py [REPORT ...]
+
+Git holds `report.md` and the figures that it shows of each of them, and every format of `SNAPSHOT`, which tests compare. This
+program writes all formats; what git does not hold is ignored by it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import bench
+from bench.analysis.claims.published import load_others, load_published
+from bench.analysis.frames import Run
+from bench.analysis.merge import merge
+from bench.experiment.config import Config
+from bench.experiment.files import runs_in
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import build_matrix
+from bench.experiment.reading import read_manifest
+from bench.experiment.recording import recorded_entries
+from bench.experiment.runner import run_matrix
+from bench.experiment.store import RunWriter
+from bench.report.report import report_of, write_report
+from bench.runtime.loop import run
+
+ROOT = Path(__file__).parents[1]
+RESULTS, REPORTS = ROOT / "results", ROOT / "reports"
+SNAPSHOT = "paper-qwen2.5-coder-1.5b-instruct"
+"""The run whose report git holds in all formats."""
+HUMANEVAL = "humaneval_one_call-qwen2.5-coder-1.5b-instruct"
+REPLAYED = (SNAPSHOT, "structured_output-qwen2.5-coder-1.5b-instruct", HUMANEVAL)
+"""Runs whose report is of their replay, since their calls waited for each other when they were recorded."""
+TOGETHER: Mapping[str, Sequence[str]] = {"two-models": (SNAPSHOT, "paper-qwen2.5-coder-0.5b-instruct")}
+"""A report of several runs -> the runs."""
+ASKED_LATER = {HUMANEVAL: "humaneval"}
+"""The study of a report whose run was recorded without one."""
+
+
+def recorded_reports() -> dict[str, Sequence[str]]:
+    """Map each committed report of runs as they were recorded to its runs."""
+    alone = {folder.name: (folder.name,) for folder in runs_in(RESULTS) if (REPORTS / folder.name / "report.md").exists()}
+    return {name: runs for name, runs in {**TOGETHER, **alone}.items() if name not in REPLAYED}
+
+
+def replay(name: str, folder: Path, **changes: Any) -> Run:
+    """Run a committed run's own experiment again, answered by its recording.
+
+    Args:
+        name: The run's name under results/.
+        folder: Where the replay is recorded.
+        changes: Keys of the run's config that are to have other values.
+    """
+    config = read_manifest(RESULTS / name)["config"]
+    settings = {**config, "model": recorded_entries(RESULTS / name), "study": ASKED_LATER.get(name, config.get("study"))}
+    matrix = build_matrix(Config.model_validate({**settings, **changes}), [ROOT / "scenarios"], "code")
+    writer = RunWriter(folder, manifest_of(matrix, folder.name))
+    run(run_matrix(matrix, writer, lambda _: None))
+    writer.close()
+    return bench.load_run(folder)
+
+
+def main(names: Sequence[str]) -> None:
+    """Write the committed reports of these names, or all."""
+    recorded = recorded_reports()
+    for name in names or (*REPLAYED, *recorded):
+        with tempfile.TemporaryDirectory() as folder:
+            if name in REPLAYED:
+                shown = replay(name, Path(folder) / f"{name}-replay")
+            else:
+                shown = merge([bench.load_run(RESULTS / one) for one in recorded[name]])
+            written = write_report(report_of(shown, load_published(), load_others()), REPORTS / name)
+        print(f"{REPORTS.name}/{name}: {len(written)} files", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
