@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 import bench
-from bench.architectures.registry import extras_of
+from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.config import Config, load_config
 from bench.experiment.keys import key_of
 from bench.experiment.manifest import manifest_of
@@ -86,8 +86,10 @@ def _sized(config: Config, size: Size) -> dict[str, int]:
 
 
 def _runnable(config: Config) -> list[str]:
-    bases = {name: config.base(name) for name in config.architectures}
-    return [name for name, base in bases.items() if base != "command" and not extras_of([base])]
+    """Return the architectures that need no extra and are no command."""
+    extra = {part.name for part in ARCHITECTURES if part.extra}
+    bases = {name: config.architecture[name].base if name in config.architecture else name for name in config.architectures}
+    return [name for name, base in bases.items() if base and base not in extra]
 
 
 def planned(experiment: Matrix, trial: TrialSpec) -> list[tuple[object, ...]]:
