@@ -14,7 +14,8 @@ import pandas as pd
 
 from bench.analysis import statistics
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, Measure, Pair, PairedMean, RateDifference, Share
+from bench.analysis.metrics import measure_of
+from bench.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Share
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 
@@ -99,15 +100,6 @@ class Arm:
     def solved_by_pair(self) -> Mapping[Pair, bool]:
         """Of the pairs of the trials that did not end in an error."""
         return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
-
-
-def measure_of(column: str) -> Measure:
-    """What kind of measure a column of a run's trials is, for its interval."""
-    if column in ("score", "correct"):
-        return "score"
-    if column in ("retry_tokens", "rejections"):
-        return "retry"
-    return "first_round" if column.startswith("first_round_") else "price" if column.startswith("price_") else "spent"
 
 
 Arms = Mapping[Condition, Mapping[str, Arm]]

@@ -17,7 +17,7 @@ import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.claims.published import Published
-from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
+from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
 from bench.analysis.statistics import (
     Mean,
     Measure,
@@ -104,8 +104,8 @@ def _less(sides: Sides) -> float:
 
 
 def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Rivals:
-    passes = in_common(free[name].by_pair(FIRST_PASS[0].column), free[other].by_pair(FIRST_PASS[0].column))
-    rounds = in_common(struck[name].by_pair(FIRST_ROUND[0].column), struck[other].by_pair(FIRST_ROUND[0].column))
+    passes = in_common(free[name].by_pair(FIRST_PASS.tokens.name), free[other].by_pair(FIRST_PASS.tokens.name))
+    rounds = in_common(struck[name].by_pair(FIRST_ROUND.tokens.name), struck[other].by_pair(FIRST_ROUND.tokens.name))
     condition = struck[name].condition
     return Rivals(
         condition=condition,

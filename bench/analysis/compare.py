@@ -42,7 +42,7 @@ from typing import Literal, get_args
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of, require_receipts
 from bench.analysis.frames import Run
-from bench.analysis.measures import LEAST_PRICED
+from bench.analysis.metrics import LEAST_PRICED
 from bench.analysis.overlap import Overlap, overlap_of
 from bench.analysis.statistics import Mean, Pair, RateDifference
 from bench.experiment.config import FAULT_FREE

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from bench.analysis.controls import with_controls
+from bench.analysis.metrics import METRICS, Metric
 from bench.analysis.rows import (
     CALLS,
     FAULTS,
@@ -25,7 +26,6 @@ from bench.analysis.rows import (
     REPLIES,
     STEPS,
     TOOL_CALLS,
-    TRIALS,
     WAITS,
     Column,
     Row,
@@ -166,7 +166,7 @@ def load_run(path: str | Path) -> Run:
     return Run(
         manifest=manifest,
         sessions=tuple(sessions),
-        trials=_frame([one.trial for one in rows], TRIALS),
+        trials=_frame([one.trial for one in rows], (*PLACE, *METRICS)),
         calls=_frame(itertools.chain.from_iterable(one.calls for one in rows), (*PLACE, *CALLS)),
         faults=_frame(itertools.chain.from_iterable(one.faults for one in rows), (*PLACE, *FAULTS)),
         recoveries=_frame(itertools.chain.from_iterable(one.recoveries for one in rows), (*PLACE, *RECOVERIES)),
@@ -200,10 +200,10 @@ def _position(place: Row, ranks: Sequence[Mapping[str, int]]) -> tuple[Any, ...]
     return (*placed[:3], instance, repetition, placed[3])
 
 
-def _frame(rows: Iterable[Row], columns: Sequence[Column[Any]]) -> pd.DataFrame:
+def _frame(rows: Iterable[Row], columns: Sequence[Column[Any] | Metric]) -> pd.DataFrame:
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pd.DataFrame(
-        {column.name: pd.array(list(value), dtype=_dtype(column.kind)) for column, value in zip(columns, values, strict=True)}
+        {column.name: pd.array(list(value), dtype=_dtype(column.dtype)) for column, value in zip(columns, values, strict=True)}
     )
 
 

@@ -1,26 +1,18 @@
-"""The columns of a run's frames: a metric is one row here, its name, its type and how it is read off a trial."""
+"""The columns of a run's frames, and the rows of a trial. What is measured of the trial itself is `bench.analysis.metrics`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from bench.analysis.faults import IMPACTS, Receipt, silently_corrupted
+from bench.analysis.faults import IMPACTS, Receipt
 from bench.analysis.ledger import Entry
-from bench.analysis.recovery import Recovery, rejections
+from bench.analysis.metrics import METRICS
+from bench.analysis.recovery import Recovery
 from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
-from bench.analysis.workflow import (
-    StepTaken,
-    compensations,
-    completion_minutes,
-    refused_for,
-    steps_of,
-    tool_retries,
-    waiting_for_people,
-)
-from bench.environment.damage import DAMAGES
+from bench.analysis.workflow import StepTaken, steps_of
 from bench.runtime.events import Waited
 from bench.runtime.world_events import ToolCalled
 
@@ -30,10 +22,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """`kind` is the pandas dtype; `value` reads it off a trial, or off something of one (`Of`)."""
+    """`value` reads it off a trial, or off something of one (`Of`)."""
 
     name: str
-    kind: str
+    dtype: str
     value: Callable[[Item], Any]
 
 
@@ -45,20 +37,6 @@ class Of(Generic[Item]):
     item: Item
 
 
-def _costs(what: str, of: Callable[[Trial, CallMeasure], float | None]) -> Iterator[Column[Trial]]:
-    """One column for each measure of some calls of a trial."""
-    for name, measured in MEASURED.items():
-        yield Column(f"{what}_{name}", "float64", _measured(of, measured))
-
-
-def _measured(of: Callable[[Trial, CallMeasure], float | None], measured: CallMeasure) -> Callable[[Trial], float | None]:
-    return lambda trial: of(trial, measured)
-
-
-def _damaged(kind: str) -> Callable[[Trial], int | None]:
-    return lambda trial: trial.damage(kind)
-
-
 PLACE: tuple[Column[Trial], ...] = (
     Column("trial", "str", lambda trial: trial.record.id),
     Column("scenario", "str", lambda trial: trial.record.scenario),
@@ -67,57 +45,6 @@ PLACE: tuple[Column[Trial], ...] = (
     Column("model", "str", lambda trial: trial.record.model),
     Column("fault", "str", lambda trial: trial.record.plan),
     Column("repetition", "int64", lambda trial: trial.record.repetition),
-)
-TRIALS: tuple[Column[Trial], ...] = (
-    *PLACE,
-    Column("outcome", "str", lambda trial: trial.outcome),
-    Column("correct", "boolean", lambda trial: trial.outcome == "solved" if trial.is_graded else None),
-    Column("score", "float64", lambda trial: trial.score),
-    Column("note", "str", lambda trial: trial.record.grade.note if trial.is_graded and trial.record.grade else ""),
-    Column("tokens", "int64", lambda trial: trial.record.tokens),
-    Column("retry_tokens", "int64", lambda trial: sum(entry.tokens for entry in trial.entries if entry.is_retry)),
-    Column("rejections", "int64", lambda trial: rejections(trial.record.events)),
-    *_costs("first_round", Trial.first_round),
-    *_costs("price", Trial.price),
-    *_costs("first_pass", Trial.first_pass),
-    Column("useful", "int64", lambda trial: trial.accounts["useful"]),
-    Column("rejected", "int64", lambda trial: trial.accounts["rejected"]),
-    Column("superseded", "int64", lambda trial: trial.accounts["superseded"]),
-    Column("redundant", "int64", lambda trial: trial.accounts["redundant"]),
-    Column("lost", "int64", lambda trial: trial.accounts["lost"]),
-    Column("judging", "int64", lambda trial: trial.accounts["judging"]),
-    Column("calls", "int64", lambda trial: len(trial.entries)),
-    Column("faults_planned", "int64", lambda trial: trial.faults("planned")),
-    Column("faults_delivered", "int64", lambda trial: trial.faults("delivered")),
-    Column("faults_not_applicable", "int64", lambda trial: trial.faults("not_applicable")),
-    Column("faults_detected", "int64", lambda trial: trial.faults("detected")),
-    Column(
-        "silent_corruption",
-        "bool",
-        lambda trial: trial.outcome != "error" and silently_corrupted(trial.record, trial.receipts),
-    ),
-    Column("undetected_failure", "bool", lambda trial: trial.outcome == "wrong" and trial.passed_every_check),
-    *(Column(f"damage_{kind}", "Int64", _damaged(kind)) for kind in DAMAGES),
-    Column("recount_agrees", "boolean", lambda trial: trial.recount_agrees),
-    Column("lives", "Int64", lambda trial: trial.world.lives if trial.world else None),
-    Column("tool_calls", "int64", lambda trial: len(trial.tool_calls)),
-    Column("tool_retries", "int64", lambda trial: tool_retries(trial.record.events)),
-    Column("compensated_pairs", "int64", lambda trial: compensations(trial.record.events)[0]),
-    Column("compensated_out_of_order", "int64", lambda trial: compensations(trial.record.events)[1]),
-    Column("stale_refused", "int64", lambda trial: refused_for(trial.record.events, "stale")),
-    Column("calls_forbidden", "int64", lambda trial: refused_for(trial.record.events, "forbidden")),
-    Column("calls_over_quota", "int64", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
-    Column("steps_done", "int64", lambda trial: sum(step.done for step in steps_of(trial.record.events))),
-    Column("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in steps_of(trial.record.events))),
-    Column("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events)),
-    Column("waiting_for_people_minutes", "int64", lambda trial: waiting_for_people(trial.record.events)),
-    Column("api_seconds", "float64", lambda trial: trial.record.api_seconds),
-    Column("waiting_seconds", "float64", lambda trial: trial.record.waiting_seconds),
-    Column("framework_seconds", "float64", lambda trial: trial.record.framework_seconds),
-    Column("latency_seconds", "float64", lambda trial: trial.latency),
-    Column("timing", "str", lambda trial: trial.record.timing),
-    Column("cost", "float64", lambda trial: trial.tariff.cost(trial.record)),
-    Column("reason", "str", lambda trial: trial.imbalance or trial.record.reason),
 )
 CALLS: tuple[Column[Of[Entry]], ...] = (
     Column("call", "int64", lambda of: of.item.call.call),
@@ -245,7 +172,7 @@ def rows_of(trial: Trial) -> TrialRows:
     waits = [event for event in record.events if isinstance(event, Waited)]
     return TrialRows(
         place=place,
-        trial=tuple(column.value(trial) for column in TRIALS),
+        trial=(*place, *(metric.value(trial) for metric in METRICS)),
         calls=_rows(place, CALLS, trial, trial.entries),
         faults=_rows(place, FAULTS, trial, trial.receipts),
         recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),

@@ -127,6 +127,15 @@ class Trial:
         return self.outcome not in ("error", "ungraded")
 
     @property
+    def solved(self) -> bool | None:
+        """None where nothing is said about the architecture."""
+        return self.outcome == "solved" if self.is_graded else None
+
+    @property
+    def retry_tokens(self) -> int:
+        return sum(entry.tokens for entry in self.entries if entry.is_retry)
+
+    @property
     def score(self) -> float | None:
         if not self.is_graded:
             return None

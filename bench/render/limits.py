@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from bench.analysis.measures import PerSolved
+from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Limit, Mean, RateDifference, Ratio, Share, limits_of
 from bench.render.table import Estimate, Rate, RateGap, Spent, Table
 

@@ -11,7 +11,7 @@ import io
 import re
 from dataclasses import dataclass, replace
 
-from bench.analysis.measures import PerSolved
+from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean, RateDifference, Share
 from bench.render.escaping import escape_csv, escape_markdown
 

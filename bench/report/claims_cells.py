@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.analysis.claims.claim import Claim, DegradationClaim, PartClaim, RateClaim, RatioClaim
 from bench.analysis.claims.verdicts import Judgement
-from bench.analysis.measures import COMPARED, COSTS, FIRST_PASS, FIRST_ROUND, PRICE, SOLVED, Measure
+from bench.analysis.metrics import METRICS
 from bench.analysis.statistics import Share
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Rate
 
@@ -55,8 +55,7 @@ def _form(claim: Claim) -> tuple[int, bool]:
     if isinstance(claim, RatioClaim):
         return 3, False
     column = measure_of(claim)
-    measure = _MEASURES.get(column, Measure(column, column, 3))
-    return (1, True) if measure.percent else (max(measure.digits, measure.published_digits), False)
-
-
-_MEASURES = {measure.column: measure for measure in (*COSTS, *COMPARED, *FIRST_ROUND, *PRICE, *FIRST_PASS, SOLVED)}
+    if column not in METRICS or not METRICS[column].title:
+        return 3, False
+    metric = METRICS[column]
+    return (1, True) if metric.percent else (max(metric.digits, metric.published_digits), False)

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from bench.analysis.compare import EQUAL, ArmComparison, ArmDifference, Comparison
-from bench.analysis.measures import COSTS
+from bench.analysis.metrics import LATENCY, TOKENS
 from bench.analysis.statistics import Mean
 from bench.render.labels import ARM, model_label
 from bench.render.limits import noted
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
 
-_TOKENS, _SECONDS = (COSTS[0].digits, False), (COSTS[1].digits, False)
+_TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
 _FORMS = {"solved": (1, True), "price": _TOKENS, "first_round": _TOKENS, "tokens": _TOKENS, "seconds": _SECONDS}
 _NAMES = {"price": "price of a failure", "first_round": "first round"}
 

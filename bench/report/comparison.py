@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from bench.analysis.arms import Arms, Condition, control_of, tokens_over
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
-from bench.analysis.measures import COSTS, RETRY_TOKENS, SCORE, SOLVED, Measure
+from bench.analysis.metrics import RETRY_TOKENS, SCORE, SOLVED, Metric, costs
 from bench.render.labels import condition_label, slug
 from bench.render.table import Cell, Estimate, PublishedNumber, Rate, Table
 
@@ -16,7 +16,7 @@ def comparison(run: Run, arms: Arms, condition: Condition, published: Published)
     """Every measure for each architecture, and beside it what the paper says, where it says something of this condition."""
     columns = _Columns(run, arms, condition, published)
     rows: list[tuple[Cell, ...]] = [columns.counts("Trials, errors left out", "usable")]
-    rows += [columns.means(measure) for measure in COSTS]
+    rows += [columns.means(measure) for measure in costs()]
     rows.append(columns.solved())
     rows += [columns.counts(title, outcome) for title, outcome in _UNSOLVED]
     rows += [columns.means(measure) for measure in (SCORE, RETRY_TOKENS)]
@@ -71,7 +71,7 @@ class _Columns:
         cells = self._table.cells.values() if self._table else ()
         return any(architecture in one.values for one in cells)
 
-    def _row(self, title: str, ours: Iterable[Cell], measure: Measure | None = None) -> tuple[Cell, ...]:
+    def _row(self, title: str, ours: Iterable[Cell], measure: Metric | None = None) -> tuple[Cell, ...]:
         row: list[Cell] = [title]
         for name, cell in zip(self._arms, ours, strict=True):
             row.append(cell)
@@ -79,15 +79,15 @@ class _Columns:
                 row.append(self._paper(name, measure))
         return tuple(row)
 
-    def _paper(self, architecture: str, measure: Measure | None) -> PublishedNumber:
-        column = measure.column if measure else ""
+    def _paper(self, architecture: str, measure: Metric | None) -> PublishedNumber:
+        column = measure.name if measure else ""
         found = self._published.value(self._condition.scenario, self._condition.plan, column, architecture)
         if measure is None or found is None:
             return PublishedNumber(None)
         return PublishedNumber(found.mean, found.sd, measure.published_digits, percent=measure.percent)
 
-    def means(self, measure: Measure) -> tuple[Cell, ...]:
-        ours = [Estimate(arm.mean(measure.column), measure.digits) for arm in self._arms.values()]
+    def means(self, measure: Metric) -> tuple[Cell, ...]:
+        ours = [Estimate(arm.mean(measure.name), measure.digits) for arm in self._arms.values()]
         return self._row(measure.title, ours, measure)
 
     def solved(self) -> tuple[Cell, ...]:

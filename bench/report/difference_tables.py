@@ -7,7 +7,7 @@ from itertools import combinations
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
-from bench.analysis.measures import COMPARED, SOLVED
+from bench.analysis.metrics import COMPARED, SOLVED
 from bench.analysis.noise import SPLITS, Halves, halves_of
 from bench.render.labels import ARM, arm_cells, each_arm, model_label, taken_over_from
 from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Table
@@ -34,7 +34,7 @@ _DIFFERENCE_NOTES = (
 
 def _difference(first: Arm, second: Arm) -> tuple[Cell, ...]:
     """The cells under _DIFFERENCE for `second` less `first`."""
-    paired = [second.less(first, measure.column) for measure in COMPARED]
+    paired = [second.less(first, measure.name) for measure in COMPARED]
     shown = [Estimate(one.difference, measure.digits) for one, measure in zip(paired, COMPARED, strict=True)]
     return (paired[0].pairs, paired[0].unpaired, *shown)
 
@@ -86,8 +86,8 @@ def _pairs(arms: Arms) -> Iterator[tuple[Arm, Arm]]:
 def _compared(first: Arm, second: Arm) -> Iterator[tuple[Cell, ...]]:
     """The measure, both models' values, the second's less the first's, and how many pairs that is of."""
     for measure in COMPARED:
-        paired = second.less(first, measure.column)
-        values = [Estimate(arm.mean(measure.column), measure.digits, with_n=True) for arm in (first, second)]
+        paired = second.less(first, measure.name)
+        values = [Estimate(arm.mean(measure.name), measure.digits, with_n=True) for arm in (first, second)]
         difference = Estimate(paired.difference, measure.digits)
         yield measure.title, *values, difference, paired.pairs, paired.unpaired
     gap = second.solved_less(first)
@@ -120,6 +120,6 @@ def _floor_row(run: Run, arm: Arm, halves: Halves) -> tuple[Cell, ...]:
 
 def _floors(arm: Arm, halves: Halves) -> Iterator[Cell]:
     for measure in COMPARED:
-        floor, mean = halves.floor(arm.units(measure.column)), arm.mean(measure.column).mean
+        floor, mean = halves.floor(arm.units(measure.name)), arm.mean(measure.name).mean
         yield Number(floor, measure.digits)
         yield Number(floor / abs(mean) if floor is not None and mean else None, 1, percent=True)

@@ -13,7 +13,7 @@ from bench.analysis.arms import Arm, Arms, control_of, tokens_over
 from bench.analysis.claims.published import Published
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
-from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Measure
+from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Metric
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table
@@ -34,16 +34,17 @@ def first_round(run: Run, struck: Sequence[Arm], published: Published) -> Table:
     has_paper = any(theirs)
     rows: list[tuple[Cell, ...]] = []
     for arm, value in zip(struck, theirs, strict=True):
-        tokens, *rest = (Estimate(arm.mean(measure.column), measure.digits) for measure in FIRST_ROUND)
+        tokens, *rest = (Estimate(arm.mean(measure.name), measure.digits) for measure in FIRST_ROUND.shown)
         beside = [PublishedNumber(value.mean, value.sd) if value else PublishedNumber(None)] if has_paper else []
         rows.append((*arm_cells(run, arm), *_impacts(run, arm), tokens.mean.n, tokens, *beside, *rest))
     return Table(
         name="first_round",
         title="What one failure costs: the first round after it",
         columns=(
-            *(*ARM, "Delivered", "Effective", "Masked", "Undetermined", "N", FIRST_ROUND[0].title),
+            *(*ARM, "Delivered", "Effective", "Masked", "Undetermined", "N", FIRST_ROUND.tokens.title),
             *(("Retry tokens, paper",) if has_paper else ()),
-            *(measure.title for measure in FIRST_ROUND[1:]),
+            FIRST_ROUND.seconds.title,
+            FIRST_ROUND.calls.title,
         ),
         rows=tuple(rows),
         notes=(
@@ -73,17 +74,23 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
     controls = [control_of(arms, arm) for arm in struck]
     rows: list[tuple[Cell, ...]] = []
     for arm, control in zip(struck, controls, strict=True):
-        effective = _only(arm, arm.usable[PRICE[0].column].notna()).mean(FIRST_ROUND[0].column)
+        effective = _only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name)
         recovered = _recovered(run, arm)
-        apart = [_priced(_only(arm, recovered.eq(held)), PRICE[0]) for held in (True, False)]
+        apart = [_priced(_only(arm, recovered.eq(held)), PRICE.tokens) for held in (True, False)]
         excess = [Estimate(tokens_over(control, arm), with_n=True)] if any(controls) else []
-        prices = [_priced(arm, measure) for measure in PRICE]
+        prices = [_priced(arm, measure) for measure in PRICE.shown]
         rows.append((*arm_cells(run, arm), Estimate(effective, with_n=True), *prices, *apart, *excess, _retry_share(arm)))
     return Table(
         name="price",
         title="The price of a failure that mattered",
         columns=(
-            *(*ARM, "First round, tokens", *(measure.title for measure in PRICE), "Recovered, tokens", "Not recovered, tokens"),
+            *(
+                *ARM,
+                FIRST_ROUND.tokens.title,
+                *(measure.title for measure in PRICE.shown),
+                "Recovered, tokens",
+                "Not recovered, tokens",
+            ),
             *(("Paired excess tokens, both answered",) if any(controls) else ()),
             "Retry share of tokens",
         ),
@@ -104,13 +111,13 @@ EXCESS = "paired excess: a trial's tokens less its control's, where both answere
 
 
 def _retry_share(arm: Arm) -> BoundedNumber:
-    retry, tokens = (dict(enumerate(arm.units(name))) for name in (RETRY_TOKENS.column, "tokens"))
+    retry, tokens = (dict(enumerate(arm.units(name))) for name in (RETRY_TOKENS.name, "tokens"))
     share = statistics.ratio_of_means(retry, tokens)
     return BoundedNumber(share.ratio, share.low, share.high, 1, percent=True)
 
 
-def _priced(arm: Arm, measure: Measure) -> Cell:
-    mean = arm.mean(measure.column)
+def _priced(arm: Arm, measure: Metric) -> Cell:
+    mean = arm.mean(measure.name)
     return Estimate(mean, measure.digits, with_n=True) if mean.n >= LEAST_PRICED else f"{NOT_MEASURED} (N={mean.n})"
 
 
@@ -129,13 +136,13 @@ def first_pass(run: Run, arms: Arms) -> Table:
     """What the structure costs when nothing fails."""
     fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
     rows: list[tuple[Cell, ...]] = [
-        (*arm_cells(run, arm), *(Estimate(arm.mean(measure.column), measure.digits, with_n=True) for measure in FIRST_PASS))
+        (*arm_cells(run, arm), *(Estimate(arm.mean(measure.name), measure.digits, with_n=True) for measure in FIRST_PASS.shown))
         for arm in fault_free or each_arm(arms)
     ]
     return Table(
         name="first_pass",
         title="The first pass: what the structure costs when nothing fails",
-        columns=(*ARM, *(measure.title for measure in FIRST_PASS)),
+        columns=(*ARM, *(measure.title for measure in FIRST_PASS.shown)),
         rows=tuple(rows),
         notes=(
             "the calls that no rejection and no loss caused, of trials in which every subtask was asked for: those that gave "
@@ -144,7 +151,7 @@ def first_pass(run: Run, arms: Arms) -> Table:
     )
 
 
-DIFFERENCES = (*FIRST_ROUND[:2], PRICE[0], *FIRST_PASS[:2])
+DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS.tokens, FIRST_PASS.seconds)
 
 
 def differences(run: Run, arms: Arms) -> Table:
@@ -168,8 +175,8 @@ def differences(run: Run, arms: Arms) -> Table:
     )
 
 
-def _difference(first: Arm, second: Arm, measure: Measure) -> tuple[Cell, Cell]:
-    mean = second.less(first, measure.column).difference
+def _difference(first: Arm, second: Arm, measure: Metric) -> tuple[Cell, Cell]:
+    mean = second.less(first, measure.name).difference
     told = measure not in PRICE or mean.n >= LEAST_PRICED
     return mean.n, Estimate(mean, measure.digits) if told else NOT_MEASURED
 

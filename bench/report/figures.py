@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
-from bench.analysis.measures import FIRST_ROUND, PRICE, PUBLISHED_ROUND
+from bench.analysis.metrics import FIRST_ROUND, PRICE, PUBLISHED_ROUND
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
@@ -64,7 +64,7 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
 
 
 def _has_rounds(found: Mapping[str, Arm]) -> bool:
-    return any(arm.mean(FIRST_ROUND[0].column).n for arm in found.values())
+    return any(arm.mean(FIRST_ROUND.tokens.name).n for arm in found.values())
 
 
 def _drawable(arms: Arms, model: str) -> Arms:
@@ -86,7 +86,7 @@ def first_round(run: Run, arms: Arms, published: Published) -> Picture:
             _points(ax, place, arm)
             _published_point(ax, place, arm, published)
         _architectures_below(ax, found)
-        numbers = ", ".join(str(arm.mean(FIRST_ROUND[0].column).n) for arm in found.values())
+        numbers = ", ".join(str(arm.mean(FIRST_ROUND.tokens.name).n) for arm in found.values())
         panel_title(ax, condition.scenario, f"N = {numbers}")
         ax.set_ylabel("tokens of the first round")
         ax.set_ylim(bottom=0.0)
@@ -101,15 +101,15 @@ def first_round(run: Run, arms: Arms, published: Published) -> Picture:
 
 def _points(ax: Axes, place: int, arm: Arm) -> None:
     """A trial in which the fault was effective is filled; in the others the round would have come without the fault, too."""
-    trials = arm.usable[arm.usable[FIRST_ROUND[0].column].notna()]
+    trials = arm.usable[arm.usable[FIRST_ROUND.tokens.name].notna()]
     spread = pd.Series([place - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(trials))], index=trials.index)
-    effective = trials[PRICE[0].column].notna()
+    effective = trials[PRICE.tokens.name].notna()
     for chosen, fill, label in ((effective, "#777777", "a trial, fault effective"), (~effective, "none", "masked or not told")):
         if chosen.any():
-            values = trials.loc[chosen, FIRST_ROUND[0].column]
+            values = trials.loc[chosen, FIRST_ROUND.tokens.name]
             new = label not in ax.get_legend_handles_labels()[1]
             ax.plot(spread[chosen], values, "o", ms=3.5, mfc=fill, mec="#777777", mew=0.9, label=label if new else None)
-    mean = arm.mean(FIRST_ROUND[0].column)
+    mean = arm.mean(FIRST_ROUND.tokens.name)
     _with_interval(ax, place, mean, "s", BLUE, "ours, mean and 95% interval" if place == 0 else None)
 
 

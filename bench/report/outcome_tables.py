@@ -11,12 +11,12 @@ import pandas as pd
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
-from bench.analysis.measures import COSTS, Measure
+from bench.analysis.metrics import LATENCY, TOKENS, Metric
 from bench.analysis.statistics import Denominators, Share
 from bench.render.labels import ARM, arm_cells, condition_label, each_arm
 from bench.render.table import Cell, Number, Rate, Table
 
-RERUN_BY = (COSTS[0], COSTS[1])
+RERUN_BY = (TOKENS, LATENCY)
 """By what trials that were run again are compared with the rest, beside being solved."""
 
 
@@ -114,8 +114,8 @@ def _rows(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
     yield (*arm_cells(run, arm), len(some), len(rest), *tested, solved)
 
 
-def _tested(some: pd.DataFrame, rest: pd.DataFrame, measure: Measure) -> tuple[Cell, Cell]:
-    found = statistics.groups_differ(some[measure.column].tolist(), rest[measure.column].tolist())
+def _tested(some: pd.DataFrame, rest: pd.DataFrame, measure: Metric) -> tuple[Cell, Cell]:
+    found = statistics.groups_differ(some[measure.name].tolist(), rest[measure.name].tolist())
     return Number(found.p, 3), Number(found.delta, 2)
 
 

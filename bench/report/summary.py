@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.analysis import statistics
-from bench.analysis.arms import Arms, Condition, instances_by_scenario, measure_of, pairs_of
+from bench.analysis.arms import Arms, Condition, instances_by_scenario, pairs_of
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
-from bench.analysis.measures import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, Measure
+from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean, Pair, Share
 from bench.environment.damage import DAMAGES
@@ -71,21 +71,21 @@ def _ran(run: Run) -> str:
 
 
 def _first_rounds(run: Run, arms: Arms) -> Finding | None:
-    told = list(_by_condition(run, arms, FIRST_ROUND[0], lambda condition: condition.plan != FAULT_FREE))
+    told = list(_by_condition(run, arms, FIRST_ROUND.tokens, lambda condition: condition.plan != FAULT_FREE))
     said = f"The first round after a failure took, in tokens: {_first(told)}" if told else ""
     return Finding(f"{said}.", "first_round") if said else None
 
 
 def _first_passes(run: Run, arms: Arms) -> Finding | None:
-    told = list(_by_condition(run, arms, FIRST_PASS[0], lambda condition: condition.plan == FAULT_FREE))
+    told = list(_by_condition(run, arms, FIRST_PASS.tokens, lambda condition: condition.plan == FAULT_FREE))
     said = f"Where nothing fails, the first pass took, in tokens: {_first(told)}" if told else ""
     return Finding(f"{said}.", "first_pass") if said else None
 
 
-def _by_condition(run: Run, arms: Arms, measure: Measure, wanted: Callable[[Condition], bool]) -> Iterator[str]:
+def _by_condition(run: Run, arms: Arms, measure: Metric, wanted: Callable[[Condition], bool]) -> Iterator[str]:
     """For each condition the architectures' means, the cheapest first."""
     for condition, found in arms.items():
-        means = {name: arm.mean(measure.column) for name, arm in found.items()}
+        means = {name: arm.mean(measure.name) for name, arm in found.items()}
         known = sorted((mean.mean, name, mean) for name, mean in means.items() if mean.mean is not None)
         if wanted(condition) and known:
             shown, numbers = _ranked([f"{name} {_told(mean)}" for _, name, mean in known]), [mean.n for *_, mean in known]
@@ -193,7 +193,7 @@ def _score(trials: pd.DataFrame) -> str:
     for pair, score in zip(pairs_of(trials), trials["score"].tolist(), strict=True):
         by_pair.setdefault(pair, []).append(score)
     means = {pair: math.fsum(scores) / len(scores) for pair, scores in by_pair.items()}
-    mean = statistics.amount_of(statistics.by_unit(means).values(), measure_of("score"))
+    mean = statistics.amount_of(statistics.by_unit(means).values(), SCORE.measure)
     interval = f" [{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None and mean.high is not None else ""
     return f"{mean.mean:.3f}{interval}"
 
@@ -239,7 +239,7 @@ def _of_which_tasks(run: Run) -> str:
 def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
     several = len(set(run.names("fault")) - {FAULT_FREE}) > 1
     for arm in each_arm(arms):
-        if arm.usable["faults_delivered"].any() and arm.mean(PRICE[0].column).n < LEAST_PRICED:
+        if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:
             under = f" under {arm.condition.plan}" if several else ""
             yield f"{arm.architecture} on {arm.condition.scenario}{under}{_with_model(run, arm.condition.model)}"
 

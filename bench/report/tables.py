@@ -9,7 +9,8 @@ from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import Judged, Judgement
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
-from bench.analysis.measures import SPENT, per_solved
+from bench.analysis.metrics import SPENT
+from bench.analysis.per_solved import per_solved
 from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, usage_ratios
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.limits import with_limits
@@ -65,7 +66,7 @@ def spent_by_solved(run: Run, arms: Arms) -> Table:
     """What an arm spent in all, by what it solved."""
     rows: list[tuple[Cell, ...]] = []
     for arm in each_arm(arms):
-        spent = [Spent(per_solved(arm.trials, measure.column), measure.digits) for measure in SPENT]
+        spent = [Spent(per_solved(arm.trials, measure.name), measure.digits) for measure in SPENT]
         rows.append((*arm_cells(run, arm), len(arm.graded), arm.count("solved"), *spent))
     return Table(
         name="per_solved",

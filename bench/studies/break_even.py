@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import share_in
 from bench.analysis.frames import Run
-from bench.analysis.measures import SPENT, Measure, PerSolved, per_solved
+from bench.analysis.metrics import SPENT, Metric
+from bench.analysis.per_solved import PerSolved, per_solved
 from bench.analysis.statistics import Share
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug
@@ -55,7 +56,7 @@ class PriceCurves:
 
     scenario: str
     model: str
-    measure: Measure
+    measure: Metric
     curves: Mapping[str, tuple[RatePoint, ...]]
     overtakings: tuple[Overtaking, ...]
 
@@ -71,11 +72,11 @@ def price_curves(run: Run) -> list[PriceCurves]:
     for (scenario, model), trials in run.trials.groupby(["scenario", "model"], sort=False):
         calls = run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)]
         for measure in SPENT:
-            if trials[measure.column].notna().all():
+            if trials[measure.name].notna().all():
                 names = [name for name in run.names("architecture") if name in set(trials["architecture"])]
                 forms = priced_forms(run, str(scenario), calls, measure)
-                curves = {name: _curve(_of(trials, name), rates, measure.column, forms.get(name)) for name in names}
-                overtakings = _overtakings(trials, names, rates, measure.column, forms)
+                curves = {name: _curve(_of(trials, name), rates, measure.name, forms.get(name)) for name in names}
+                overtakings = _overtakings(trials, names, rates, measure.name, forms)
                 found.append(PriceCurves(str(scenario), str(model), measure, curves, overtakings))
     return found
 
@@ -146,7 +147,7 @@ def _curves(run: Run, found: Sequence[PriceCurves]) -> Iterator[Table]:
         ]
         title = one.measure.title
         yield Table(
-            name=slug("study", "break_even", one.scenario, one.model, one.measure.column),
+            name=slug("study", "break_even", one.scenario, one.model, one.measure.name),
             title=f"Break-even: {title} per solved task, {one.scenario}, {model_label(run, one.model)}",
             columns=("Architecture", "Failure rate", "Solved", f"{title} per solved", "Closed form"),
             rows=tuple(rows),

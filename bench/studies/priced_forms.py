@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 
 from bench.analysis.frames import Run
-from bench.analysis.measures import Measure
+from bench.analysis.metrics import Metric
 from bench.analysis.statistics import known, mean_of
 from bench.experiment.config import FAULT_FREE
 from bench.studies import closed_forms
@@ -25,15 +25,15 @@ def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
     return frame[frame["architecture"] == architecture]
 
 
-def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Measure) -> dict[str, Form]:
+def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) -> dict[str, Form]:
     """Architecture -> its closed form by this measure, for those that have one, where the run has trials without faults to take
     the prices from; none for a measure that calls do not have."""
-    if measure.column not in CALL_COLUMNS:
+    if measure.name not in CALL_COLUMNS:
         return {}
     stages = run.manifest["scenarios"].get(scenario, {}).get("stages", [])
     attempts = int(run.manifest["config"]["max_attempts"])
     priced = calls.assign(tokens=calls["tokens_in"] + calls["tokens_out"])
-    column = CALL_COLUMNS[measure.column]
+    column = CALL_COLUMNS[measure.name]
     forms: dict[str, Form] = {}
     whole = _mean(_smooth(_of(priced, "monolithic"))[column])
     if whole is not None:

@@ -96,7 +96,7 @@ def test_simulated_trials_agree_with_the_closed_forms_within_their_intervals(tmp
     plans: dict[str, list[Fault]] = {"none": [], "often": [{"point": "output", "effect": "missing_field", "probability": 0.25}]}
     known = ["monolithic", "static", "runtime_structured"]
     found = price_curves(run_of_matrix(tmp_path, matrix_of(architectures=known, plans=plans, repetitions=100)))
-    assert {one.measure.column for one in found} == {"tokens", "latency_seconds"}, "without prices there is no cost"
+    assert {one.measure.name for one in found} == {"tokens", "latency_seconds"}, "without prices there is no cost"
     for one in found:
         assert list(one.curves) == known
         for name, (without, often) in one.curves.items():

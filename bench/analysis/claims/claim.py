@@ -22,17 +22,17 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from bench.analysis.rows import TRIALS
+from bench.analysis.metrics import METRICS
 from bench.errors import nearest
 from bench.experiment.config import FAULT_FREE
 
-MEASURES = frozenset(column.name for column in TRIALS if column.kind in ("int64", "float64", "boolean")) - {"repetition"}
-"""The columns of a run's trials that a claim can be about."""
+NUMBERS = ("int64", "float64", "boolean")
+"""The types of the metrics that a claim can be about."""
 
 
 def _known(name: object) -> object:
-    if isinstance(name, str) and name not in MEASURES:
-        raise ValueError(f"unknown measure '{name}': {nearest(name, MEASURES)}")
+    if isinstance(name, str) and (name not in METRICS or METRICS[name].dtype not in NUMBERS):
+        raise ValueError(f"unknown measure '{name}': {nearest(name, [one.name for one in METRICS if one.dtype in NUMBERS])}")
     return name
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from bench.analysis import statistics
-from bench.analysis.arms import measure_of
 from bench.analysis.claims.claim import (
     CellClaim,
     Claim,
@@ -27,6 +26,7 @@ from bench.analysis.claims.sample_size import (
     trials_without_one,
     values_for_the_mean,
 )
+from bench.analysis.metrics import measure_of
 from bench.analysis.statistics import Mean, Pair, PairedTest, Ratio, Share
 
 LEVEL = 0.05

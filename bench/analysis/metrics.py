@@ -1,0 +1,177 @@
+"""What is measured of a trial: a metric is one entry here, read off the trial, and so a column of `run.trials`.
+
+With a title it is a row or a column of tables as well: where it is `in_costs`, in every table of what a trial costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, get_args
+
+from bench.analysis.faults import silently_corrupted
+from bench.analysis.recovery import rejections
+from bench.analysis.statistics import Measure
+from bench.analysis.trial import MEASURED, CallMeasure, Trial
+from bench.analysis.workflow import (
+    compensations,
+    completion_minutes,
+    refused_for,
+    steps_of,
+    tool_retries,
+    waiting_for_people,
+)
+from bench.environment.damage import DAMAGES
+from bench.registry import Kind, Part
+
+DTYPES = ("str", "bool", "boolean", "int64", "Int64", "float64")
+
+
+@dataclass(frozen=True)
+class Metric(Part):
+    """Something that is read off a trial.
+
+    dtype       its type in pandas
+    value       reads it; None where the trial has none
+    title       what tables call it
+    digits      behind the point, of ours; `published_digits` of the paper's
+    measure     what it is an amount of, by which its interval is chosen
+    in_costs    it is one of the things that a trial costs
+    """
+
+    dtype: str
+    value: Callable[[Trial], Any]
+    title: str = ""
+    digits: int = field(default=0, kw_only=True)
+    published_digits: int = field(default=0, kw_only=True)
+    percent: bool = field(default=False, kw_only=True)
+    measure: Measure = field(default="spent", kw_only=True)
+    in_costs: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.refuse_unknown("dtype", [self.dtype], DTYPES)
+        self.refuse_unknown("measure", [self.measure], get_args(Measure))
+
+
+class Family(NamedTuple):
+    """What some calls of a trial took."""
+
+    tokens: Metric
+    seconds: Metric
+    calls: Metric
+    usage: Metric
+    """Tokens by the provider's own count: no table shows them."""
+
+    @property
+    def shown(self) -> tuple[Metric, Metric, Metric]:
+        return self.tokens, self.seconds, self.calls
+
+
+def _family(name: str, title: str, measure: Measure, of: Callable[[Trial, CallMeasure], float | None]) -> Family:
+    def reads(measured: CallMeasure) -> Callable[[Trial], float | None]:
+        return lambda trial: of(trial, measured)
+
+    titles = {"tokens": f"{title}, tokens", "seconds": f"{title}, s", "calls": f"{title}, calls", "usage": ""}
+    digits = {"seconds": 2, "calls": 1}
+    metrics = {
+        one: Metric(f"{name}_{one}", "float64", reads(measured), titles[one], digits=digits.get(one, 0), measure=measure)
+        for one, measured in MEASURED.items()
+    }
+    return Family(**metrics)
+
+
+def _damaged(kind: str) -> Callable[[Trial], int | None]:
+    return lambda trial: trial.damage(kind)
+
+
+def _seconds(name: str, title: str, value: Callable[[Trial], float], digits: int = 2) -> Metric:
+    return Metric(name, "float64", value, title, digits=digits, published_digits=2, in_costs=True)
+
+
+TOKENS = Metric("tokens", "int64", lambda trial: trial.record.tokens, "Tokens", in_costs=True)
+LATENCY = _seconds("latency_seconds", "Latency s", lambda trial: trial.latency)
+API = _seconds("api_seconds", "LLM API s", lambda trial: trial.record.api_seconds)
+WAITING = _seconds("waiting_seconds", "Waiting s", lambda trial: trial.record.waiting_seconds)
+FRAMEWORK = _seconds("framework_seconds", "Framework s", lambda trial: trial.record.framework_seconds, 4)
+CALLS = Metric("calls", "int64", lambda trial: len(trial.entries), "LLM calls", digits=1, in_costs=True)
+SOLVED = Metric("correct", "boolean", lambda trial: trial.solved, "Solved", percent=True, measure="score")
+SCORE = Metric("score", "float64", lambda trial: trial.score, "Score", digits=3, measure="score")
+RETRY_TOKENS = Metric("retry_tokens", "int64", lambda trial: trial.retry_tokens, "Retry tokens", measure="retry")
+COST = Metric("cost", "float64", lambda trial: trial.tariff.cost(trial.record), "Cost $", digits=5)
+FIRST_ROUND = _family("first_round", "First round", "first_round", Trial.first_round)
+"""What is asked again at once after a fault was noticed: what the paper's retry tokens mean."""
+PRICE = _family("price", "Price", "price", Trial.price)
+"""All that is asked again because of a fault that mattered."""
+FIRST_PASS = _family("first_pass", "First pass", "spent", Trial.first_pass)
+"""The first attempts alone: what the structure costs when nothing fails."""
+OURS: tuple[Metric, ...] = (
+    Metric("outcome", "str", lambda trial: trial.outcome),
+    SOLVED,
+    SCORE,
+    Metric("note", "str", lambda trial: trial.record.grade.note if trial.is_graded and trial.record.grade else ""),
+    TOKENS,
+    RETRY_TOKENS,
+    Metric("rejections", "int64", lambda trial: rejections(trial.record.events), measure="retry"),
+    *FIRST_ROUND,
+    *PRICE,
+    *FIRST_PASS,
+    Metric("useful", "int64", lambda trial: trial.accounts["useful"]),
+    Metric("rejected", "int64", lambda trial: trial.accounts["rejected"]),
+    Metric("superseded", "int64", lambda trial: trial.accounts["superseded"]),
+    Metric("redundant", "int64", lambda trial: trial.accounts["redundant"]),
+    Metric("lost", "int64", lambda trial: trial.accounts["lost"]),
+    Metric("judging", "int64", lambda trial: trial.accounts["judging"]),
+    CALLS,
+    Metric("faults_planned", "int64", lambda trial: trial.faults("planned")),
+    Metric("faults_delivered", "int64", lambda trial: trial.faults("delivered")),
+    Metric("faults_not_applicable", "int64", lambda trial: trial.faults("not_applicable")),
+    Metric("faults_detected", "int64", lambda trial: trial.faults("detected")),
+    Metric(
+        "silent_corruption",
+        "bool",
+        lambda trial: trial.outcome != "error" and silently_corrupted(trial.record, trial.receipts),
+    ),
+    Metric("undetected_failure", "bool", lambda trial: trial.outcome == "wrong" and trial.passed_every_check),
+    *(Metric(f"damage_{kind}", "Int64", _damaged(kind)) for kind in DAMAGES),
+    Metric("recount_agrees", "boolean", lambda trial: trial.recount_agrees),
+    Metric("lives", "Int64", lambda trial: trial.world.lives if trial.world else None),
+    Metric("tool_calls", "int64", lambda trial: len(trial.tool_calls)),
+    Metric("tool_retries", "int64", lambda trial: tool_retries(trial.record.events)),
+    Metric("compensated_pairs", "int64", lambda trial: compensations(trial.record.events)[0]),
+    Metric("compensated_out_of_order", "int64", lambda trial: compensations(trial.record.events)[1]),
+    Metric("stale_refused", "int64", lambda trial: refused_for(trial.record.events, "stale")),
+    Metric("calls_forbidden", "int64", lambda trial: refused_for(trial.record.events, "forbidden")),
+    Metric("calls_over_quota", "int64", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
+    Metric("steps_done", "int64", lambda trial: sum(step.done for step in steps_of(trial.record.events))),
+    Metric("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in steps_of(trial.record.events))),
+    Metric("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events)),
+    Metric("waiting_for_people_minutes", "int64", lambda trial: waiting_for_people(trial.record.events)),
+    API,
+    WAITING,
+    FRAMEWORK,
+    LATENCY,
+    Metric("timing", "str", lambda trial: trial.record.timing),
+    COST,
+    Metric("reason", "str", lambda trial: trial.imbalance or trial.record.reason),
+)
+METRICS = Kind("metric", Metric, f"{__name__}:OURS")
+PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
+"""The published figures that stand for a first pass and a first round: the tokens of a run without a failure, and what the
+paper says of retries, which is of one."""
+LEAST_PRICED = 5
+"""Of fewer trials (of several instances: instances) no price is told."""
+SPENT = (COST, TOKENS, LATENCY)
+"""What is put by each solved task."""
+COMPARED = (TOKENS, RETRY_TOKENS, LATENCY, SCORE)
+"""What arms are compared by, pair by pair."""
+
+
+def costs() -> list[Metric]:
+    """What a trial costs."""
+    first = (TOKENS, LATENCY, API, WAITING, FRAMEWORK, CALLS)
+    return [*first, *(metric for metric in METRICS if metric.in_costs and metric not in first)]
+
+
+def measure_of(column: str) -> Measure:
+    """What a column of a run's trials is an amount of."""
+    return METRICS[column].measure if column in METRICS else "spent"

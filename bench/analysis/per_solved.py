@@ -1,0 +1,52 @@
+"""What a solved task costs: what was spent by what was solved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.analysis.arms import instances_of
+from bench.analysis.statistics import ratio_of_means
+
+
+@dataclass(frozen=True)
+class PerSolved:
+    """`spent` over `trials` trials, of which `solved` were solved.
+
+    spent       None where it is unknown, and then all others of it are
+    value       spent by solved; None where nothing was solved
+    low, high   95% interval of that ratio, over the trials, or over several instances; None below two of them
+    units       those that the interval is of: trials, or instances
+    """
+
+    spent: float | None
+    solved: int
+    trials: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    units: int = 0
+
+
+def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
+    """Of all these trials that were to solve something, errors among them, for they were paid as well."""
+    trials = trials[trials["outcome"] != "ungraded"]
+    solved = trials["outcome"].eq("solved")
+    if trials[column].isna().any():
+        return PerSolved(None, int(solved.sum()), len(trials))
+    ratio = ratio_of_means(_by_unit(trials, trials[column]), _by_unit(trials, solved))
+    return PerSolved(math.fsum(trials[column]), int(solved.sum()), len(trials), ratio.ratio, ratio.low, ratio.high, ratio.pairs)
+
+
+def _by_unit(trials: pd.DataFrame, values: pd.Series[float] | pd.Series[bool]) -> dict[Hashable, float]:
+    """The value of each trial; of several instances, the sum of each."""
+    instances = instances_of(trials)
+    if len(set(instances)) < 2:
+        return dict(enumerate(map(float, values)))
+    sums: dict[Hashable, float] = dict.fromkeys(instances, 0.0)
+    for instance, value in zip(instances, values, strict=True):
+        sums[instance] += float(value)
+    return sums
