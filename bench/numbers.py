@@ -11,4 +11,6 @@ MOST = 10**12
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
+Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+"""Dollars per million tokens; the dearest model known takes 600."""
 Seconds = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from bench.bounds import Lookup
 from bench.environment import Environment, FinalWorld
 
 Json = Any
@@ -179,7 +180,7 @@ class Grade:
 
     correct: bool
     score: float
-    parts: Mapping[str, float]
+    parts: Lookup[str, float]
     note: str = ""
 
     def __post_init__(self) -> None:

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from bench.errors import ConfigError
+from bench.files import text_of
 
 MOST_LEVELS = 64
 """Of tables and lists within each other. A dotted key has as many as it has parts."""
 LARGEST = 2**64 - 1
+FURTHEST = 1e9
+"""Of a number with a fraction, such as of seconds or dollars: a million times as much can still be calculated with."""
+MOST_BYTES = 256 * 2**10
+"""Of a file. The largest config of this package has 7 KB."""
+
+_part = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_too_deep = re.compile(rf"(?<![\w-])(?:{_part}\.[ \t]*+){{{MOST_LEVELS}}}")
+"""Tomllib's time and memory grow as the square of the number of parts of a dotted key."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Its tables. Raises ConfigError for what cannot be read, is no TOML, or has a depth or a number that no reader expects."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = text_of(path, MOST_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if deep := _too_deep.search(text):
+        raise ConfigError(f"{path}: {deep[0][:40]}…: is nested more than {MOST_LEVELS} levels deep")
+    try:
+        values = tomllib.loads(text)
     except RecursionError as error:
         raise ConfigError(f"{path}: is no TOML: it is nested too deeply") from error
     except ValueError as error:
@@ -31,8 +47,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _refuse_extremes(values: dict[str, Any]) -> None:
-    """ValueError for more than MOST_LEVELS, a whole number beyond LARGEST, or a zero character, which no path may hold. It goes
-    level by level, since Python bounds how deep a function may call itself."""
+    """ValueError for more than MOST_LEVELS, a number beyond LARGEST or FURTHEST, or a zero character, which no path may hold.
+    It goes level by level, since Python bounds how deep a function may call itself."""
     level: list[tuple[str, Any]] = [("", values)]
     for _ in range(MOST_LEVELS):
         below = list[tuple[str, Any]]()
@@ -41,6 +57,8 @@ def _refuse_extremes(values: dict[str, Any]) -> None:
                 where = f"{place}.{name}" if place else str(name)
                 if isinstance(value, int) and abs(value) > LARGEST:
                     raise ValueError(f"{where}: must be at most {LARGEST}")
+                if isinstance(value, float) and not abs(value) <= FURTHEST:
+                    raise ValueError(f"{where}: must be a number of at most {FURTHEST:,.0f}, not {value}")
                 if isinstance(value, str) and "\0" in value:
                     raise ValueError(f"{where}: holds a zero character; take it out")
                 if isinstance(value, dict | list):

@@ -60,7 +60,8 @@ def test_whatever_stands_there_is_read_or_refused_in_one_line(tmp_path: Path, co
         ('run = "a\\u0000b"', "run: holds a zero character; take it out"),
         ("model = 3", "model: must be a table, not 3"),
         ("model.m.kind = 'openai'\nmodel.m.extra_body.since = 1979-05-27", "extra_body must hold what JSON can: no date"),
-        ("model.m.kind = 'openai'\nmodel.m.extra_body.most = inf", "extra_body must hold what JSON can"),
+        ("model.m.extra_body.most = inf", "model.m.extra_body.most: must be a number of at most 1,000,000,000, not inf"),
+        ("deadline_seconds = nan", "deadline_seconds: must be a number"),
     ],
 )
 def test_what_no_reader_expects_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:

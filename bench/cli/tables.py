@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.errors import PackError
+from bench.files import text_of
 
 Value = str | int | float | bool | None
 DELIMITERS = ",;\t"
+MOST_BYTES = 2**26
 LARGEST = 2**53
 """Beyond it a whole number is not the same for every program that reads JSON."""
 
@@ -46,14 +48,11 @@ def read_table(path: Path) -> Sequence[Record]:
 
 def _text(path: Path) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise PackError(f"{path}: is no text in UTF-8 (byte {error.start}); save it as UTF-8") from error
+        return text_of(path, MOST_BYTES)
     except OSError as error:
         raise PackError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if "\0" in text:
-        raise PackError(f"{path}: holds a zero byte, so it is no text; save it as UTF-8")
-    return text
+    except ValueError as error:
+        raise PackError(f"{path}: {error}") from error
 
 
 def _csv(path: Path, text: str) -> Iterator[Record]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
+from bench.bounds import Lookup, Many
 from bench.experiment.entry import Entry
 
 TIME_LIMIT = 300.0
@@ -19,17 +19,17 @@ class CommandEntry(Entry):
     """An agent of any kind, in any language, in the place of an architecture: it is started, killed as planned, and started
     again. It runs on packs that have a world."""
 
-    command: tuple[Word, ...] | None = Field(None, min_length=1, exclude_if=lambda command: command is None)
+    command: Many[Word] | None = Field(None, min_length=1, exclude_if=lambda command: command is None)
     """In the place of `base`: an agent of your own, as the words of a command, `["python", "my_agent.py"]`."""
     folder: Path | None = Field(None, exclude_if=lambda folder: folder is None)
     """Where the files that the command names lie; the current folder, if not given."""
-    env: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda env: not env)
+    env: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda env: not env)
     """Variables that the command finds in its environment, beside those that every agent is given. They stand in the record:
     put no secret here."""
-    files: tuple[Path, ...] = Field((), exclude_if=lambda files: not files)
+    files: Many[Path] = Field((), exclude_if=lambda files: not files)
     """Files beside those that the command names, such as a module that it imports: what stands in them is part of what it is.
     They lie where those lie."""
-    packages: tuple[str, ...] = Field((), exclude_if=lambda packages: not packages)
+    packages: Many[str] = Field((), exclude_if=lambda packages: not packages)
     """Packages of Python that it stands on: their installed versions stand in the manifest and are part of what it is."""
     time_limit_seconds: float | None = Field(None, gt=0.0, exclude_if=lambda seconds: seconds is None)
     """How long all lives of the command in one trial may take together, in real seconds; 300, if not given. Then it has given

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.bounds import Lookup, Many
 from bench.errors import ConfigError, nearest
 from bench.experiment.architecture_entry import ArchitectureEntry
-from bench.experiment.entry import Entry
+from bench.experiment.entry import MOST, Entry
 from bench.experiment.model_entries import ModelEntry, OpenAIEntry, RecordedEntry, RoutedEntry, SimulatedEntry
 from bench.experiment.plan_entries import FaultEntry, PlanEntry
-from bench.paths import NAME
+from bench.paths import LONGEST, NAME
 from bench.runtime.drafts import THINK, Tags
 from bench.runtime.prompt import Repair
 from bench.toml import read_toml
@@ -48,13 +49,13 @@ class Config(Entry):
 
     name: Name
     """The run's folder under results/ begins with it."""
-    scenarios: tuple[str, ...] = Field(min_length=1)
+    scenarios: Many[Annotated[str, Field(max_length=LONGEST)]] = Field(min_length=1, max_length=MOST)
     """The packs by name; `PACK:VARIANT` for a variant that is not the pack's first."""
-    architectures: tuple[Annotated[str, Field(pattern=ARCHITECTURE)], ...] = Field(min_length=1)
+    architectures: Many[Annotated[str, Field(pattern=ARCHITECTURE)]] = Field(min_length=1, max_length=MOST)
     """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""
-    models: tuple[Name, ...] = Field(min_length=1)
+    models: Many[Name] = Field(min_length=1, max_length=MOST)
     """The models that are run, each with its table `[model.NAME]`. `--model` takes their place."""
-    plans: tuple[Name, ...] = (FAULT_FREE,)
+    plans: Many[Name] = Field((FAULT_FREE,), max_length=MOST)
     """The fault plans that are run, each with its table `[plan.NAME]`; `none` is the control."""
     repetitions: int = Field(ge=1)
     """How often each combination is run, each time under a seed of its own."""
@@ -76,11 +77,11 @@ class Config(Entry):
     """How long a trial may take in real time; then it ends in an error."""
     back_off: BackOffEntry = BackOffEntry()
     """How failed calls are made again."""
-    architecture: Mapping[Name, ArchitectureEntry] = Field(default_factory=dict)
+    architecture: Lookup[Name, ArchitectureEntry] = Field(default_factory=dict, max_length=MOST)
     """Variants of architectures, by name."""
-    model: Mapping[Name, ModelEntry] = Field(default_factory=dict)
+    model: Lookup[Name, ModelEntry] = Field(default_factory=dict, max_length=MOST)
     """Models, by name. A table that `models` does not name is read and not run."""
-    plan: Mapping[Name, PlanEntry] = Field(default_factory=dict)
+    plan: Lookup[Name, PlanEntry] = Field(default_factory=dict, max_length=MOST)
     """Fault plans, by name."""
 
     @model_validator(mode="after")

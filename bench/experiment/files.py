@@ -13,6 +13,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
+from bench import files
+from bench.bounds import crowded
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
 from bench.experiment.chain import Broken, sealed, unsealed
@@ -20,6 +22,8 @@ from bench.experiment.chain import Broken, sealed, unsealed
 FORMAT = 3
 """Of the files in a run's folder. `bench upgrade` carries earlier ones over."""
 
+LARGEST_MANIFEST, LONGEST_LINE = 2**24, 2**28
+"""Bytes."""
 MANIFEST, TRIALS, TEXTS, RESPONSES, GRADES = MEMBERS
 
 
@@ -98,16 +102,9 @@ def refuse_link(path: Path) -> None:
 def opened(path: Path) -> IO[bytes]:
     """Open a file of a run for reading, in the run's archive where it has no folder (`bench.experiment.archive`).
 
-    Raises OSError, and ResultsError for what is no file or no archive of a run."""
-    if archive := archive_of(path.parent):
-        return member(archive, path.name)
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        _refuse_no_file(path, file)
-    except ResultsError:
-        os.close(file)
-        raise
-    return os.fdopen(file, "rb")
+    Raises OSError, for what is no file as well, and ResultsError for what is no archive of a run."""
+    archive = archive_of(path.parent)
+    return member(archive, path.name) if archive else files.opened(path)
 
 
 def holds(folder: Path, name: str) -> bool:
@@ -123,12 +120,22 @@ def runs_in(results: Path) -> list[Path]:
     return sorted(folders | archives)
 
 
+def manifest_bytes(folder: Path) -> bytes:
+    """Raises OSError, and ResultsError for what is no archive of a run."""
+    with opened(folder / MANIFEST) as file:
+        return files.within(file, folder / MANIFEST, LARGEST_MANIFEST)
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines with their numbers; a last line without its end is left out."""
+    """Whole lines with their numbers; a last line without its end is left out. Raises ResultsError for what cannot be read."""
     try:
         with opened(path) as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
+                if len(line) == LONGEST_LINE:
+                    raise ResultsError(f"{path}: line {number} has more than {LONGEST_LINE >> 20} MiB, and no run writes such")
                 if line.endswith(b"\n"):
+                    if why := crowded(line, is_record=True):
+                        raise ResultsError(f"{path}: line {number} holds what no run writes: {why}")
                     yield number, line
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error

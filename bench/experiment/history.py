@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from bench.bounds import Lookup, Many, Table
 from bench.errors import ResultsError
 from bench.experiment.files import MANIFEST
 from bench.experiment.reading import latest
@@ -58,12 +59,12 @@ class History:
 
     name: str
     digest: str
-    sessions: tuple[SessionRecord, ...]
-    machine: Mapping[str, Any]
+    sessions: Many[SessionRecord]
+    machine: Lookup[str, Any]
     superseded: int
     calls: int
     reused: int
-    seconds: tuple[LiveSeconds, ...]
+    seconds: Many[LiveSeconds]
     before: History | None = None
 
     @property
@@ -72,7 +73,7 @@ class History:
         return self.seconds or (self.before.live_seconds if self.before else ())
 
 
-_HISTORIES: TypeAdapter[dict[str, History]] = TypeAdapter(dict[str, History])
+_HISTORIES: TypeAdapter[Mapping[str, History]] = TypeAdapter(Table[str, History])
 
 
 def history_of(manifest: Mapping[str, Any], model: str, digest: str, records: Sequence[TrialRecord | SessionRecord]) -> History:
@@ -93,7 +94,7 @@ def history_of(manifest: Mapping[str, Any], model: str, digest: str, records: Se
     )
 
 
-def histories(manifest: Mapping[str, Any]) -> dict[str, History]:
+def histories(manifest: Mapping[str, Any]) -> Mapping[str, History]:
     """By model, those of the recordings that a run's models answered from; a replay by an earlier version kept none. Raises
     ResultsError where the manifest's are damaged."""
     try:

@@ -12,6 +12,7 @@ from bench.experiment.entry import Entry
 from bench.models.openai_settings import OpenAISettings
 from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
+from bench.numbers import Price
 
 DraftTag = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -42,9 +43,9 @@ class RecordedEntry(Asked):
     """The run's folder."""
     model: str | None = None
     """The model's name in that run; by default its name here."""
-    price_in: float | None = Field(None, ge=0.0)
+    price_in: Price | None = None
     """Dollars per million tokens read, in place of the recorded price."""
-    price_out: float | None = Field(None, ge=0.0)
+    price_out: Price | None = None
     """Dollars per million tokens written, in place of the recorded price."""
     concurrency: int | None = Field(None, ge=1)
     """How many calls at a time are taken here, in place of as many as in that run. Seconds are then as if each of so many

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from bench.bounds import Many, Table
 from bench.experiment.entry import Entry
 from bench.runtime.effects import EFFECTS, Point, points_of
 from bench.runtime.faults import EVERY
@@ -18,7 +19,7 @@ def _attempts(given: object) -> object:
     return given
 
 
-Attempts = Annotated[tuple[int, ...] | Literal["every"], BeforeValidator(_attempts)]
+Attempts = Annotated[Many[int] | Literal["every"], BeforeValidator(_attempts)]
 Position = Literal["first", "middle", "last"]
 
 
@@ -29,15 +30,15 @@ class FaultEntry(Entry):
     """Where it strikes: in a reply, in what a subtask reads, in what is written to the state, or at the call itself."""
     effect: str
     """What it does there; `bench list` shows each effect with the points at which it can strike."""
-    subtask: str | dict[str, str] = EVERY
+    subtask: str | Table[str, str] = EVERY
     """Whom it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario."""
     position: Position | None = Field(None, exclude_if=lambda position: position is None)
     """In the place of `subtask`: whom it strikes by its place in the order in which the task lists its subtasks. The middle one
     of an even number is the earlier of the two."""
-    tool: str | dict[str, str] | None = Field(None, exclude_if=lambda tool: tool is None)
+    tool: str | Table[str, str] | None = Field(None, exclude_if=lambda tool: tool is None)
     """At `tool` and `process`, in the place of `subtask`: the tool whose calls it strikes, `*` for every tool, or a table with
     one name for each scenario."""
-    event: str | dict[str, str] | None = Field(None, exclude_if=lambda event: event is None)
+    event: str | Table[str, str] | None = Field(None, exclude_if=lambda event: event is None)
     """At `event`, in the place of `subtask`: the kind of event that it strikes, given as `tool` is."""
     attempts: Attempts = ()
     """The attempts at the subtask that it strikes, counted from 1; `every`, for a persistent fault, which never wears off: at
@@ -83,5 +84,5 @@ class FaultEntry(Entry):
 class PlanEntry(Entry):
     """A fault plan. The plan `none` needs no table: it is the control."""
 
-    faults: tuple[FaultEntry, ...] = ()
+    faults: Many[FaultEntry] = ()
     """Its faults. A text carries one fault: where several are due for the same text, the first of the plan strikes."""

@@ -24,6 +24,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 FOLDERS = ("answers", "effects", "endpoint", "environment", "models", "runtime")
 DETERMINING = (
     *FOLDERS,
+    "bounds.py",
     "digests.py",
     "errors.py",
     "numbers.py",

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, unsealed
-from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, opened
+from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, manifest_bytes
 from bench.experiment.record import (
     GRADE,
     RECORD,
@@ -37,11 +37,12 @@ def read_manifest(folder: Path, versions: Container[object] = (FORMAT,)) -> dict
     """Raises ResultsError where the folder holds no run, or one of none of these formats."""
     path = folder / MANIFEST
     try:
-        with opened(path) as file:
-            manifest = manifest_in(file.read())
+        manifest = manifest_in(manifest_bytes(folder))
     except FileNotFoundError as error:
         raise ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}") from error
     version = manifest.get("format") if isinstance(manifest, dict) else None
     if version not in versions:

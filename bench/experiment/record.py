@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from bench.bounds import Many
 from bench.models.base import Timing
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.events import Event, Seldom, StoredMessage
@@ -41,7 +42,7 @@ class TrialRecord:
     waiting_seconds: Seconds
     framework_seconds: Seconds
     timing: Timing
-    events: tuple[Event, ...]
+    events: Many[Event]
     instance: str = ""
     traceback: str | None = None
     kind: Literal["trial"] = "trial"
@@ -77,7 +78,7 @@ class SessionRecord:
     at: str
     what: Literal["began", "ended"]
     detail: str
-    trouble: tuple[EndpointTrouble, ...] = ()
+    trouble: Many[EndpointTrouble] = ()
     kind: Literal["session"] = "session"
 
 
@@ -94,7 +95,7 @@ class ResponseRecord:
 
     model: str
     settings: str
-    messages: tuple[StoredMessage, ...]
+    messages: Many[StoredMessage]
     seed: Seed
     occurrence: Count
     answers: Count
@@ -133,7 +134,7 @@ class Regrade:
     graded_by: str
     answers: Count
     changed: Count
-    unguarded: tuple[str, ...] = ()
+    unguarded: Many[str] = ()
     kind: Literal["regrade"] = "regrade"
 
 

@@ -198,5 +198,6 @@ def _digest(folder: Path) -> str:
     digest = hashlib.sha256()
     for name in (RESPONSES, TEXTS):
         with opened(folder / name) as file:
-            digest.update(file.read())
+            for part in iter(lambda: file.read(2**20), b""):
+                digest.update(part)
     return digest.hexdigest()[:20]

@@ -8,10 +8,11 @@ from typing import Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bench.numbers import Count
+from bench.bounds import Listed, Table, crowded
+from bench.numbers import Count, Price, Seconds
 from bench.wording import first_violation
 
-Table = dict[str, Any]
+Keys = Table[str, Any]
 
 
 class _Part(BaseModel):
@@ -21,64 +22,67 @@ class _Part(BaseModel):
 
 
 class _Model(_Part):
-    price_in: float | None = None
-    price_out: float | None = None
+    price_in: Price | None = None
+    price_out: Price | None = None
     answer_format: str = ""
-    recording: Table | None = None
-    cache_from: list[dict[str, str]] = Field(default_factory=list)
-    models: dict[str, _Model] = Field(default_factory=dict)
+    recording: Keys | None = None
+    cache_from: Listed[Table[str, str]] = Field(default_factory=list)
+    models: Table[str, _Model] = Field(default_factory=dict)
 
 
 class _Pack(_Part):
     variant: str = ""
     asked: str = ""
     graded_by: str = ""
-    instances: list[str] = Field(default_factory=list)
-    asked_by_instance: dict[str, str] = Field(default_factory=dict)
-    subtasks: list[str] = Field(default_factory=list)
-    stages: list[list[str]] = Field(default_factory=list)
+    instances: Listed[str] = Field(default_factory=list)
+    asked_by_instance: Table[str, str] = Field(default_factory=dict)
+    subtasks: Listed[str] = Field(default_factory=list)
+    stages: Listed[Listed[str]] = Field(default_factory=list)
     document_tokens: Count = 0
-    baseline: dict[str, float] | None = None
+    baseline: Table[str, Seconds] | None = None
 
 
 class _Plan(_Part):
-    faults: list[Table] = Field(default_factory=list)
+    faults: Listed[Keys] = Field(default_factory=list)
 
 
 class _Config(_Part):
-    scenarios: list[str] = Field(default_factory=list)
-    architectures: list[str] = Field(default_factory=list)
-    models: list[str] = Field(default_factory=list)
-    plans: list[str] = Field(default_factory=list)
+    scenarios: Listed[str] = Field(default_factory=list)
+    architectures: Listed[str] = Field(default_factory=list)
+    models: Listed[str] = Field(default_factory=list)
+    plans: Listed[str] = Field(default_factory=list)
     seed: int = 0
     repetitions: Count = 1
     max_attempts: Count = 1
     instances: Count | None = None
     study: str | None = None
-    plan: dict[str, _Plan] = Field(default_factory=dict)
-    architecture: dict[str, Table] = Field(default_factory=dict)
+    plan: Table[str, _Plan] = Field(default_factory=dict)
+    architecture: Table[str, Keys] = Field(default_factory=dict)
 
 
 class _Manifest(_Part):
     name: str = ""
     started: str = ""
     config: _Config
-    models: dict[str, _Model]
-    scenarios: dict[str, _Pack]
-    concurrency: dict[str, Count] = Field(default_factory=dict)
-    architectures: Table = Field(default_factory=dict)
-    code: Table = Field(default_factory=dict)
-    packages: dict[str, str | None] = Field(default_factory=dict)
-    machine: Table = Field(default_factory=dict)
-    recordings: Table = Field(default_factory=dict)
-    sandbox: dict[str, str] = Field(default_factory=dict)
-    unguarded: list[str] | None = None
-    stored_grades: dict[str, dict[str, str]] = Field(default_factory=dict)
+    models: Table[str, _Model]
+    scenarios: Table[str, _Pack]
+    concurrency: Table[str, Count] = Field(default_factory=dict)
+    architectures: Keys = Field(default_factory=dict)
+    code: Keys = Field(default_factory=dict)
+    packages: Table[str, str | None] = Field(default_factory=dict)
+    machine: Keys = Field(default_factory=dict)
+    recordings: Keys = Field(default_factory=dict)
+    sandbox: Table[str, str] = Field(default_factory=dict)
+    unguarded: Listed[str] | None = None
+    stored_grades: Table[str, Table[str, str]] = Field(default_factory=dict)
 
 
 def manifest_in(text: bytes) -> Any:
-    """The JSON of a manifest, an object or not. Raises ValueError or RecursionError for what is no JSON, for numbers that do
-    not fit into 64 bits, and for half a surrogate pair, which no file of a report could hold."""
+    """The JSON of a manifest, an object or not. Raises ValueError or RecursionError for what is no JSON, for more values than
+    any run has, for numbers that do not fit into 64 bits, and for half a surrogate pair, which no file of a report could
+    hold."""
+    if why := crowded(text, is_record=True):
+        raise ValueError(why)
     value = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
     json.dumps(value, ensure_ascii=False).encode()
     return value

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, link_of, sealed, unsealed
-from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, last_link, lines_of, opened
+from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, last_link, lines_of, manifest_bytes
 from bench.experiment.reading import read_manifest, text_of_line
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 from bench.runtime.events import Called, Committed, StoredMessage
@@ -84,8 +84,7 @@ def require_sound(folder: Path) -> None:
 def sources(folder: Path) -> str:
     """What numbers are made from, by digest: the manifest as it stands, and the last links of the trials and of the grades
     made anew, each of which names all lines before it."""
-    with opened(folder / MANIFEST) as file:
-        digests = {MANIFEST: hashlib.blake2b(file.read(), digest_size=10).hexdigest()}
+    digests = {MANIFEST: hashlib.blake2b(manifest_bytes(folder), digest_size=10).hexdigest()}
     digests |= {name: last_link(folder / name) for name in (TRIALS, GRADES) if holds(folder, name)}
     return ", ".join(f"{name} {digest}" for name, digest in digests.items())
 

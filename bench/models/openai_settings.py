@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from bench.bounds import Many, Table
 from bench.errors import ConfigError, EndpointError
 from bench.models.blotting import SHORTEST, blotted
+from bench.numbers import Price
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -97,9 +99,9 @@ class OpenAISettings(BaseModel):
     """Calls in flight at the endpoint at a time. Models that share an endpoint share this bound."""
     usage: Literal["required", "optional"] = "required"
     """Whether an endpoint that counts no tokens is refused before the run."""
-    price_in: float | None = Field(default=None, ge=0)
+    price_in: Price | None = None
     """Dollars per million tokens read. Without both prices the cost is unknown, never 0."""
-    price_out: float | None = Field(default=None, ge=0)
+    price_out: Price | None = None
     """Dollars per million tokens written."""
     weights: str | None = None
     """Which weights answer: the digest of their file, where you serve them yourself. It is written down and not checked, since
@@ -107,10 +109,10 @@ class OpenAISettings(BaseModel):
     cache: bool = False
     """The same request (messages, seed) is sent once in a run, and its reply is given to every arm that makes it; one that
     makes it meanwhile waits for that reply."""
-    cache_from: tuple[Path, ...] = ()
+    cache_from: Many[Path] = ()
     """Runs whose replies are taken over: what a model of the same settings answered there is given again, with the seconds that
     it took there. It needs `cache = true`."""
-    extra_body: Annotated[dict[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
+    extra_body: Annotated[Table[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
     """Further fields of every request, as the provider names them."""
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bench.bounds import Lookup
 from bench.errors import CallFailed, ConfigError
 from bench.models.base import Model, Reply, Request, Sleep, Timing
 
@@ -25,7 +26,7 @@ class RoutedSettings(BaseModel):
 
     default: str
     """The model that does all subtasks that `subtasks` does not name."""
-    subtasks: Mapping[str, str] = Field(min_length=1)
+    subtasks: Lookup[str, str] = Field(min_length=1)
     """Subtask -> the name of the model that does it."""
 
     @property

@@ -29,6 +29,7 @@ from bench.models.simulated_course import Judge
 from bench.models.simulated_proposer import proposed
 from bench.models.simulated_replies import calling, within
 from bench.models.smallest import smallest
+from bench.numbers import Price
 from bench.scenario import Json, Output, Scenario, scenario_key
 from bench.seeding import draw_for
 
@@ -56,9 +57,9 @@ class SimulatedSettings(BaseModel):
     """Simulated seconds for 1,000 tokens written."""
     jitter: float = Field(0.15, ge=0.0, le=2.0)
     """The spread of a call's seconds: the sd of the logarithm of a lognormal factor of median 1."""
-    price_in: float | None = Field(None, ge=0.0)
+    price_in: Price | None = None
     """Dollars per million tokens read. Without both prices the cost is unknown, never 0."""
-    price_out: float | None = Field(None, ge=0.0)
+    price_out: Price | None = None
     """Dollars per million tokens written."""
 
 

@@ -11,10 +11,13 @@ from typing import Any, NoReturn
 
 from bench.environment import Environment
 from bench.errors import PackError
+from bench.files import text_of
 from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, WrongAnswer
 
 LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """Files that an operating system leaves in a folder."""
+MOST_BYTES = 2**26
+"""Of one file."""
 
 
 @dataclass(frozen=True)
@@ -116,12 +119,12 @@ class PackFolder:
 def _text(path: Path) -> str:
     """The text of a file in UTF-8; a byte order mark at its beginning is no part of it."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = text_of(path, MOST_BYTES)
     except OSError as error:
         raise PackError(f"{path}: cannot be read: {error}") from error
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text or path.name in LITTER:
+    except ValueError:
+        text = None
+    if text is None or path.name in LITTER:
         raise PackError(f"{path}: is no text in UTF-8, which is all that a model can read; save it as UTF-8, or remove it")
     return text
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from bench.bounds import Many, Table
 from bench.models.base import Message, Role
 from bench.models.tool_calls import text_of
 from bench.numbers import Count, Seconds, Seed
@@ -99,14 +100,14 @@ class Called:
     """
 
     call: Count
-    subtasks: tuple[str, ...]
+    subtasks: Many[str]
     attempt: Count
     try_: Count
     cause: Cause
     started: Seconds
     seconds: Seconds
     seed: Seed
-    messages: tuple[StoredMessage, ...]
+    messages: Many[StoredMessage]
     reply: str | None
     delivered: str | None
     tokens_in: Count
@@ -176,7 +177,7 @@ class Judged:
     `fault` numbers the fault that struck the reply, where its undamaged form is judged.
     """
 
-    calls: tuple[Count, ...]
+    calls: Many[Count]
     subtask: str
     accepted: bool
     reason: str = ""
@@ -195,10 +196,10 @@ class Committed:
 
     subtask: str
     version: Count
-    calls: tuple[Count, ...]
+    calls: Many[Count]
     verified: bool
     digest: str
-    made_from: tuple[tuple[str, Count, str], ...]
+    made_from: Many[tuple[str, Count, str]]
     kind: Literal["commit"] = "commit"
 
 
@@ -206,7 +207,7 @@ class Committed:
 class Answered:
     """The versions that make the final answer: (subtask, version)."""
 
-    versions: tuple[tuple[str, Count], ...]
+    versions: Many[tuple[str, Count]]
     kind: Literal["answer"] = "answer"
 
 
@@ -239,7 +240,7 @@ Event = Annotated[
     | Annotated[WorldEnded, Tag("world_ended")]
     | Annotated[ProcessStarted, Tag("process_started")]
     | Annotated[ProcessEnded, Tag("process_ended")]
-    | Annotated[dict[str, Any], Tag("other")],
+    | Annotated[Table[str, Any], Tag("other")],
     Discriminator(_kind),
 ]
 """An event. One of a kind that a later version added is kept as it stands and read over."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from bench.bounds import Table
 from bench.numbers import Count, Seconds
 
 
@@ -147,8 +148,8 @@ class WorldEnded:
     day: int
     minute: Count
     lives: Count
-    damage: dict[str, int | None]
-    recount: dict[str, int | None]
+    damage: Table[str, int | None]
+    recount: Table[str, int | None]
     kind: Literal["world_ended"] = "world_ended"
 
 

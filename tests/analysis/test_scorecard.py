@@ -214,7 +214,7 @@ def test_what_is_no_scorecard_is_refused_in_one_line_that_says_what_to_do(tmp_pa
 
 def test_a_pipe_in_the_place_of_a_scorecard_is_one_line_and_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "card.json")
-    with pytest.raises(ResultsError, match=r"card.json: is no file"):
+    with pytest.raises(ResultsError, match=r"card.json: cannot be read: it is no file"):
         read_scorecard(tmp_path / "card.json")
 
 

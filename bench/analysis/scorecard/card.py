@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,8 +10,9 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from bench.analysis.statistics import PassHat, Share
+from bench.bounds import Lookup, Many, crowded
 from bench.errors import ResultsError
-from bench.experiment.files import opened
+from bench.files import content_of
 from bench.wording import first_violation
 
 VERSION: Literal[1] = 1
@@ -20,7 +20,7 @@ VERSION: Literal[1] = 1
 Whose = Literal["simulated", "recorded", "live"]
 ALL_CRASHES = "process:*"
 CONTROL = "control"
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class Struck:
     trials: int
     instances: int
     right: Share
-    pass_hat: tuple[PassHat, ...]
+    pass_hat: Many[PassHat]
     paired: int
     any_harm: Share
-    harm: Mapping[str, Harm]
+    harm: Lookup[str, Harm]
     compared: int
-    work: Mapping[str, Rate]
-    recovery: Mapping[str, Rate]
+    work: Lookup[str, Rate]
+    recovery: Lookup[str, Rate]
 
 
 @dataclass(frozen=True)
@@ -129,15 +129,15 @@ class Row:
     whose: Whose
     system: str
     control: Share
-    control_pass_hat: tuple[PassHat, ...]
-    struck: tuple[Struck, ...]
-    receipts: tuple[Receipts, ...]
+    control_pass_hat: Many[PassHat]
+    struck: Many[Struck]
+    receipts: Many[Receipts]
     trials: int
     not_struck: int
     mixed: int
     errors: int
     two_counts_agree: Share
-    results: tuple[TrialResult, ...]
+    results: Many[TrialResult]
     own_log: Share | None = None
 
     def struck_by(self, by: str) -> Struck | None:
@@ -154,7 +154,7 @@ class World:
     seed: int | None
     instances: int
     repetitions: int
-    plans: tuple[str, ...]
+    plans: Many[str]
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ class Source:
 class Scorecard:
     version: Literal[1]
     kind: Literal["recovery scorecard"]
-    sources: tuple[Source, ...]
-    worlds: tuple[World, ...]
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...]
+    sources: Many[Source]
+    worlds: Many[World]
+    rows: Many[Row]
+    notes: Many[str]
 
 
 SCORECARD: TypeAdapter[Scorecard] = TypeAdapter(Scorecard)
@@ -185,10 +185,12 @@ def as_json(card: Scorecard) -> str:
 
 def read_scorecard(path: Path) -> Scorecard:
     """Raises ResultsError, in one line, for what is no scorecard of this version."""
-    with opened(path) as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ResultsError(f"{path}: is larger than {MOST_BYTES >> 20} MB, so it is no scorecard")
+    try:
+        content = content_of(path, MOST_BYTES)
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+    if why := crowded(content, is_record=True):
+        raise ResultsError(f"{path}: is no scorecard: {why}")
     try:
         return SCORECARD.validate_json(content)
     except ValidationError as error:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from bench.errors import BenchError, ResultsError
 from bench.experiment.config import Config
-from bench.experiment.files import FORMAT, MANIFEST, TRIALS, opened
+from bench.experiment.files import FORMAT, MANIFEST, TRIALS, lines_of
 from bench.experiment.manifest import joint_digest
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.reading import read_manifest, read_texts
@@ -23,6 +25,7 @@ from bench.experiment.upgrade import format_2
 from bench.experiment.upgrade.replay import Differs, completed
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
+from bench.wording import first_violation
 
 Arm = tuple[str, str, str, str, int]
 
@@ -76,14 +79,12 @@ def _translated(folder: Path, old: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
-    with opened(folder / TRIALS) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                value = json.loads(line)
-                yield RECORD.validate_python(format_2.trial(value) if value["kind"] == "trial" else value)
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                if line.endswith(b"\n"):  # a last line that a kill cut short is as good as not written
-                    raise ResultsError(f"{folder / TRIALS}: line {number} is damaged; restore the file from a copy") from error
+    for number, line in lines_of(folder / TRIALS):
+        try:
+            value = json.loads(line)
+            yield RECORD.validate_python(format_2.trial(value) if value["kind"] == "trial" else value)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ResultsError(f"{folder / TRIALS}: line {number} is damaged; restore the file from a copy") from error
 
 
 def _write(
@@ -113,6 +114,8 @@ def _matrix(folder: Path, manifest: Mapping[str, Any], packs: Sequence[Path], re
         matrix = build_matrix(config, packs, code_digest="")
         permission(matrix)
         return matrix, ""
+    except ValidationError as error:
+        return None, first_violation(error).line
     except (BenchError, ValueError) as error:
         return None, str(error)
 
