@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from bench.analysis.claims.published import load_published
 from bench.errors import ConfigError
 from bench.experiment.config import load_config
-from bench.toml import LARGEST, MOST_LEVELS, read_toml
+from bench.toml import LARGEST, MOST_BYTES, MOST_LEVELS, read_toml
 
 KEYS = st.sampled_from(["seed", "model", "model.m", "plan", "plan.p.faults", "architecture.a", "a.b", '"a b"', "models"])
 VALUES = st.recursive(
@@ -79,6 +80,24 @@ def test_what_is_just_as_deep_and_as_large_as_may_be_is_read(tmp_path: Path) -> 
     for _ in range(MOST_LEVELS - 1):
         values = values["a"]
     assert values == LARGEST
+
+
+DEEP = (f"a{'.a' * 20_000} = 1", f"[a{'.a' * 4000}]\n" + "".join(f"b{number} = 1\n" for number in range(4000)), "a" * 250_000)
+
+
+@pytest.mark.parametrize("text", DEEP, ids=["a key", "a heading", "a word"])
+def test_no_key_takes_longer_to_read_than_its_length_allows(tmp_path: Path, text: str) -> None:
+    (tmp_path / "deep.toml").write_text(text)
+    began = time.process_time()
+    with pytest.raises(ConfigError):
+        read_toml(tmp_path / "deep.toml")
+    assert time.process_time() - began < 1.0
+
+
+def test_a_file_that_is_larger_than_any_config_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "large.toml").write_text("#" * (MOST_BYTES + 1))
+    with pytest.raises(ConfigError, match=r"large.toml: cannot be read: it has more than 262,144 bytes"):
+        read_toml(tmp_path / "large.toml")
 
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from bench.architectures.parts.form import BARE, Commit, Form, Signal, Strength
 from bench.experiment.command_entry import CommandEntry
+from bench.experiment.entry import MOST
 from bench.runtime.prompt import Repair
 
 
@@ -15,7 +16,7 @@ class ArchitectureEntry(CommandEntry):
 
     base: str = ""
     """An architecture's name, or `module:function`."""
-    max_attempts: int | None = Field(None, ge=1)
+    max_attempts: int | None = Field(None, ge=1, le=MOST)
     """This variant's, in place of the experiment's."""
     repair: Repair | None = None
     """This variant's, in place of the experiment's."""

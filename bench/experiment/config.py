@@ -57,14 +57,14 @@ class Config(Entry):
     """The models that are run, each with its table `[model.NAME]`. `--model` takes their place."""
     plans: Many[Name] = Field((FAULT_FREE,), max_length=MOST)
     """The fault plans that are run, each with its table `[plan.NAME]`; `none` is the control."""
-    repetitions: int = Field(ge=1)
+    repetitions: int = Field(ge=1, le=100_000)
     """How often each combination is run, each time under a seed of its own."""
     instances: int | None = Field(None, ge=1)
     """How many of each pack's instances, drawn by `seed`; all, if not given. Those of a smaller number are among those of a
     larger one. `PACK/INSTANCE` in `scenarios` names one."""
     seed: int
     """From it all draws and all seeds of requests are derived. Runs are compared only under the same seed."""
-    max_attempts: int = Field(3, ge=1)
+    max_attempts: int = Field(3, ge=1, le=MOST)
     """Attempts at one subtask in one trial; then the trial has given up."""
     repair: Repair = "reason"
     """What the next prompt tells of a rejection: nothing, the reason, or the reason and the rejected reply."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 MOST = 1_000
-"""Tables of one kind, or names in one list."""
+"""Tables of one kind, names in one list, attempts at one subtask."""
 
 
 class Entry(BaseModel):

@@ -53,7 +53,7 @@ class _Config(_Part):
     plans: Listed[str] = Field(default_factory=list)
     seed: int = 0
     repetitions: Count = 1
-    max_attempts: Count = 1
+    max_attempts: int = Field(1, ge=0, le=1_000)
     instances: Count | None = None
     study: str | None = None
     plan: Table[str, _Plan] = Field(default_factory=dict)

@@ -13,6 +13,14 @@ from bench.experiment.files import MANIFEST
 
 PATIENCE = 100.0
 """Seconds in which a command ends that has nothing to do, on a busy machine."""
+
+
+def sparse(path: Path) -> None:
+    """Make a file that has a size and no content."""
+    path.touch()
+    os.truncate(path, 2**32)
+
+
 KINDS: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
     "a folder": Path.mkdir,
@@ -20,7 +28,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "an empty file": Path.touch,
     "a binary file": lambda path: path.write_bytes(bytes(range(256)) * 64),
     "UTF-16": lambda path: path.write_text('name = "x"\n', encoding="utf-16"),
-    "a sparse file of 4 GiB": lambda path: (path.touch(), os.truncate(path, 2**32)),
+    "a sparse file of 4 GiB": sparse,
 }
 FILES = {
     "run": ("thing.toml", ("run",)),

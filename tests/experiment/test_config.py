@@ -140,6 +140,14 @@ def test_a_fault_that_could_never_strike_is_refused(tmp_path: Path) -> None:
         ('kind = "simulated"', 'kind = "magic"', "model.simulated: "),
         ("seed = 1", 'seed = 1\nrepair = "always"', "repair: "),
         ("seed = 1", "seed = ", "is no TOML: "),
+        ('kind = "simulated"', 'kind = "simulated"\nprice_in = 2e6', "model.simulated.price_in: must be at most 1000000"),
+        (
+            'kind = "simulated"',
+            'kind = "simulated"\nprice_out = 1e308',
+            "model.simulated.price_out: must be a number of at most",
+        ),
+        ("repetitions = 3", "repetitions = 1000000000", "repetitions: must be at most 100000"),
+        ("seed = 1", "seed = 1\nmax_attempts = 1000000000", "max_attempts: must be at most 1000"),
     ],
 )
 def test_a_value_that_does_not_fit_is_named_with_its_place(tmp_path: Path, old: str, new: str, place: str) -> None:

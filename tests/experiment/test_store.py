@@ -271,7 +271,9 @@ def test_a_folder_that_is_a_link_and_a_half_manifest_that_is_one_are_not_written
 def test_a_pipe_or_a_folder_in_the_place_of_a_file_is_one_line(folder: Path, name: str, make: Any) -> None:
     (folder / name).unlink()
     make(folder / name)
-    with pytest.raises(ResultsError, match=f"{name}: (cannot be read: it )?is no file|cannot be written: Is a directory") as caught:
+    with pytest.raises(
+        ResultsError, match=f"{name}: (cannot be read: it )?is no file|cannot be written: Is a directory"
+    ) as caught:
         reopened(folder)
     assert "\n" not in str(caught.value)
     with pytest.raises(ResultsError, match=f"{name}: cannot be read: it is no file"):
