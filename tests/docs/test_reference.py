@@ -33,7 +33,7 @@ def test_each_table_that_a_config_can_hold_has_a_section() -> None:
 
 def test_a_keys_row_says_what_may_be_written_and_what_holds_without_it() -> None:
     page = config_keys.page()
-    assert "| `max_attempts` | whole number at least 1 | `3` |" in page
+    assert "| `max_attempts` | whole number at least 1 at most 1000 | `3` |" in page
     assert "| `seed` | whole number | required |" in page
     assert "| `draft_tags` | list: (text, text) | – |" in page
     assert "| `top_p` | number above 0 at most 1 | – |" in page
