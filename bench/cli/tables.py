@@ -6,8 +6,12 @@ import csv
 import io
 import json
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,13 @@ from bench.errors import PackError
 from bench.files import text_of
 
 Value = str | int | float | bool | None
-DELIMITERS = ",;\t"
 MOST_BYTES = 2**26
+DELIMITERS = ",;\t|"
+LONGEST_CELL = 2**24
+"""Characters."""
+LOOKED_AT, LOOKED_INTO = 50, 2**20
+"""Rows, and characters of them, by which the delimiter is told."""
+_excels_line = re.compile(r"""\s*"?sep=(\\t|[^\w\s"]|\t)[ \t;,"]*(?:\r\n|\r|\n|\Z)""", re.IGNORECASE)
 LARGEST = 2**53
 """Beyond it a whole number is not the same for every program that reads JSON."""
 
@@ -55,17 +64,74 @@ def _text(path: Path) -> str:
         raise PackError(f"{path}: {error}") from error
 
 
+@dataclass(frozen=True)
+class _Dialect:
+    """How the cells of a row are told apart: by a delimiter, with blanks behind it or not."""
+
+    delimiter: str
+    spaced: bool = False
+
+    def rows(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """(line at which it ends, cells) of each row that is not blank. Raises _Broken."""
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, skipinitialspace=self.spaced, strict=True)
+        length = 0
+        try:
+            for cells in lines:
+                last = next((at for at in range(len(cells), 0, -1) if cells[at - 1].strip()), 0)
+                if last:
+                    length = length or last
+                    yield lines.line_num, cells[: max(length, last)]
+        except csv.Error as error:
+            raise _Broken(lines.line_num, error) from error
+
+    def fit(self, text: str) -> tuple[bool, bool, int, int, bool]:
+        """How well the text's first rows fit, best where it is largest: whether there are several columns, and no quotes left
+        in their names; how many rows have as many cells as the header; how many cells that are."""
+        found = list[list[str]]()
+        with suppress(_Broken):
+            found += (cells for _, cells in islice(self.rows(text.lstrip("\r\n")[:LOOKED_INTO]), LOOKED_AT))
+        header = found[0] if found else []
+        is_plain = not any('"' in cell for cell in header)
+        alike = sum(len(cells) == len(header) for cells in found)
+        return len(header) > 1, is_plain, alike, len(header), not self.spaced
+
+
+class _Broken(Exception):
+    """The line at which a text stops being CSV, and why."""
+
+    def __init__(self, line: int, why: csv.Error):
+        is_long = str(why).startswith("field larger")
+        said = f"a cell is longer than {LONGEST_CELL:,} characters; shorten it, or close its quote" if is_long else why
+        super().__init__(f"line {line}: is no CSV: {said}")
+
+
 def _csv(path: Path, text: str) -> Iterator[Record]:
-    """A header, then a row a record. The delimiter is the one of `,`, `;` and tab that the header has most of."""
-    header = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=header.count)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    """A header, then a row a record."""
+    with _long_cells():
+        yield from _records(path, text)
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """The module `csv` has one limit for the whole process."""
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _records(path: Path, text: str) -> Iterator[Record]:
+    if said := _excels_line.match(text):
+        dialect = _Dialect("\t" if said[1] == "\\t" else said[1])
+        text = re.sub(r"[^\r\n]", "", said[0]) + text[said.end() :]  # its lines stay: the others keep their numbers
+    else:
+        candidates = [_Dialect(delimiter, spaced) for delimiter in DELIMITERS for spaced in (False, True)]
+        dialect = max(candidates, key=lambda one: one.fit(text))
     names: list[str] = []
     try:
-        for cells in lines:
-            at = f"{path}, line {lines.line_num}"
-            if not any(cell.strip() for cell in cells):
-                continue
+        for number, cells in dialect.rows(text):
+            at = f"{path}, line {number}"
             if not names:
                 names = [cell.strip() for cell in cells]
                 _refuse_header(names, at)
@@ -75,14 +141,15 @@ def _csv(path: Path, text: str) -> Iterator[Record]:
                 )
             else:
                 yield Record(at, dict(zip(names, cells, strict=True)))
-    except csv.Error as error:
-        raise PackError(f"{path}, line {lines.line_num}: is no CSV: {error}") from error
+    except _Broken as broken:
+        raise PackError(f"{path}, {broken}") from broken
 
 
 def _refuse_header(names: Sequence[str], at: str) -> None:
+    often = Counter(names)
     for name in names:
         _refuse_name(name, at)
-        if names.count(name) > 1:
+        if often[name] > 1:
             raise PackError(f"{at}: two columns are named '{name}'; rename one")
 
 
@@ -140,8 +207,8 @@ def _refuse_value(name: str, value: Any, at: str) -> None:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the field '{next(name for name in names if names.count(name) > 1)}' stands twice; rename one")
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise ValueError(f"the field '{twice}' stands twice; rename one")
     return fields
 
 
