@@ -23,6 +23,7 @@
     `-- NotRecorded           a recording holds no reply to this request
 
     GaveUp                    a trial used up its attempts: a result, not an error
+    CannotStart               the command of an agent never began: nobody was measured
     Ungraded                  a trial only counted calls, and has ended: a result as well
     ToolRefused               a tool of a world declined: the agent is told why, and nothing changed
     UndeclaredCalls           calls over an endpoint overlapped undeclared: virtual seconds would be a guess
@@ -154,6 +155,10 @@ class GaveUp(Exception):
 
     def __init__(self, subtasks: Sequence[str], reason: str):
         super().__init__(f"{' + '.join(subtasks)}: {reason}")
+
+
+class CannotStart(Exception):
+    """The command of an agent never began, so that its trial says nothing of it. Its text says why, and what to do."""
 
 
 class Ungraded(Exception):

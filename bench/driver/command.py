@@ -7,11 +7,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from bench.driver.program import why_not
 from bench.errors import ConfigError
 
 OURS = (
@@ -67,28 +68,44 @@ def command_of(
     stands on. Raises ConfigError where there is no such program, file or package, or its environment takes a name that it is
     given."""
     home = (folder or Path.cwd()).resolve()
-    if not home.is_dir():
+    if not os.path.isdir(home):  # noqa: PTH112  `Path.is_dir` raises where it may not look
         raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
     for name in env:
         if name in OURS or "=" in name or not name:
             raise ConfigError(f"{where}.env: '{name}' is none that can be given; the agent is given {', '.join(OURS)}")
     path = os.pathsep.join((str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", os.defpath))))
-    files = {word: home / word for word in words if (home / word).is_file()}
-    program = str(files[words[0]]) if words[0] in files else shutil.which(words[0], path=path)
-    if program is None or not os.access(program, os.X_OK):
-        raise ConfigError(f"{where}.command: there is no program '{words[0]}'; install it, or give its path")
+    files = _files([*words, *map(Path.as_posix, beside)], home)
+    program = _program(words[0], files, home, path, where)
     for word in words[1:]:
         if Path(word).suffix in SCRIPTS and word not in files and not word.startswith("-"):
             raise ConfigError(f"{where}.command: there is no file {word} in {folder or 'the current folder'}")
-    absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
     for file in beside:
-        if not (home / file).is_file():
+        if file.as_posix() not in files:
             raise ConfigError(f"{where}.files: there is no file {file} in {folder or 'the current folder'}")
-        files[file.as_posix()] = home / file
+    absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
     versions = {name: _version(name, where) for name in packages}
     given = [one for one in (versions, bounds.model_calls) if one]  # what is not there is not written, as before there was such
-    digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
+    try:
+        digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
+    except OSError as error:
+        raise ConfigError(f"{where}.command: {error.filename} cannot be read: {error.strerror}") from error
     return Command(absolute, path, dict(env), bounds, versions, digest)
+
+
+def _files(names: Iterable[str], home: Path) -> dict[str, Path]:
+    """Those of them that are files. A word may be anything: what cannot be looked at is none."""
+    return {name: home / name for name in names if os.path.isfile(home / name)}  # noqa: PTH113  `Path.is_file` raises there
+
+
+def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where: str) -> str:
+    """The file of a command's first word: among these, else on the PATH. Raises ConfigError where it cannot be started."""
+    found = str(files[word]) if word in files else shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
+    found = found or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
+    if found is None:
+        raise ConfigError(f"{where}.command: there is no program '{word}'; install it, or give its path")
+    if why := why_not(found, path):
+        raise ConfigError(f"{where}.command: '{word}' {why}")
+    return os.path.abspath(found)  # noqa: PTH100  as above
 
 
 def _version(package: str, where: str) -> str:

@@ -23,15 +23,18 @@ LONGEST_STOP, LOOK_AGAIN = 1.0, 0.0005
 STOPPED = frozenset("TtZXD")
 """States of a thread on Linux in which it runs no code of its own, nor will once another has stopped."""
 PATIENCE = 10.0
+CANNOT_START = 127
+"""The code of a command that never began, as shells have it."""
 
 
 @dataclass(frozen=True)
 class Ended:
     """How a process ended: with an exit code, or by a signal; neither where nobody can say, because who watched over it was
-    killed."""
+    killed. `failed` is the kernel's error by which it never began."""
 
     code: int | None = None
     signal: int | None = None
+    failed: int | None = None
 
 
 class Life:
@@ -162,6 +165,8 @@ def _ended(said: str) -> Ended:
     what, _, number = said.strip().rpartition("\n")[2].partition(" ")
     if what == "exit":
         return Ended(code=int(number))
+    if what == "failed":
+        return Ended(code=CANNOT_START, failed=int(number))
     return Ended(signal=int(number)) if what == "signal" else Ended()
 
 

@@ -23,11 +23,12 @@ from bench.doors.tools import Tools
 from bench.driver.command import Command
 from bench.driver.folder import LARGEST, Folder, temporary
 from bench.driver.life import Ended, Life
+from bench.driver.program import hint
 from bench.driver.task_text import task_text
 from bench.endpoint.door import Door
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import application, hung_up, routes, serving
-from bench.errors import ConfigError, GaveUp
+from bench.errors import CannotStart, ConfigError, GaveUp
 from bench.runtime.acting import Acting
 from bench.runtime.clock import in_seconds
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
@@ -94,13 +95,15 @@ class Place(Body):
 
     async def live(self) -> None:
         """One life, from its start to its end. Raises Crashed where it was killed as planned, GaveUp where it ended otherwise
-        than well, and what went wrong at its doors."""
+        than well, CannotStart where it never began, and what went wrong at its doors."""
         process, log, taken = self._acting.process, self._acting.log, self._tools.taken
         number = self._acting.world.life
         try:
             life = self._life = Life(self._command.words, self._folder.path, self._environment(), LARGEST)
-        except OSError as error:  # its folder is gone, or shut
-            raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error
+        except OSError as error:
+            if str(error.filename) == str(self._folder.path):  # which is gone, or shut: the agent's doing
+                raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error
+            raise CannotStart(f"the command cannot be started: {error.strerror}; see to this machine") from error
         log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
         limit = asyncio.get_running_loop().call_later(max(0.0, self._left), self._end_at_limit)
         self._look()
@@ -130,6 +133,8 @@ class Place(Body):
         process.step()
         self._acting.left()
         self.check()
+        if ended.failed is not None:
+            raise CannotStart(f"{Path(self._command.words[0]).name} {_failed(ended.failed)}; {hint(ended.failed)}")
         if ended.code != 0:
             raise GaveUp(AGENT, f"{_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
 
@@ -206,6 +211,8 @@ class Place(Body):
             return str(self._failure)
         if ended is None:
             return "cancelled"
+        if ended.failed is not None:
+            return _failed(ended.failed)
         return "broken: the process that watched over it was killed" if ended == Ended() else ""
 
     def _environment(self) -> Mapping[str, str]:
@@ -241,6 +248,10 @@ class Place(Body):
 def _is_call(request: web.Request) -> bool:
     """Whether it is one of the model."""
     return request.method == "POST" and request.path.startswith("/v1/")
+
+
+def _failed(number: int) -> str:
+    return f"cannot be started: {os.strerror(number)}"
 
 
 def _said(ended: Ended) -> str:

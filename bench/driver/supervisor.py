@@ -3,8 +3,9 @@
     supervisor.py STATUS CONTROL LARGEST PROGRAM WORD...
 
 It starts the command as the leader of a session of its own, says `started PID` on the file STATUS, and `exit CODE` or
-`signal NUMBER` once the command has ended. When CONTROL ends, because the driver wants it or has died itself, the command is
-killed. Whatever the command started is killed at its end, also what left its session: orphans come to this process (Linux).
+`signal NUMBER` once the command has ended, or `failed ERROR` where it never began. When CONTROL ends, because the driver wants
+it or has died itself, the command is killed. Whatever the command started is killed at its end, also what left its session:
+orphans come to this process (Linux).
 LARGEST is the largest file that may be written, in bytes.
 
 Imports the standard library only, and little of it: it is started once for each life of an agent.
@@ -21,7 +22,6 @@ from contextlib import suppress
 
 LINUX = sys.platform == "linux"
 SET_SUBREAPER, SET_DEATH_SIGNAL = 36, 1
-CANNOT_START = 127
 
 
 def main() -> None:
@@ -33,16 +33,20 @@ def main() -> None:
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    why, failed = os.pipe()
     child = os.fork()
     if not child:
-        _become(sys.argv[4:], largest)
+        _become(sys.argv[4:], largest, failed)
+    os.close(failed)
     os.write(status, b"started %d\n" % child)
+    number = os.read(why, 20)  # nothing, once the command has taken the child's place: what it writes then, nobody reads
+    os.close(why)
     ended = _wait(child, control, woken)
     _kill_rest(child)
-    os.write(status, ended.encode())
+    os.write(status, b"failed %s\n" % number if number else ended.encode())
 
 
-def _become(words: list[str], largest: int) -> None:
+def _become(words: list[str], largest: int, failed: int) -> None:
     try:
         os.setsid()
         _prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
@@ -51,9 +55,9 @@ def _become(words: list[str], largest: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.execv(words[0], words)
     except OSError as error:
-        os.write(2, f"{words[0]} cannot be started: {error.strerror}\n".encode())
+        os.write(failed, b"%d" % (error.errno or 0))
     finally:
-        os._exit(CANNOT_START)
+        os._exit(1)
 
 
 def _wait(child: int, control: int, woken: int) -> str:

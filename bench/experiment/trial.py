@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.architectures.registry import Architecture
 from bench.environment import World, final_world
-from bench.errors import CallFailed, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
+from bench.errors import CallFailed, CannotStart, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
 from bench.experiment.grading import Graders
 from bench.experiment.keys import key_of
 from bench.experiment.matrix import Matrix, TrialSpec
@@ -194,7 +194,7 @@ def _ended_by(error: Exception, log: TrialLog) -> Ending:
             return Ending("ungraded", str(error))
         case CallFailed():
             return Ending("error", f"{error.kind}: {error.detail}", failure=error)
-        case Unguarded():
+        case Unguarded() | CannotStart():
             return Ending("error", str(error))
         case ResultsError():
             raise error

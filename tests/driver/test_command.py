@@ -23,6 +23,9 @@ from bench.packs.loading import load_pack
     ("words", "entry", "said"),
     [
         (["no_such_program"], {}, "architecture.mine.command: there is no program 'no_such_program'"),
+        (["no/such/program"], {}, "architecture.mine.command: there is no program 'no/such/program'"),
+        (["x" * 4000], {}, "architecture.mine.command: there is no program 'xxx"),
+        (["."], {}, "architecture.mine.command: '.' is a folder; name the program in it"),
         (["python", "clrk.py"], {}, "architecture.mine.command: there is no file clrk.py in"),
         (["python"], {"folder": "no/such"}, "architecture.mine.folder: there is no folder no/such"),
         (["python"], {"env": {"HOME": "/"}}, "architecture.mine.env: 'HOME' is none that can be given"),
