@@ -66,14 +66,15 @@ P = TypeVar("P", bound=Part)
 class Kind(Generic[P]):
     """All parts of one kind.
 
-    word    what a part of it is called, in the singular
-    entry   the type of its entries
-    ours    import paths of our own entries
+    word     what a part of it is called
+    plural   what several are called: with GROUPS before it, the group of entry points
+    entry    the type of its entries
+    ours     import paths of our own entries
     """
 
-    def __init__(self, word: str, entry: type[P], *ours: str):
-        self.word, self.entry, self._ours = word, entry, ours
-        self.group = f"{GROUPS}{word}s"
+    def __init__(self, word: str, entry: type[P], *ours: str, plural: str = ""):
+        self.word, self.plural, self.entry, self._ours = word, plural or f"{word}s", entry, ours
+        self.group = f"{GROUPS}{self.plural}"
 
     def __iter__(self) -> Iterator[P]:
         """Each part once, ours first."""
@@ -133,7 +134,7 @@ class Kind(Generic[P]):
             entries = self._entries(attribute_at(point.value))
         except (Exception, SystemExit) as error:  # a module of somebody's own may raise whatever it likes
             why = why_not_imported(error, Path(str(distribution.locate_file(""))))
-            left_out.append(f"{package} is left out: its {self.word}s, '{point.value}', cannot be imported: {why}")
+            left_out.append(f"{package} is left out: its {self.plural}, '{point.value}', cannot be imported: {why}")
             return
         for entry in entries:
             if taken := next((parts[key] for key in entry.keys if key in parts), None):
@@ -184,9 +185,10 @@ def _newer(distribution: metadata.Distribution) -> str:
 
 
 def attribute_at(path: str) -> Any:
-    """What stands at an import path, `package.module:attribute`. Raises whatever the import does."""
-    module, _, attribute = path.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    """What stands at an import path, `package.module:attribute`, or the module itself. Raises whatever the import does."""
+    name, _, attribute = path.partition(":")
+    module = importlib.import_module(name)
+    return getattr(module, attribute) if attribute else module
 
 
 @contextmanager

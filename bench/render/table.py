@@ -197,13 +197,19 @@ CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")
 
 @dataclass(frozen=True)
 class Table:
-    """`name` names its files. Each row has as many cells as there are columns; `notes` stand below."""
+    """Each row has as many cells as there are columns.
+
+    name     that of its files
+    notes    stand below it
+    section  where it stands in a report
+    """
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    section: str = "more"
 
     def texts(self) -> list[list[str]]:
         return [[text_of(cell) for cell in row] for row in self.rows]

@@ -39,8 +39,12 @@ def _difference(first: Arm, second: Arm) -> tuple[Cell, ...]:
     return (paired[0].pairs, paired[0].unpaired, *shown)
 
 
-def models(run: Run, arms: Arms) -> Table:
-    """Each model against each other: every measure of both, and the difference, pair by pair."""
+def models(run: Run, arms: Arms) -> list[Table]:
+    """Each model against each other: every measure of both, and the difference, pair by pair; none of a sole model."""
+    return [_models(run, arms)] if len(run.names("model")) > 1 else []
+
+
+def _models(run: Run, arms: Arms) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for first, second in _pairs(arms):
         named = (model_label(run, arm.condition.model) for arm in (first, second))

@@ -17,6 +17,7 @@ from bench.render.table import Table, markdown
 from bench.report.claims_table import none_judged
 from bench.report.history import history_facts, listed, sandbox_said, sessions_said
 from bench.report.summary import Finding, Summary, summary_of
+from bench.report.table_part import FOLDED, SECTIONS
 
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
@@ -68,37 +69,12 @@ def _no_claims(run: Run, published: Published) -> Iterator[tuple[str, str]]:
         yield "Claims", none_judged(published)
 
 
-CONTENTS = (
-    ("failure", "What one failure costs", ("first_round", "price", "first_pass", "failure_differences", "subtasks")),
-    ("recovery", "Recovery to a right answer", ("recovery",)),
-    ("break_even", "Break-even", ("break_even",)),
-    ("verdicts", "Verdicts", ("claims",)),
-    ("study", "The study", ("study",)),
-    ("comparison", "Every measure", ("comparison",)),
-    ("outcomes", "Outcomes", ("outcomes", "reruns", "systems")),
-    ("world", "What became of the world", ("world_damage", "world_calls")),
-    ("refusals", "Calls that were refused or failed", ("world_refusals",)),
-    ("models", "Models compared", ("models",)),
-    ("differences", "Paired differences between architectures", ("differences", "noise_floor", "solved_differences")),
-    ("cost", "What a solved task costs", ("per_solved",)),
-    ("latency", "Latency", ("framework_time", "client_time", "prompt_cache")),
-    ("ledger", "Where the tokens went", ("ledger",)),
-    ("faults", "Faults", ("receipts", "natural_failures")),
-    ("tokenizer", "The tokenizer", ("usage",)),
-    ("instances", "Instance by instance", ("instances",)),
-)
-"""The sections in reading order: anchor, title, and the beginnings of the names of the tables in it."""
-FOLDED = ("instances", "refusals")
-
-
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:
-    """Verdicts, the other tables, and the figures last; a table that no section names stands after those that are named."""
+    """The tables by the sections that they belong to, and the figures last."""
     sections = [
-        Section(name, title, tuple(table for table in tables if table.name.startswith(own)), folded=name in FOLDED)
-        for name, title, own in CONTENTS
+        Section(name, title, tuple(table for table in tables if table.section == name), folded=name in FOLDED)
+        for name, title in SECTIONS.items()
     ]
-    placed = {table.name for section in sections for table in section.tables}
-    sections.append(Section("more", "More tables", tuple(table for table in tables if table.name not in placed)))
     sections.append(Section("figures", "Figures", pictures=tuple(pictures)))
     return tuple(section for section in sections if section.tables or section.pictures)
 

@@ -18,11 +18,12 @@ FORBIDDEN = ("deny", "person")
 
 
 def world_tables(run: Run, arms: Arms) -> list[Table]:
-    found = [arm for arm in each_arm(arms) if arm.usable["lives"].notna().any()]
-    if not found:
-        return []
-    tables = [damage(run, found), tool_calls(run, found), refusals(run, found)]
-    return [table for table in tables if table.rows]
+    found = _with_world(arms)
+    return [table for table in (damage(run, found), tool_calls(run, found)) if table.rows] if found else []
+
+
+def _with_world(arms: Arms) -> list[Arm]:
+    return [arm for arm in each_arm(arms) if arm.usable["lives"].notna().any()]
 
 
 def damage(run: Run, arms: list[Arm]) -> Table:
@@ -78,11 +79,11 @@ def tool_calls(run: Run, arms: list[Arm]) -> Table:
     )
 
 
-def refusals(run: Run, arms: list[Arm]) -> Table:
+def refusals(run: Run, arms: Arms) -> list[Table]:
     """Why calls were refused or failed, the most frequent first."""
-    rows = tuple(row for arm in arms for row in _refusals(run, arm))
+    rows = tuple(row for arm in _with_world(arms) for row in _refusals(run, arm))
     columns = (*ARM, "Tool", "Outcome", "Why", "Calls")
-    return Table("world_refusals", "Calls that were refused or failed", columns, rows)
+    return [Table("world_refusals", "Calls that were refused or failed", columns, rows)] if rows else []
 
 
 def _refusals(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:

@@ -1,17 +1,18 @@
-"""The studies: a question beyond the paper is one file here, a row of STUDIES, and a config that says `study = "NAME"`.
+"""The studies: a question beyond the paper is one file here, an entry of OURS, and a config that says `study = "NAME"`.
 
 A study's module has `tables(run)` and `pictures(run)`. Both raise ResultsError, in one line, where the run lacks what the study
-needs. Where the run's manifest must hold something of it from the beginning, the module has `prepare(matrix)` as well. The
-names of all tables and pictures begin with `study`, which is their section of the page.
+needs. Where the run's manifest must hold something of it from the beginning, the module has `prepare(matrix)` as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from bench.errors import ConfigError, ResultsError, nearest
+from bench.errors import ResultsError, nearest
+from bench.raised import one_line
+from bench.registry import Kind, Part, attribute_at
 
 if TYPE_CHECKING:
     from bench.analysis.frames import Run
@@ -19,21 +20,33 @@ if TYPE_CHECKING:
     from bench.render.drawing import Picture
     from bench.render.table import Table
 
-STUDIES = {
-    "break_even": "bench.studies.break_even",
-    "detectability": "bench.studies.detectability",
-    "validators": "bench.studies.validators",
-    "policy": "bench.studies.policy",
-    "depth": "bench.studies.depth",
-    "context": "bench.studies.context",
-    "repair": "bench.studies.repair",
-    "exactly_once": "bench.studies.exactly_once",
-    "judgment_bank": "bench.studies.judgment_bank",
-    "answer_format": "bench.studies.answer_format",
-    "humaneval": "bench.studies.humaneval",
-    "reliability_surface": "bench.studies.reliability_surface",
-}
-"""Name -> module, imported where it is asked for: a study imports pandas and matplotlib, for which no run should wait."""
+
+@dataclass(frozen=True)
+class StudyPart(Part):
+    """A question beyond the paper. `path` is its module, imported where it is asked for: it imports pandas and matplotlib, for
+    which no run should wait."""
+
+    path: str = ""
+
+
+OURS = tuple(
+    StudyPart(name, f"bench.studies.{name}")
+    for name in (
+        "break_even",
+        "detectability",
+        "validators",
+        "policy",
+        "depth",
+        "context",
+        "repair",
+        "exactly_once",
+        "judgment_bank",
+        "answer_format",
+        "humaneval",
+        "reliability_surface",
+    )
+)
+STUDIES = Kind("study", StudyPart, f"{__name__}:OURS", plural="studies")
 
 
 class Study(Protocol):
@@ -46,8 +59,8 @@ class Study(Protocol):
 
 def require_known(name: str | None) -> None:
     """Raises ConfigError where a config names a study that does not exist."""
-    if name is not None and name not in STUDIES:
-        raise ConfigError(f"unknown study '{name}'; {nearest(name, STUDIES)}")
+    if name is not None:
+        STUDIES.named(name)
 
 
 def prepared(matrix: Matrix) -> dict[str, Any]:
@@ -60,15 +73,15 @@ def prepared(matrix: Matrix) -> dict[str, Any]:
 
 def study_tables(run: Run) -> list[Table]:
     """The tables of the run's study; where they cannot be made, one that says why."""
-    from bench.render.table import Table  # noqa: PLC0415  see STUDIES
+    from bench.render.table import Table  # noqa: PLC0415  see StudyPart
 
     name = _name(run)
     if name is None:
         return []
     try:
         return list(_study(name).tables(run))
-    except ResultsError as lacking:
-        return [Table("study", f"Study {name}: not shown", ("Why",), ((f"study '{name}': {lacking}",),))]
+    except Exception as error:
+        return [Table("study", f"Study {name}: not shown", ("Why",), ((f"study '{name}': {_why(error, name)}",),))]
 
 
 def study_pictures(run: Run) -> list[Picture]:
@@ -76,8 +89,18 @@ def study_pictures(run: Run) -> list[Picture]:
     name = _name(run)
     try:
         return list(_study(name).pictures(run)) if name else []
-    except ResultsError:
+    except Exception as error:
+        _why(error, name or "")
         return []
+
+
+def _why(error: Exception, name: str) -> str:
+    """Why a study is not shown. Raises the error where it is a bug of ours."""
+    if isinstance(error, ResultsError):
+        return str(error)
+    if name in STUDIES and STUDIES[name].package:
+        return f"{STUDIES[name].package}: {one_line(error)}"
+    raise error
 
 
 def _name(run: Run) -> str | None:
@@ -87,5 +110,5 @@ def _name(run: Run) -> str | None:
 
 def _study(name: str) -> Study:
     if name not in STUDIES:
-        raise ResultsError(f"is unknown; {nearest(name, STUDIES)}")
-    return cast(Study, import_module(STUDIES[name]))
+        raise ResultsError(f"is unknown; {nearest(name, STUDIES.names)}")
+    return cast(Study, attribute_at(STUDIES[name].path))

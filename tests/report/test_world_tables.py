@@ -12,7 +12,7 @@ from world_runs import world_run
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.environment.damage import DAMAGES
-from bench.report.world_tables import world_tables
+from bench.report.world_tables import refusals, world_tables
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rows(run: Run, name: str) -> list[dict[str, Any]]:
-    [table] = [one for one in world_tables(run, arms_of(run)) if one.name == name]
+    [table] = [one for one in (*world_tables(run, arms_of(run)), *refusals(run, arms_of(run))) if one.name == name]
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 

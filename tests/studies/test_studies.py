@@ -100,7 +100,7 @@ def without_programs(name: str) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.endurance)])
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", STUDIES.names)
 def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
     name: str, whole: bool, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -127,7 +127,7 @@ def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
         assert all("SIMULATED" in picture.caption for picture in pictures)
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", STUDIES.names)
 def test_a_run_that_lacks_what_its_experiment_needs_says_so_in_one_line(name: str, tmp_path: Path) -> None:
     run = with_plans(tmp_path / "run", [trial()], study=name)
     [table] = study_tables(run)

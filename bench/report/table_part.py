@@ -1,0 +1,71 @@
+"""The entry of a report's table: what makes it, and where on the page it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from bench.analysis.arms import Arms
+from bench.analysis.claims.published import Published
+from bench.analysis.claims.verdicts import Judged, Judgement
+from bench.analysis.frames import Run
+from bench.registry import Part
+from bench.render.table import Table
+
+SECTIONS = {
+    "failure": "What one failure costs",
+    "recovery": "Recovery to a right answer",
+    "break_even": "Break-even",
+    "verdicts": "Verdicts",
+    "study": "The study",
+    "comparison": "Every measure",
+    "outcomes": "Outcomes",
+    "world": "What became of the world",
+    "refusals": "Calls that were refused or failed",
+    "models": "Models compared",
+    "differences": "Paired differences between architectures",
+    "cost": "What a solved task costs",
+    "latency": "Latency",
+    "ledger": "Where the tokens went",
+    "faults": "Faults",
+    "tokenizer": "The tokenizer",
+    "instances": "Instance by instance",
+    "more": "More tables",
+}
+"""The sections of a report, in reading order, and their titles."""
+FOLDED = ("instances", "refusals")
+"""The sections whose tables are long: they open when they are asked for."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What tables are made of. `judgements`: the verdicts on the paper's claims; `others`: those on other sources'."""
+
+    run: Run
+    arms: Arms
+    published: Published
+    judgements: Sequence[Judgement] = ()
+    others: Sequence[Judged] = ()
+
+
+@dataclass(frozen=True)
+class TablePart(Part):
+    """One table of a report, or several of one kind.
+
+    make         makes them: one, several, or none where there is nothing to say
+    section      where they stand (SECTIONS)
+    concerns     the frames of a run without rows in which there is none: `faults`, say, or `tool_calls`
+    says_limits  below each stands what its intervals do not hold
+    """
+
+    make: Callable[[Results], Table | Iterable[Table]]
+    section: str = "more"
+    concerns: tuple[str, ...] = field(default=(), kw_only=True)
+    says_limits: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.refuse_unknown("section", [self.section], list(SECTIONS))
+        self.refuse_unknown("concerns", self.concerns, FRAMES)
+
+
+FRAMES = ("trials", "calls", "faults", "recoveries", "replies", "waits", "steps", "tool_calls")
