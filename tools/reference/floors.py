@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "bench"
-NO_ROOMS = ("__init__.py", "__main__.py", "py.typed", "templates", "__pycache__")
+NO_ROOMS = ("__init__.py", "__main__.py", "py.typed", "templates", "cl100k_base", "__pycache__")
 
 
 def page() -> str:
