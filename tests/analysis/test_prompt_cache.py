@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from records import called, run_of, trial
+from scipy import stats
 
 import bench
 from bench.analysis.prompt_cache import PromptCache, prompt_caches
@@ -34,6 +37,18 @@ def test_a_part_that_the_sums_would_put_below_nothing_is_nothing_and_its_interva
     totals = [5.0 * out - 0.5 * into + draw.gauss(0, 30) for into, out in amounts]
     first, _ = parts_of(amounts, totals, [n % 6 for n in range(30)]) or ()
     assert (first.value, first.low) == (0.0, 0.0) and first.high and first.high > 0
+
+
+def test_an_interval_is_as_wide_as_the_least_squares_without_each_cluster_differ() -> None:
+    draw = random.Random(2)
+    amounts = [(draw.uniform(1, 2000), draw.uniform(1, 500), 0.0) for _ in range(40)]
+    totals = [0.01 * into + 0.05 * out + draw.gauss(0, 1) for into, out, _ in amounts]
+    clusters = [draw.choice("abcdefg") for _ in amounts]
+    found = parts_of(amounts, totals, clusters) or ()
+    kept = [[place for place, one in enumerate(clusters) if one != name] for name in "abcdefg"]
+    without = np.array([np.linalg.lstsq(np.array(amounts)[own], np.array(totals)[own])[0] for own in kept])
+    widths = stats.t.ppf(0.975, 6) * without.std(axis=0) * math.sqrt(6)
+    assert [(part.high or 0.0) - part.value for part in found] == pytest.approx(widths)
 
 
 def test_too_few_rows_tell_no_parts_and_one_cluster_no_interval() -> None:
