@@ -18,6 +18,8 @@ INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 SAMPLED = 10
 """Of the incidents' instances, those whose run `bench` replays unless it is asked for all."""
 CONSTRAINTS = ("-c", "constraints.txt")
+LOCK = "requirements.lock"
+"""What the wheel, its build and its tests need, each file by its digest."""
 COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": ""}
 """The tests start Python many times: what one process compiled the others need not."""
 PYPROJECT = nox.project.load_toml("pyproject.toml")
@@ -130,14 +132,29 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=False)
 def package(session: nox.Session) -> None:
-    """The wheel and the sdist, into build/dist; the wheel in a fresh environment, outside of the checkout, does its job."""
-    groups = nox.project.dependency_groups(PYPROJECT, "package")
-    session.install(*CONSTRAINTS, *groups)
+    """The wheel and the sdist, into build/dist; the wheel in a fresh environment, outside of the checkout, does its job.
+
+    Nothing is installed whose digest is not in requirements.lock.
+    """
+    session.install("--require-hashes", "-r", LOCK)
     shutil.rmtree("build/dist", ignore_errors=True)
-    session.run("python", "-m", "build", "--outdir", "build/dist", env={"PIP_CONSTRAINT": "constraints.txt"}, silent=True)
+    session.run("python", "-m", "build", "--no-isolation", "--outdir", "build/dist", silent=True)
     [wheel] = Path("build/dist").glob("*.whl")
-    session.install(*CONSTRAINTS, str(wheel))
+    session.install("--no-deps", "--no-index", str(wheel))
+    session.run("python", "-m", "pip", "check")
     session.run("pytest", "-n", "0", "tests/package", *session.posargs, env={"BENCH_PACKAGE": "build/dist"})
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Make requirements.lock anew: the versions of constraints.txt, and the digests of all files of each release.
+
+    It is made for Linux and the lowest Python that we support, which needs whatever a later one needs.
+    """
+    session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "lock"))
+    asked = ("--group", "package", "--constraints", "constraints.txt", "--python-platform", "linux", "--python-version", "3.11")
+    written = ("--generate-hashes", "--no-annotate", "--custom-compile-command", "nox -s lock", "--output-file", LOCK)
+    session.run("uv", "pip", "compile", "pyproject.toml", *asked, *written, "--upgrade", "--system-certs", silent=True)
 
 
 @nox.session

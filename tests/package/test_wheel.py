@@ -70,6 +70,14 @@ def test_the_wheel_holds_every_file_of_the_package_that_is_no_cache() -> None:
     assert [name for name in names if not name.startswith(("bench/", "recovery_bench-"))] == []
 
 
+def test_the_wheel_carries_the_licences_of_what_it_holds() -> None:
+    with zipfile.ZipFile(only("*.whl")) as wheel:
+        licences = {name.partition(".dist-info/licenses/")[2] for name in wheel.namelist()} - {""}
+        metadata = next(wheel.read(name).decode() for name in wheel.namelist() if name.endswith("/METADATA"))
+    assert licences == {"LICENSE", "NOTICE", "bench/cl100k_base/LICENSE"}
+    assert "License-Expression: Apache-2.0 AND MIT\n" in metadata
+
+
 def test_the_sdist_holds_the_sources_and_no_runs() -> None:
     with tarfile.open(only("*.tar.gz")) as archive:
         tops = {name.split("/", 2)[1] for name in archive.getnames() if "/" in name}
@@ -82,8 +90,10 @@ def test_the_sdist_holds_the_sources_and_no_runs() -> None:
         "tools",
         "noxfile.py",
         "constraints.txt",
+        "requirements.lock",
         "README.md",
         "LICENSE",
+        "NOTICE",
     }
     assert not tops & {"results", "reports", "build"}
 
