@@ -13,7 +13,7 @@ from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix
-from bench.experiment.model_entries import OpenAIEntry, RecordedEntry
+from bench.experiment.model_entries import OpenAIEntry
 from bench.experiment.recording import RECORDED, recorded_entries
 from bench.experiment.store import RunWriter, set_aside
 from bench.experiment.untrusted import Permission
@@ -70,7 +70,7 @@ def cache_from(config: Config, runs: Sequence[str]) -> Config:
 
 def run_name(config: Config, *between: str) -> str:
     """A replay never has the name of what it replays."""
-    replayed = any(isinstance(config.model[name], RecordedEntry) for name in config.models)
+    replayed = any(config.model[name].replays for name in config.models)
     return "-".join((config.name, *between, *config.models, *(["replay"] if replayed else [])))
 
 

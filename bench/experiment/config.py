@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from bench.bounds import Lookup, Many
 from bench.errors import ConfigError, nearest
 from bench.experiment.architecture_entry import ArchitectureEntry
 from bench.experiment.entry import MOST, Entry
-from bench.experiment.model_entries import ModelEntry, OpenAIEntry, RecordedEntry, RoutedEntry, SimulatedEntry
+from bench.experiment.model_entries import MODELS, ModelEntry
 from bench.experiment.plan_entries import FaultEntry, PlanEntry
 from bench.paths import LONGEST, NAME
 from bench.runtime.drafts import THINK, Tags
@@ -107,27 +106,24 @@ class Config(Entry):
     def tags_of(self, model: str) -> Tags:
         """The pairs of tags in which this model's drafts stand, and those of the models that it passes requests on to."""
         entry = self.model.get(model)
-        targets = entry.targets if isinstance(entry, RoutedEntry) else ()
-        asked = [one for one in (entry, *map(self.model.get, targets)) if one]
+        asked = [one for one in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if one]
         return tuple(dict.fromkeys((*THINK, *(pair for one in asked for pair in one.draft_tags))))
 
     @model_validator(mode="after")
-    def _held_where_it_says_how(self) -> Config:
-        """An endpoint that is told nothing would hold no model to anything, whatever its table says of how to tell it."""
+    def _asked_as_they_can_be(self) -> Config:
         for name in self.models:
             entry = self.model.get(name)
-            if isinstance(entry, OpenAIEntry) and entry.response_format and self.format_of(name) != "schema":
-                said = f"model '{name}': response_format says how an endpoint is told to hold a model to the schema"
-                raise ValueError(f'{said}; add answer_format = "schema", or leave it out')
+            if entry and (why := entry.misfit(self.format_of(name))):
+                raise ValueError(f"model '{name}': {why}")
         return self
 
     @model_validator(mode="after")
     def _routes_end(self) -> Config:
         for name, entry in self.model.items():
-            for target in entry.targets if isinstance(entry, RoutedEntry) else ():
+            for target in entry.passes_on_to:
                 if target not in self.model:
                     raise ValueError(f"model '{name}' routes to an unknown model '{target}'; {nearest(target, self.model)}")
-                if isinstance(self.model[target], RoutedEntry):
+                if self.model[target].passes_on_to:
                     raise ValueError(f"model '{name}' routes to '{target}', which is routed itself; name a model that answers")
                 if (one := self.format_of(name)) != (other := self.format_of(target)):
                     said = (
@@ -156,24 +152,18 @@ def _first(error: ValidationError) -> str:
     misspelt, the right one is missing as well."""
     found = violations(error)
     first = next((one for one in found if one.kind == "extra_forbidden"), found[0])
-    place = _without_tag(first.place)
+    place = first.place
     if first.kind == "extra_forbidden":
         if place in RENAMED:
             return f"the key '{place}' is called '{RENAMED[place]}' now; rename it in the config"
         return f"unknown key '{place}'; {nearest(place.rpartition('.')[2], _keys_beside(place.split('.')))}"
-    return replace(first, place=place).line
-
-
-def _without_tag(place: str) -> str:
-    """The place as the config has it: pydantic puts a model's kind into the path."""
-    steps = place.split(".")
-    return ".".join(steps[:2] + steps[3:]) if steps[0] == "model" and len(steps) > 3 else place
+    return first.line
 
 
 def _keys_beside(names: Sequence[str]) -> list[str]:
     tables: Mapping[str, list[type[BaseModel]]] = {
         "architecture": [ArchitectureEntry],
-        "model": [SimulatedEntry, OpenAIEntry, RecordedEntry, RoutedEntry],
+        "model": [part.settings for part in MODELS],
         "plan": [FaultEntry] if len(names) > 3 else [PlanEntry],
         "back_off": [BackOffEntry],
     }

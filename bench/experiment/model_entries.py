@@ -1,18 +1,23 @@
-"""A model's table in a config: simulated, behind an endpoint, recorded, or routed to others by difficulty."""
+"""A model's table in a config, and the kinds of models: simulated, behind an endpoint, recorded, or routed to others."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from bench.answers.formats import AnswerFormat
 from bench.experiment.entry import Entry
 from bench.models.openai_settings import OpenAISettings
+from bench.models.recorded import RecordedSettings
 from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
-from bench.numbers import Price
+from bench.registry import Kind, Part
 
 DraftTag = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -20,11 +25,26 @@ DraftTag = Annotated[str, Field(min_length=1, max_length=100)]
 class Asked(Entry):
     """What every model's entry may say."""
 
+    kind: str
     answer_format: AnswerFormat | None = None
     """In which form this model is asked to answer, in place of the experiment's: so one config can hold a model in several."""
     draft_tags: tuple[tuple[DraftTag, DraftTag], ...] = Field((), max_length=8)
     """Pairs of tags in which this model thinks before it answers, beside `<think>` and `</think>`:
     `[["<reasoning>", "</reasoning>"]]`. What stands behind the last closing tag is its answer."""
+
+    @property
+    def passes_on_to(self) -> tuple[str, ...]:
+        """The models of the config that it passes requests on to."""
+        return ()
+
+    @property
+    def replays(self) -> Path | None:
+        """The run whose recorded replies it gives."""
+        return None
+
+    def misfit(self, _: AnswerFormat) -> str:
+        """Why it cannot be asked in this format as its entry has it; "" where it can."""
+        return ""
 
 
 class SimulatedEntry(SimulatedSettings, Asked):
@@ -34,26 +54,76 @@ class SimulatedEntry(SimulatedSettings, Asked):
 class OpenAIEntry(OpenAISettings, Asked):
     kind: Literal["openai"]
 
+    def misfit(self, answer_format: AnswerFormat) -> str:
+        """An endpoint that is told nothing would hold no model to anything, whatever its table says of how to tell it."""
+        if not self.response_format or answer_format == "schema":
+            return ""
+        said = "response_format says how an endpoint is told to hold a model to the schema"
+        return f'{said}; add answer_format = "schema", or leave it out'
 
-class RecordedEntry(Asked):
-    """A model of a recorded run: each request is answered from that run's log. `--model recorded:RUN` needs no such table."""
 
+class RecordedEntry(RecordedSettings, Asked):
     kind: Literal["recorded"]
-    run: Path
-    """The run's folder."""
-    model: str | None = None
-    """The model's name in that run; by default its name here."""
-    price_in: Price | None = None
-    """Dollars per million tokens read, in place of the recorded price."""
-    price_out: Price | None = None
-    """Dollars per million tokens written, in place of the recorded price."""
-    concurrency: int | None = Field(None, ge=1)
-    """How many calls at a time are taken here, in place of as many as in that run. Seconds are then as if each of so many
-    calls took as long as it took there, and the model's label says so."""
+
+    @property
+    def replays(self) -> Path | None:
+        return self.run
 
 
 class RoutedEntry(RoutedSettings, Asked):
     kind: Literal["routed"]
 
+    @property
+    def passes_on_to(self) -> tuple[str, ...]:
+        return self.targets
 
-ModelEntry = Annotated[SimulatedEntry | OpenAIEntry | RecordedEntry | RoutedEntry, Field(discriminator="kind")]
+
+@dataclass(frozen=True)
+class ModelPart(Part):
+    """A kind of model: the name stands as `kind` in a model's table.
+
+    settings   the table, read: it says `kind: Literal["NAME"]`
+    path       of the function that makes the model of its settings and of what the experiment has (`bench.models.making`)
+    """
+
+    settings: type[Asked]
+    path: str
+
+    def __post_init__(self) -> None:
+        if not issubclass(self.settings, Asked):
+            raise TypeError(f"the settings of '{self.name}' are no {__name__}.Asked")
+
+
+OURS = (
+    ModelPart("simulated", SimulatedEntry, "bench.models.simulated:made"),
+    ModelPart("openai", OpenAIEntry, "bench.models.openai:made"),
+    ModelPart("recorded", RecordedEntry, "bench.models.recorded:made"),
+    ModelPart("routed", RoutedEntry, "bench.models.routed:made"),
+)
+MODELS = Kind("kind of model", ModelPart, f"{__name__}:OURS", plural="models")
+
+
+class ReadEntry:
+    """Reads a model's table as that of its kind."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(_read)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "object"}
+
+
+def _read(given: object) -> Asked:
+    if isinstance(given, Asked):
+        return given
+    kind = given.get("kind") if isinstance(given, Mapping) else None
+    if not isinstance(kind, str):
+        raise ValueError(f'says no kind; add kind = "...", one of {", ".join(MODELS.names)}')
+    if kind not in MODELS:
+        raise ValueError(MODELS.unknown(kind))
+    return MODELS[kind].settings.model_validate(given)
+
+
+ModelEntry = Annotated[Asked, ReadEntry]

@@ -17,7 +17,7 @@ from bench.experiment.history import history_of
 from bench.experiment.reading import latest, read_manifest, read_records, read_responses, read_texts
 from bench.experiment.record import ResponseRecord, SessionRecord, TrialRecord
 from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
-from bench.models.recorded import Recording
+from bench.models.recording import Recording
 from bench.models.tool_calls import calls_in, text_of
 from bench.runtime.events import StoredMessage, stored
 

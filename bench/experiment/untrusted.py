@@ -16,7 +16,6 @@ from bench.errors import Unguarded
 from bench.experiment.answers import answer_of
 from bench.experiment.grading import Graders, Key, key_of
 from bench.experiment.matrix import Matrix, TrialSpec
-from bench.experiment.model_entries import RecordedEntry
 from bench.experiment.reading import latest, read_grades, read_manifest, read_texts, read_trials
 from bench.models.routed import answerers
 from bench.sandbox import guards
@@ -90,7 +89,7 @@ def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
 
 def _recordings(model: str, matrix: Matrix) -> list[Path]:
     entries = (matrix.config.model.get(one.name) for one in answerers(matrix.models[model]))
-    return [Path(entry.run) for entry in entries if isinstance(entry, RecordedEntry)]
+    return [entry.replays for entry in entries if entry and entry.replays]
 
 
 def _stored(folders: Iterable[Path], matrix: Matrix) -> dict[Key, Grade]:

@@ -22,6 +22,8 @@ from bench.errors import (
 )
 from bench.models.base import Message, Reply, Request, Sleep, Timing
 from bench.models.blotting import blotted
+from bench.models.cached import CachedModel
+from bench.models.making import Making
 from bench.models.openai_advice import advice_on
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.models.openai_http import Client, Refused
@@ -172,3 +174,9 @@ class OpenAIModel:
     def _unusable(self, wrong: str, advice: str) -> EndpointError:
         called = f"'{self.name}'" if self._model == self.name else f"'{self.name}' ({self._model})"
         return EndpointError(f"model {called} at {self.endpoint}: {wrong}; {advice}")
+
+
+def made(settings: OpenAISettings, of: Making) -> CachedModel:
+    held = settings.response_format or "json_schema" if of.answer_format == "schema" else None
+    model = OpenAIModel(of.name, settings.model_copy(update={"response_format": held}))
+    return CachedModel(model, settings.cache, *of.answered_before(settings.cache_from, model.parameters))

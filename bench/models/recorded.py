@@ -11,47 +11,34 @@ recorded the first one's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from bench.errors import CallFailed, NotRecorded
-from bench.models.base import Asked, Reply, Request, Response, Sleep, Timing
-
-Sent = tuple[Asked, int]
-"""What was asked, and the how manieth time."""
-
-
-class Recording:
-    """What one model did in one run, in the order in which it was recorded; `name` and `date` are the run's, `concurrency` is
-    how many calls at a time it took there, or is `declared` to take, `history` what that run went through."""
-
-    def __init__(
-        self,
-        name: str,
-        date: str,
-        responses: Iterable[Response],
-        concurrency: int = 1,
-        history: Mapping[str, object] | None = None,
-        declared: bool = False,
-    ):
-        self.name, self.date, self.concurrency, self.history = name, date, concurrency, dict(history or {})
-        self.said = f"the run {name}, recorded on {date}{f', {concurrency} calls at a time as declared' if declared else ''}"
-        self._of_arm: dict[tuple[str, Sent], Response] = {}
-        self._of_any: dict[Sent, Response] = {}
-        for response in responses:
-            sent = _sent(response.request)
-            self._of_arm[response.request.context.arm, sent] = response
-            self._of_any.setdefault(sent, response)
-
-    def __len__(self) -> int:
-        return len(self._of_arm)
-
-    def find(self, request: Request) -> Response | None:
-        sent = _sent(request)
-        return self._of_arm.get((request.context.arm, sent)) or self._of_any.get(sent)
+from bench.models.base import Reply, Request, Sleep, Timing
+from bench.models.making import Making
+from bench.models.recording import Recording
+from bench.numbers import Price
 
 
-def _sent(request: Request) -> Sent:
-    return request.asked, request.occurrence
+class RecordedSettings(BaseModel):
+    """A model of a recorded run: each request is answered from that run's log. `--model recorded:RUN` needs no such table."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    run: Path
+    """The run's folder."""
+    model: str | None = None
+    """The model's name in that run; by default its name here."""
+    price_in: Price | None = None
+    """Dollars per million tokens read, in place of the recorded price."""
+    price_out: Price | None = None
+    """Dollars per million tokens written, in place of the recorded price."""
+    concurrency: int | None = Field(None, ge=1)
+    """How many calls at a time are taken here, in place of as many as in that run. Seconds are then as if each of so many
+    calls took as long as it took there, and the model's label says so."""
 
 
 class RecordedModel:
@@ -97,3 +84,9 @@ class RecordedModel:
 
     async def close(self) -> None:
         pass
+
+
+def made(settings: RecordedSettings, of: Making) -> RecordedModel:
+    recording, parameters = of.recording(settings.run, settings.model or of.name, settings.concurrency)
+    prices = settings.model_dump(include={"price_in", "price_out"}, exclude_none=True)
+    return RecordedModel(of.name, recording, {**parameters, **prices})

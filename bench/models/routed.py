@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bench.bounds import Lookup
 from bench.errors import CallFailed, ConfigError
 from bench.models.base import Model, Reply, Request, Sleep, Timing
+from bench.models.making import Making
 
 
 class RoutedSettings(BaseModel):
@@ -94,3 +95,7 @@ def answerers(model: Model) -> tuple[Model, ...]:
 def answering(model: Model, request: Request) -> Model:
     """The model that answers this request: it is at its endpoint, and no other, that the call takes a slot."""
     return model.answering(request) if isinstance(model, RoutedModel) else model
+
+
+def made(settings: RoutedSettings, of: Making) -> RoutedModel:
+    return RoutedModel(of.name, settings, of.others)

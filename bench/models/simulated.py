@@ -24,6 +24,7 @@ from bench.environment import Call, Environment
 from bench.models.bank import Bank
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
+from bench.models.making import Making
 from bench.models.options import options_in
 from bench.models.simulated_course import Judge
 from bench.models.simulated_proposer import proposed
@@ -232,3 +233,7 @@ def _wrapped(value: Json, draw: Random) -> str:
     """The JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
     text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
     return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)
+
+
+def made(settings: SimulatedSettings, of: Making) -> SimulatedModel:
+    return SimulatedModel(of.name, settings, of.scenarios, of.bank(settings.bank) if settings.bank else None)

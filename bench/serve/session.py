@@ -17,7 +17,6 @@ from bench.endpoint.server import application, serving
 from bench.errors import ConfigError
 from bench.experiment.config import Config, load_config
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.model_entries import RecordedEntry
 from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
@@ -74,7 +73,7 @@ def one_more(config: Config, folder: Path) -> Config:
     A recording answers the n-th of them with its own n-th; raises ConfigError where it has none, or no more.
     """
     done = _counted(folder)
-    for run in (entry.run for name in config.models if isinstance(entry := config.model[name], RecordedEntry)):
+    for run in filter(None, (config.model[name].replays for name in config.models)):
         held = _counted(run)
         if not held:
             raise ConfigError(f"recording {run}: holds no calls without a task; give --scenario, one that it was recorded with")

@@ -13,6 +13,7 @@ from trials import SYSTEMS
 
 from bench.cli.main import app
 from bench.experiment.config import Config
+from bench.experiment.model_entries import MODELS
 from bench.runtime.effects import EFFECTS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -27,7 +28,9 @@ def test_each_table_of_a_config_and_each_key_in_it_says_what_it_means(table: con
 
 def test_each_table_that_a_config_can_hold_has_a_section() -> None:
     headings = {table.heading for table in TABLES}
-    assert set(config_keys.tables()[0].schema["$defs"]) and len(headings) == len(Config.model_json_schema()["$defs"]) + 1
+    assert set(config_keys.tables()[0].schema["$defs"]) and len(headings) == len(Config.model_json_schema()["$defs"]) + 1 + len(
+        MODELS.names
+    )
     assert {"`[back_off]`", "Each entry of `plan.NAME.faults`"} < headings
 
 

@@ -23,7 +23,8 @@ from bench.experiment.record import RECORD, RESPONSE
 from bench.experiment.recording import record_of, response_of
 from bench.experiment.trial import TrialResult
 from bench.models.base import Message, Reply, Request, RequestContext, Response
-from bench.models.recorded import RecordedModel, Recording
+from bench.models.recorded import RecordedModel
+from bench.models.recording import Recording
 from bench.models.tool_calls import ToolCall, calls_in
 from bench.runtime.agent_session import AgentSession
 from bench.runtime.events import Called, Faulted

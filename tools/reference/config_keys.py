@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.experiment import config
 from bench.experiment.config import Config
+from bench.experiment.model_entries import MODELS
 
 Schema = Mapping[str, Any]
 WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "object": "table"}
@@ -38,11 +39,21 @@ def tables() -> list[Table]:
 
 def _below(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> Iterator[Table]:
     for key, value in schema["properties"].items():
+        if (place, key) == ("", "model"):
+            yield from _models()
         for suffix, name in _tables_in(value):
             path = f"{place}{key}{suffix}"
             inner = definitions[name]
             yield Table(_heading(path, inner), _about(name), inner)
             yield from _below(inner, f"{path}.", definitions)
+
+
+def _models() -> Iterator[Table]:
+    """The table of each kind of model that is ours."""
+    for part in MODELS:
+        if not part.package:
+            schema = part.settings.model_json_schema()
+            yield Table(_heading("model.NAME", schema), inspect.getdoc(part.settings) or "", schema)
 
 
 def _tables_in(value: Schema) -> Iterator[tuple[str, str]]:

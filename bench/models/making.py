@@ -1,0 +1,35 @@
+"""What a model is made of beside its settings: each kind's entry names a function that is given this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.answers.formats import AnswerFormat
+from bench.models.bank import Bank
+from bench.models.base import Model, Response
+from bench.models.recording import Recording
+from bench.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Making:
+    """What an experiment has for its models.
+
+    name             the model's
+    answer_format    in which it is asked
+    scenarios        those of the experiment, by their keys
+    others           the models that its entry says it passes requests on to
+    recording        (run, model, calls at a time) -> what that model did there, and its parameters
+    answered_before  (runs, parameters) -> what models with such parameters replied there, and these runs' names and digests
+    bank             run -> its replies to judgments
+    """
+
+    name: str
+    answer_format: AnswerFormat
+    scenarios: Mapping[str, Scenario]
+    others: Mapping[str, Model]
+    recording: Callable[[Path, str, int | None], tuple[Recording, dict[str, object]]]
+    answered_before: Callable[[Sequence[Path], Mapping[str, object]], tuple[list[Response], list[dict[str, str]]]]
+    bank: Callable[[str], Bank]

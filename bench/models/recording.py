@@ -1,0 +1,44 @@
+"""What one model did in one run: its responses, found again by what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bench.models.base import Asked, Request, Response
+
+Sent = tuple[Asked, int]
+"""What was asked, and the how manieth time."""
+
+
+class Recording:
+    """What one model did in one run, in the order in which it was recorded; `name` and `date` are the run's, `concurrency` is
+    how many calls at a time it took there, or is `declared` to take, `history` what that run went through."""
+
+    def __init__(
+        self,
+        name: str,
+        date: str,
+        responses: Iterable[Response],
+        concurrency: int = 1,
+        history: Mapping[str, object] | None = None,
+        declared: bool = False,
+    ):
+        self.name, self.date, self.concurrency, self.history = name, date, concurrency, dict(history or {})
+        self.said = f"the run {name}, recorded on {date}{f', {concurrency} calls at a time as declared' if declared else ''}"
+        self._of_arm: dict[tuple[str, Sent], Response] = {}
+        self._of_any: dict[Sent, Response] = {}
+        for response in responses:
+            sent = _sent(response.request)
+            self._of_arm[response.request.context.arm, sent] = response
+            self._of_any.setdefault(sent, response)
+
+    def __len__(self) -> int:
+        return len(self._of_arm)
+
+    def find(self, request: Request) -> Response | None:
+        sent = _sent(request)
+        return self._of_arm.get((request.context.arm, sent)) or self._of_any.get(sent)
+
+
+def _sent(request: Request) -> Sent:
+    return request.asked, request.occurrence
