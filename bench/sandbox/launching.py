@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -169,6 +170,7 @@ def launcher() -> Launcher:
 def _launcher_of(process: int, chosen: Backend) -> Launcher:
     """By process, since one that was forked off has to have its own."""
     made = Launcher(chosen)
+    weakref.finalize(made, int)  # has weakref's hook registered first, so that it comes last: folders are gone by then
     atexit.register(lambda: made.close() if os.getpid() == process else None)
     return made
 

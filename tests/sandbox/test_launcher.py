@@ -132,6 +132,12 @@ def abandoned(folder: Path, age: float = 2 * launching.ABANDONED_AFTER) -> Path:
     return folder
 
 
+def test_a_process_that_ends_removes_what_waited_without_a_warning() -> None:
+    script = 'from bench.sandbox import run_python; run_python({}, "def main(x): return x", 1)'
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_folder_that_nobody_holds_is_swept_and_nothing_else_is(tmp_path: Path) -> None:
     gone = abandoned(tmp_path / f"{launching.PREFIX}gone")
     abandoned(tmp_path / f"{launching.PREFIX}young", age=0)
