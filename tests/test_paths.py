@@ -34,6 +34,11 @@ def test_a_name_that_could_lie_elsewhere_is_refused(name: str) -> None:
         named(Path("results"), name)
 
 
+def test_a_device_of_windows_is_called_that() -> None:
+    with pytest.raises(ConfigError, match=r"'NUL\.txt' is no name for a folder in results: 'NUL' is a device on Windows"):
+        named(Path("results"), "NUL.txt")
+
+
 @pytest.mark.parametrize("name", ["paper-qwen2.5-coder-1.5b-instruct", "a+b", "run.1", "x" * 200])
 def test_a_name_as_runs_have_it_is_taken(name: str) -> None:
     assert named(Path("results"), name) == Path("results") / name

@@ -21,6 +21,9 @@ def make_room(matrix: Matrix) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         said = f"{calls} calls in flight need {needed} open files, and this machine allows {hard}"
-        raise ConfigError(f"{said}; lower concurrency in the config, or raise the limit (ulimit -Hn)")
+        lower = "lower concurrency in the config, or "
+        if hard <= SPARE:
+            said, lower = f"a run needs {needed} open files, and this machine allows {hard}", ""
+        raise ConfigError(f"{said}; {lower}raise the limit (ulimit -Hn)")
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

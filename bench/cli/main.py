@@ -85,7 +85,8 @@ def doctor() -> None:
     """Show which guards of the sandbox this machine has, and the versions of all that a run records. Exits with 1 where one is
     missing."""
     found = guards()
-    out.print(guards_table(found), versions_table())
+    out.show(guards_table(found))
+    out.show(versions_table())
     if found.missing:
         lacking = ", ".join(guard.name for guard in found.missing)
         out.print(f"Not all guards are in force: {lacking}. {WITHOUT_THEM}")

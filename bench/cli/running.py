@@ -9,7 +9,6 @@ from contextlib import suppress
 import typer
 from rich.table import Table
 
-from bench.cli.descriptors import make_room
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.terminal import Terminal
 from bench.experiment.matrix import Matrix
@@ -23,7 +22,6 @@ from bench.signals import Stop, exit_code
 
 def run_to_its_end(matrix: Matrix, writer: RunWriter, session: Session, out: Terminal, err: Terminal) -> None:
     """Run what is missing, and say how it ended. Raises typer.Exit where that is not done: 128 + n for the signal n, else 1."""
-    make_room(matrix)
     todo, so_far = missing(matrix.specs, writer.recorded), SoFar(matrix)
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
@@ -74,5 +72,5 @@ def show_preview(out: Terminal, matrix: Matrix) -> None:
         arm = (row.scenario, row.architecture, row.model, row.plan)
         calls, tokens = ("unknown" if number is None else f"{number:,}" for number in (row.calls, row.tokens))
         table.add_row(*arm, str(row.trials), calls, tokens, cost)
-    out.print(table)
+    out.show(table)
     out.print("Ahead of time, as if every reply but the faulted ones were right at once: a model's own failures come on top.")

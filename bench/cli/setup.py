@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bench.cli.descriptors import make_room
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config
@@ -77,7 +78,8 @@ def run_name(config: Config, *between: str) -> str:
 def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permitted: Permission) -> RunWriter:
     """Begin the run in this folder, or go on with it, and say what was done to what lay there, and how it is graded. `aside`:
     rename a folder of another experiment or code; without it, that raises ResultsError. Raises ConfigError where the config's
-    study is unknown."""
+    study is unknown, or the machine allows too few open files."""
+    make_room(matrix)
     manifest = manifest_of(matrix, folder.name, {**prepared(matrix), **permitted.recorded})
     if permitted.said:
         console.print(permitted.said)

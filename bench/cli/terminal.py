@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
 from rich.text import Text
 
 from bench.render.escaping import escape_terminal
+
+LONGEST_LINE = 1000
 
 
 class Terminal(Console):
@@ -16,6 +20,16 @@ class Terminal(Console):
 
     def __init__(self, stderr: bool = False, wrapped: bool = False):
         super().__init__(stderr=stderr, highlight=False, soft_wrap=not wrapped, markup=False, emoji=False)
+
+    def show(self, table: Table) -> None:
+        """Print a table; where the terminal is narrower than its longest words, in longer lines."""
+        needed = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
+        if needed <= self.width:
+            self.print(table)
+            return
+        wider = Terminal()
+        wider.file, wider.width = self.file, needed
+        wider.print(table)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Every text that is printed, alone or in a table, comes by here."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -44,6 +45,7 @@ LOOK_AGAIN = 1.0
 MODEL = "assistant"
 """The model's name, as the agent is told it: which one answers is the experiment's affair."""
 AGENT = ("the agent",)
+_asked = re.compile("(/[^/]*)?/v1/")
 LONGEST_TASK = 2**17 - 100
 """Bytes: Linux takes 128 KiB for one variable, its name among them."""
 
@@ -247,7 +249,7 @@ class Place(Body):
 
 def _is_call(request: web.Request) -> bool:
     """Whether it is one of the model."""
-    return request.method == "POST" and request.path.startswith("/v1/")
+    return request.method == "POST" and bool(_asked.match(request.path))
 
 
 def _failed(number: int) -> str:

@@ -3,7 +3,7 @@ requests there, too, and other users' programs do.
 
     Host              names loopback: a page that had its own name point here (DNS rebinding) says that name
     Origin, Sec-Fetch-Site   are a browser's words, and no agent's: refused
-    Authorization     `Bearer TOKEN`, where the endpoint has a token; clients call it the API key
+    Authorization     `Bearer TOKEN`, where the endpoint has a token; clients call it the API key. Azure's send it as `api-key`
     Content-Type      is JSON: a page cannot send that elsewhere without asking first
     Content-Encoding  none: a few packed bytes could be gigabytes
 
@@ -87,7 +87,7 @@ class Door:
             return TurnedAway(403, f"Host: ask at {' or '.join(sorted(HERE - {'::1'}))}; any other name is refused")
         if "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") != "none":
             return TurnedAway(403, "Origin: a browser's page may not ask here; ask from a program of your own")
-        if self._token and not hmac.compare_digest(_token_of(request), self._token.encode()):
+        if self._token and not any(hmac.compare_digest(one, self._token.encode()) for one in _tokens_of(request)):
             said = "Incorrect API key provided: send the one that came with this address, as 'Authorization: Bearer KEY'"
             return TurnedAway(401, said, code="invalid_api_key")
         return None
@@ -119,6 +119,7 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _token_of(request: web.Request) -> bytes:
+def _tokens_of(request: web.Request) -> list[bytes]:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
+    said = (token if scheme.lower() == "bearer" else "", request.headers.get("api-key", ""))
+    return [one.strip().encode(errors="surrogateescape") for one in said]

@@ -2,6 +2,7 @@
 
     /v1/chat/completions           asks for all of the session's subtasks
     /NAME+NAME/v1/chat/completions asks for these
+    /v1/deployments/MODEL/...      the same as /v1/..., as Azure's clients ask it
     /v1/responses                  the same in the other dialect; /NAME+NAME/v1/responses as well
     /v1/models                     one model: the experiment's, whatever name the client sends
 
@@ -137,9 +138,14 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
         listed = {"id": model, "object": "model", "created": since, "owned_by": model}
         return web.json_response({"object": "list", "data": [listed]})
 
-    posts = [(f"{where}/v1{dialect.path}", asking(dialect)) for dialect in (CHAT, RESPONSES) for where in ("", "/{names}")]
+    async def astray(request: web.Request) -> web.StreamResponse:
+        names = request.match_info["names"]
+        raise _nothing_at(request, names=f"/{names}" if current().named(names) else "")
+
+    roots = ("/v1", "/{names}/v1", "/v1/deployments/{deployment}")
     return [
-        *(web.post(path, handler) for path, handler in posts),
+        *(web.post(f"{root}{dialect.path}", asking(dialect)) for dialect in (CHAT, RESPONSES) for root in roots),
+        *(web.post(f"/{{names}}{dialect.path}", astray) for dialect in (CHAT, RESPONSES)),
         web.get("/v1/models", models),
         web.get("/{names}/v1/models", models),
     ]
@@ -181,14 +187,14 @@ def _together(request: web.Request) -> int | None:
     return int(number)
 
 
-def _nothing_at(request: web.Request, why: str = "") -> Problem:
-    """Nothing is here, and what the client may have meant."""
-    path = request.path
-    if not why and (end := next((end for end in ASKED_AT if path.endswith(end)), "")):
-        why = f": a base_url ends in /v1, as http://{request.host}{path.removesuffix(end)}/v1 does"
+def _nothing_at(request: web.Request, why: str = "", names: str = "") -> Problem:
+    """Nothing is here, and what the client may have meant; `names` begin the address of subtasks that it named."""
+    path = request.path.rstrip("/")
+    if not why and path.endswith(ASKED_AT):
+        why = f": a base_url ends in /v1, as http://{request.host}{names}/v1 does"
     elif not why and path.endswith(OTHER_APIS):
         why = f": only chat completions and responses are served; set your client to ask at {CHAT.path}"
-    return Problem(404, f"nothing is served at {request.method} {path}{why}", code="not_found")
+    return Problem(404, f"nothing is served at {request.method} {request.path}{why}", code="not_found")
 
 
 def _unknown_names(request: web.Request, session: EndpointSession) -> Problem:

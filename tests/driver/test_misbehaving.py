@@ -113,6 +113,11 @@ def test_an_agent_that_asks_without_end_has_given_up_after_as_many_calls_as_it_m
     assert len([event for event in result.record.events if isinstance(event, Called)]) == 7
 
 
+def test_calls_at_an_address_that_names_the_agent_count_as_well() -> None:
+    result = misbehaving("asks_without_end", model_calls=7, env={"WHERE": "/agent"})
+    assert "no end after 7 calls of the model" in result.record.reason
+
+
 def test_calls_of_all_lives_count_against_the_bound() -> None:
     """Who begins anew and asks the same again has made those calls twice."""
     crash = {"point": "process", "effect": "unacknowledged", "attempts": [1]}

@@ -56,6 +56,9 @@ def behind(door: Door, client: Callable[[str], Awaitable[None]]) -> tuple[list[s
         ({"Authorization": "Bearer none"}, 401),
         ({"Authorization": f"Basic {TOKEN}"}, 401),
         ({"Authorization": "Bearer \xe9"}, 401),
+        ({"Authorization": "", "api-key": TOKEN}, 200),
+        ({"Authorization": "", "api-key": "none"}, 401),
+        ({"Authorization": "", "api-key": "\xe9"}, 401),
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -390,6 +391,8 @@ def test_a_malformed_request_is_refused_and_not_counted(endpoint: Trial, body: b
         ("/gather/v1/embeddings", "only chat completions and responses are served"),
         ("/chat/completions", "a base_url ends in /v1, as http://127.0.0.1:"),
         ("/gather/chat/completions", "/gather/v1 does"),
+        *((path, "/v1 does") for path in ("/v1//chat/completions", "//v1/chat/completions", "/v1/chat/completions/")),
+        *((path, "/v1 does") for path in ("/api/chat/completions", "/a/b/responses", "/v1/v1/responses//")),
         ("/gahter/v1/chat/completions", "no subtask is called 'gahter'; did you mean 'gather'?"),
         ("/gather+gather/v1/chat/completions", "a subtask is named twice"),
         ("/", "nothing is served at POST /"),
@@ -402,10 +405,15 @@ def test_an_unknown_address_is_refused_with_what_may_be_meant_and_leaves_an_even
         response = await post(endpoint, json.dumps({"messages": [HELLO]}).encode(), path)
         assert response.status_code == 404
         assert path in response.json()["error"]["message"]
-        assert said in response.json()["error"]["message"]
+        message = response.json()["error"]["message"]
+        assert said in message
+        if advised := re.search(r"as http://[^/]+(/\S*) does", message):
+            asked = {"messages": [HELLO]} if "completions" in path else {"input": "Hello."}
+            end = "/chat/completions" if "completions" in path else "/responses"
+            assert (await post(endpoint, json.dumps(asked).encode(), advised[1] + end)).status_code == 200
 
     result = endpoint(client)
-    assert events(result, Called) == []
+    assert len(events(result, Called)) == (" does" in said or "base_url" in said)
     assert [(event.status, said in event.detail) for event in events(result, Refused)] == [(404, True)]
 
 
@@ -469,3 +477,14 @@ def test_a_bug_behind_the_endpoint_ends_the_trial_even_where_the_framework_goes_
     result = endpoint(client, seconds=broken)
     assert result.record.outcome == "error"
     assert result.record.reason.startswith("ZeroDivisionError: a bug (endpoint/test_server.py:")
+
+
+def test_azures_client_asks_with_its_own_header_and_address(endpoint: Trial) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        async with openai.AsyncAzureOpenAI(
+            base_url=f"{endpoint.root}/v1", api_key=endpoint.api_key, api_version="2024-10-21", max_retries=0
+        ) as azure:
+            answer = await azure.chat.completions.create(model="a-deployment", messages=[HELLO])
+            assert answer.choices[0].message.content
+
+    assert len(events(endpoint(client), Called)) == 1

@@ -34,7 +34,8 @@ def never_ends() -> None:
 
 def asks_without_end() -> None:
     for number in range(1000):
-        post("/v1/chat/completions", {"messages": [{"role": "user", "content": f"hello {number}"}]})
+        where = os.environ.get("WHERE", "")
+        post(f"{where}/v1/chat/completions", {"messages": [{"role": "user", "content": f"hello {number}"}]})
 
 
 def tells_its_number() -> None:
