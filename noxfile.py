@@ -134,6 +134,8 @@ def docs(session: nox.Session) -> None:
 def package(session: nox.Session) -> None:
     """The wheel and the sdist, into build/dist; the wheel in a fresh environment, outside of the checkout, does its job.
 
+    So do the parts of a package that is installed beside it.
+
     Nothing is installed whose digest is not in requirements.lock.
     """
     session.install("--require-hashes", "-r", LOCK)
@@ -141,6 +143,7 @@ def package(session: nox.Session) -> None:
     session.run("python", "-m", "build", "--no-isolation", "--outdir", "build/dist", silent=True)
     [wheel] = Path("build/dist").glob("*.whl")
     session.install("--no-deps", "--no-index", str(wheel))
+    session.install("--no-deps", "--no-index", "--no-build-isolation", "tests/plugin_package")
     session.run("python", "-m", "pip", "check")
     session.run("pytest", "-n", "0", "tests/package", *session.posargs, env={"BENCH_PACKAGE": "build/dist"})
 

@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
 from bench.architectures.registry import ARCHITECTURES, ArchitecturePart
 from bench.cli.terminal import Terminal
-from bench.registry import Part
+from bench.experiment.config import load_config
+from bench.experiment.model_entries import MODELS
+from bench.packs import find_packs, lacks, variants_of
+from bench.paths import CONFIGS
+from bench.registry import Kind, Part
+from bench.runtime.effects import EFFECTS, points_of
+from bench.studies.registry import STUDIES
 
 
-def print_architectures(out: Terminal) -> None:
+def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
+    # Here, because these import pandas, for which no other command should wait.
+    from bench.analysis.metrics import METRICS  # noqa: PLC0415
+    from bench.report.tables import TABLES  # noqa: PLC0415
+
+    _print_packs(out, roots)
+    _print_architectures(out)
+    out.print("models (by config)")
+    for path in sorted(CONFIGS.glob("*.toml")):
+        if path.name != "published.toml":
+            out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
+    out.print(f"kinds of models\n  {_named(MODELS)}")
+    out.print("fault effects (and the points at which each can strike)")
+    for name in EFFECTS.names:
+        packages = dict.fromkeys(effect.package for effect in EFFECTS if effect.name == name and effect.package)
+        out.print(f"  {name}: {', '.join(points_of(name))}{''.join(f'  from {package}' for package in packages)}")
+    for kind in (STUDIES, METRICS, TABLES):
+        out.print(f"{kind.plural}\n  {_named(kind)}")
+    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES)
+
+
+def tell_left_out(err: Terminal, *kinds: Kind[Any]) -> None:
+    """Say which parts of other packages are not here, a line each."""
+    for line in dict.fromkeys(line for kind in kinds for line in kind.left_out):
+        err.print(f"bench: {line}")
+
+
+def _print_packs(out: Terminal, roots: Sequence[Path]) -> None:
+    out.print("scenarios")
+    for name, folder in find_packs(roots).items():
+        lacking = lacks(name, roots)
+        note = f"; not available here: {lacking}" if lacking else ""
+        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")
+
+
+def _print_architectures(out: Terminal) -> None:
     headed = {
         "architectures": [one for one in ARCHITECTURES if one.acts_in != "world" and not one.makes_own_calls],
         "architectures that act in a world": [one for one in ARCHITECTURES if one.acts_in == "world"],
@@ -18,7 +63,7 @@ def print_architectures(out: Terminal) -> None:
     for head, parts in headed.items():
         out.print(head)
         for part in parts:
-            out.print(f"  {part.name}{_needs(part)}{_forms(part)}")
+            out.print(f"  {part.name}{_comes_with(part)}{_forms(part)}")
             for limit in part.limits:
                 out.print(f"    - {limit}")
 
@@ -32,6 +77,10 @@ def _forms(part: ArchitecturePart) -> str:
     return f"  ({'; '.join(said)})" if said else ""
 
 
-def _needs(part: Part) -> str:
-    """What a part comes with, or what is to be installed for it."""
+def _comes_with(part: Part) -> str:
+    """What a part needs that is not here with us, and which package it is from."""
     return (f"  needs .[{part.extra}]" if part.extra else "") + (f"  from {part.package}" if part.package else "")
+
+
+def _named(parts: Iterable[Part]) -> str:
+    return ", ".join(f"{part.name}{f' (from {part.package})' if part.package else ''}" for part in parts)

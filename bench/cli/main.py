@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from bench.architectures.registry import ARCHITECTURES
 from bench.cli.check import check_pack
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
-from bench.cli.listing import print_architectures
+from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
@@ -26,16 +27,17 @@ from bench.experiment.archive import archive as write_archive
 from bench.experiment.budget import Budget, Spending
 from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
+from bench.experiment.model_entries import MODELS
 from bench.experiment.provenance import code_digest
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
 from bench.experiment.verify import require_sound
-from bench.packs import find_packs, lacks, variants_of
-from bench.paths import CONFIGS, PACKS, REPORTS, RESULTS, folder_of, name_of, named
+from bench.packs import find_packs
+from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.runtime.effects import EFFECTS
 from bench.sandbox import guards
-from bench.studies.registry import require_known
+from bench.studies.registry import STUDIES, require_known
 
 app = typer.Typer(
     help="Measures what a failure costs an LLM-agent architecture.",
@@ -53,20 +55,8 @@ Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of pack
 
 @app.command("list")
 def list_(scenarios: Packs = PACKS) -> None:
-    """Show the scenarios, architectures, models and fault effects there are."""
-    out.print("scenarios")
-    for name, folder in find_packs(scenarios).items():
-        lacking = lacks(name, scenarios)
-        note = f"; not available here: {lacking}" if lacking else ""
-        out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")
-    print_architectures(out)
-    out.print("models (by config)")
-    for path in sorted(CONFIGS.glob("*.toml")):
-        if path.name != "published.toml":
-            out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
-    out.print("fault effects (and the points at which each can strike)")
-    for effect in EFFECTS:
-        out.print(f"  {effect.name}: {', '.join(effect.points)}")
+    """Show the parts there are: scenarios, architectures, models, fault effects, studies, metrics and tables."""
+    print_parts(out, err, scenarios)
 
 
 @app.command()
@@ -142,6 +132,7 @@ def run(
     require_known(settings.study)
     settings = cache_from(settings, cached or ())
     matrix = build_matrix(settings, scenarios, code_digest())
+    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
     if dry_run:
         show_preview(out, matrix)
         return
@@ -175,14 +166,17 @@ def _report(folders: list[Path], target: Path) -> None:
     from bench.analysis.claims.published import load_others, load_published  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.merge import merge  # noqa: PLC0415
+    from bench.analysis.metrics import METRICS  # noqa: PLC0415
     from bench.report.claims_table import other_lines, verdict_lines  # noqa: PLC0415
     from bench.report.report import report_of, write_report  # noqa: PLC0415
+    from bench.report.tables import TABLES  # noqa: PLC0415
 
     for folder in folders:
         require_sound(folder)
     run, published = merge([load_run(folder) for folder in folders]), load_published()
     found = report_of(run, published, load_others())
     written = write_report(found, target)
+    tell_left_out(err, METRICS, TABLES, STUDIES)
     out.print("\n".join((*run.notes, *found.summary.lines)))
     out.print("\n".join(verdict_lines(run, found.judgements, published)))
     for one in found.others:

@@ -117,3 +117,15 @@ def test_a_run_from_the_wheel_is_read_by_a_program(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
     command(tmp_path, "run", "mine.toml", "--repetitions", "1")
     assert program(tmp_path, "import bench; print(len(bench.load_run('results/mine-simulated').trials))").split() == ["6"]
+
+
+def test_the_parts_of_a_package_beside_it_are_listed_run_and_reported(tmp_path: Path) -> None:
+    assert command(tmp_path, "list").count("from parrot-parts 1.0") == 8  # one of each kind, and of effects three
+    command(tmp_path, "new", "scenario", "demo")
+    parrot = CONFIG.replace('"monolithic"', '"parrot"').replace('kind = "simulated"', 'kind = "parrot"')
+    parrot = parrot.replace('effect = "missing_field"', 'effect = "squawked"').replace("seed = 1", 'seed = 1\nstudy = "echo"')
+    (tmp_path / "mine.toml").write_text(parrot, encoding="utf-8")
+    assert "18 solved" in command(tmp_path, "run", "mine.toml", "--report")
+    page = (tmp_path / "reports" / "mine-simulated" / "report.md").read_text(encoding="utf-8")
+    for said in ("What an echo costs", "counted by a parrot", "First tokens", "squawked at output"):
+        assert said in page

@@ -1,0 +1,19 @@
+"""An architecture: each subtask is asked until its output is accepted, and asked once more, for a parrot says it twice."""
+
+from __future__ import annotations
+
+from bench.architectures.registry import ArchitecturePart
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+
+async def parrot(task: Task, workbench: Workbench) -> None:
+    for subtask in task.subtasks:
+        while not workbench.done(subtask):
+            first, second = await workbench.sample(subtask, count=2)
+            accepted = [one for one in (first, second) if not workbench.verify(one)]
+            if accepted:
+                workbench.commit(accepted[0])
+
+
+PART = ArchitecturePart("parrot", "parrot_parts.architecture:parrot", limits=("it asks everything twice",))

@@ -1,0 +1,39 @@
+"""Three effects: on a reply, on a call of the model, and on a call of a tool."""
+
+from __future__ import annotations
+
+from random import Random
+
+from bench.environment import Acted
+from bench.errors import ServerFailed
+from bench.models.base import Reply
+from bench.runtime.effects import CallEffect, Disturbance, Send, Target, TextEffect
+from bench.runtime.world_effects import ToolCall, ToolEffect
+
+
+def squawked(_: Target, draw: Random) -> str | None:
+    """The reply is a bird's."""
+    return " ".join(["Squawk!"] * draw.randint(1, 3))
+
+
+async def startled(_: Send, fault: Disturbance) -> Reply:
+    """The server flies away, and is back soon."""
+    await fault.sleep(fault.seconds)
+    raise ServerFailed("503 startled (injected)", injected=True)
+
+
+def repeated(call: ToolCall, _: int) -> Acted | None:
+    """The request arrives three times."""
+    first = call.first()
+    if not first.ok:
+        return None
+    call.again()
+    call.again()
+    return first
+
+
+PARTS = (
+    TextEffect("squawked", squawked, points=("output",), breaks_form=True),
+    CallEffect("startled", startled, fails=True),
+    ToolEffect("repeated", repeated, on="write"),
+)

@@ -1,0 +1,13 @@
+"""A metric: the tokens of the first calls."""
+
+from __future__ import annotations
+
+from bench.analysis.metrics import Metric
+from bench.analysis.trial import Trial
+
+
+def first_tokens(trial: Trial) -> int:
+    return sum(entry.tokens for entry in trial.entries if entry.call.cause == "first")
+
+
+PART = Metric("first_tokens", "int64", first_tokens, "First tokens", in_costs=True)

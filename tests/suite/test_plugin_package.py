@@ -1,0 +1,92 @@
+"""A package with one part of each kind: its parts are listed, run, and stand in the report, as ours do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import UNDRAWN, bench_anew
+from little_worlds import REFUNDS, harm
+from plugged import PARROT, install_parrot, plugged
+from trials import Fault, events, matrix_of, run_all, stages
+
+from bench.cli.scaffold import new_scenario
+from bench.experiment.config import Config
+from bench.experiment.matrix import build_matrix
+from bench.runtime.events import Called
+
+CONFIG = """
+name = "mine"
+scenarios = ["demo"]
+architectures = ["runtime_structured", "parrot"]
+models = ["bird"]
+plans = ["none", "squawked", "startled"]
+repetitions = 2
+seed = 1
+study = "echo"
+model.bird = { kind = "parrot", seconds = 0.5 }
+plan.squawked.faults = [{ point = "output", effect = "squawked", attempts = [1] }]
+plan.startled.faults = [{ point = "call", effect = "startled", attempts = [1] }]
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Iterator[None]:
+    install_parrot(tmp_path / "packages")
+    with plugged(tmp_path / "packages", PARROT):
+        yield
+
+
+def test_its_parts_are_listed_run_and_reported(tmp_path: Path) -> None:
+    install_parrot(tmp_path / "packages")
+    path = os.pathsep.join((str(tmp_path / "packages"), str(PARROT)))
+    new_scenario("demo", tmp_path / "scenarios")
+    (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
+
+    code, listed, err = bench_anew(tmp_path, "list", PYTHONPATH=path)
+    assert (code, err) == (0, "")
+    for line in ("  parrot  from parrot-parts 1.0", "  squawked: output  from parrot-parts 1.0"):
+        assert line in listed.splitlines()
+    for name in ("parrot", "echo", "first_tokens", "heard"):
+        assert f"{name} (from parrot-parts 1.0)" in listed
+
+    code, said, err = bench_anew(tmp_path, "run", "mine.toml", "--report", PYTHONPATH=path, **UNDRAWN)
+    assert (code, err) == (0, "") and "12 solved" in said
+    report = tmp_path / "reports" / "mine-bird"
+    page = (report / "report.md").read_text(encoding="utf-8")
+    assert "What an echo costs" in page.partition("## The study")[2].partition("\n## ")[0]
+    assert "counted by a parrot" in page.partition("## Faults")[2].partition("\n## ")[0]
+    assert "| First tokens |" in page
+    assert (report / "tables" / "heard.csv").exists()
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_effects_strike_as_ours_do() -> None:
+    plans: dict[str, list[Fault]] = {
+        "squawked": [{"point": "output", "effect": "squawked", "attempts": [1], "subtask": "total"}],
+        "startled": [{"point": "call", "effect": "startled", "attempts": [1], "subtask": "total", "seconds": 0.25}],
+    }
+    squawked, startled = sorted(run_all(matrix_of(plans=plans, architectures=["parrot"])), key=lambda one: one.record.plan)
+    assert [one.record.outcome for one in (squawked, startled)] == ["solved", "solved"]
+    assert list(stages(squawked).values()) == [["planned", "delivered", "detected", "recovered"]]
+    assert [(call.failure, call.delay) for call in events(startled, Called) if call.failure] == [("server_failed", 0.25)]
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_effect_on_a_tool_harms_a_world() -> None:
+    fault = {"point": "tool", "effect": "repeated", "tool": "refund", "attempts": [1]}
+    values = {
+        "name": "test",
+        "scenarios": ["refunds"],
+        "architectures": ["clerks:bare"],
+        "models": ["m"],
+        "plans": ["plan"],
+        "repetitions": 1,
+        "seed": 7,
+        "model": {"m": {"kind": "simulated"}},
+        "plan": {"plan": {"faults": [fault]}},
+    }
+    [result] = run_all(build_matrix(Config.model_validate(values), (), "code", scenarios={"refunds": REFUNDS}))
+    assert stages(result) and harm(result).get("doubled", 0) >= 1

@@ -1,0 +1,62 @@
+"""Packages with parts, as if they were installed: a folder that Python imports from, and what pip leaves there."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.analysis.metrics import METRICS
+from bench.architectures.registry import ARCHITECTURES
+from bench.experiment.model_entries import MODELS
+from bench.registry import forget
+from bench.report.tables import TABLES
+from bench.runtime.effects import EFFECTS
+from bench.studies.registry import STUDIES
+
+KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, STUDIES)
+PARROT = Path(__file__).parents[1] / "plugin_package"
+
+
+def install(
+    folder: Path,
+    name: str,
+    points: Mapping[str, Mapping[str, str]],
+    modules: Mapping[str, str] | None = None,
+    requires: Sequence[str] = (),
+) -> None:
+    """Write into a folder what pip does for version 1.0 of a package: its modules, by file, and its entry points, by group."""
+    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    metadata = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0", *(f"Requires-Dist: {one}" for one in requires)]
+    (info / "METADATA").write_text("\n".join((*metadata, "")))
+    groups = ("\n".join((f"[{group}]", *(f"{key} = {value}" for key, value in own.items()))) for group, own in points.items())
+    (info / "entry_points.txt").write_text("\n".join((*groups, "")))
+    for file, text in (modules or {}).items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def install_parrot(folder: Path) -> None:
+    """The package in `tests/plugin_package`; its modules are found where they lie."""
+    project = tomllib.loads((PARROT / "pyproject.toml").read_text())["project"]
+    install(folder, project["name"], project["entry-points"], requires=project["dependencies"])
+
+
+@contextmanager
+def plugged(*folders: Path) -> Iterator[None]:
+    """While inside, the packages in these folders are installed."""
+    before = set(sys.modules)
+    sys.path[:0] = map(str, folders)
+    forget(*KINDS)
+    try:
+        yield
+    finally:
+        del sys.path[: len(folders)]
+        for name in set(sys.modules) - before:
+            if any(str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)) for folder in folders):
+                del sys.modules[name]
+        forget(*KINDS)
