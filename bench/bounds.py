@@ -7,9 +7,10 @@ Pydantic collects all violations before it tells of any. A list or a table that 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
+from pydantic_core import from_json
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
@@ -22,10 +23,41 @@ Table = Annotated[dict[Key, Item], Field(fail_fast=True)]
 """A table from outside."""
 Lookup = Annotated[Mapping[Key, Item], Field(fail_fast=True)]
 """The same, as code reads it that changes none."""
-MOST_VALUES = 200_000
+MOST_VALUES = 100_000
 """In one JSON text."""
-SPARSE = 8
-"""Bytes. A long record may hold as many values as it has times so many bytes; ours hold one in fifteen."""
+SPARSE = 10
+"""Bytes. A long record may hold as many values as it has times so many bytes; ours have twelve or more a value."""
+LONG = 2**17
+"""Bytes."""
+
+MOST_ITEMS = 10_000
+"""Values within a model's output, or within the arguments of a call: each of them may violate a schema in several ways."""
+
+
+def items_in(value: Any) -> int:
+    """Return how many values and names stand within a JSON value."""
+    items, left = 0, [value]
+    while left:
+        inner = left.pop()
+        if isinstance(inner, dict | list):
+            items += len(inner)
+            left += inner.values() if isinstance(inner, dict) else inner
+    return items
+
+
+def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
+    """JSON as this type. Raises ValidationError.
+
+    Of a long text Python's values are made first: pydantic makes those that a violation is about anew for each that it
+    collects, and where fields are missing, each is about the whole.
+    """
+    if len(text) < LONG:
+        return adapter.validate_json(text)
+    try:
+        value = from_json(text)
+    except ValueError:
+        return adapter.validate_json(text)  # which says where the JSON breaks off
+    return adapter.validate_python(value)
 
 
 def crowded(text: bytes, is_record: bool = False) -> str:

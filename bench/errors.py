@@ -173,10 +173,14 @@ class UndeclaredCalls(Exception):
     """Calls were in flight together of which virtual time could not tell when they began: their seconds would be a guess."""
 
 
+LONGEST_NAME = 200
+"""Characters of a name that are compared with known ones: that takes time that grows faster than they do."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of an error line for an unknown name: the nearest known one, or all of them."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name[:LONGEST_NAME], names, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names) or 'none'}"
 
 

@@ -31,6 +31,8 @@ PHRASES = {
     "less_than_equal": "must be at most {le}, not {input}",
     "less_than": "must be less than {lt}, not {input}",
     "too_short": "must hold at least {min_length}, and holds {actual_length}",
+    "too_long": "may hold at most {max_length}",
+    "string_too_long": "may have at most {max_length} characters",
     "literal_error": "must be {expected}, not {input}",
     "enum": "must be {expected}, not {input}",
     "union_tag_invalid": "{discriminator} must be one of {expected_tags}, not '{tag}'",
@@ -54,13 +56,17 @@ class Violation:
         return f"{self.place}: {self.words}" if self.place else self.words
 
 
-def violations(error: ValidationError) -> list[Violation]:
-    """All that is wrong, in pydantic's order."""
-    return [Violation(_place(detail), detail["type"], _words(detail)) for detail in error.errors(include_url=False)]
+def first_of(error: ValidationError, most: int = 1) -> list[ErrorDetails]:
+    """The first things that are wrong, in pydantic's order. Pydantic makes the list of all: what comes from outside is bounded
+    before it is validated (`bench.bounds`), and so is the list."""
+    return error.errors(include_url=False)[:most]
 
 
-def first_violation(error: ValidationError) -> Violation:
-    return violations(error)[0]
+def first_violation(error: ValidationError, kind: str = "") -> Violation:
+    """The first thing that is wrong; of this kind, where there is one."""
+    details = first_of(error, error.error_count())
+    detail = next((one for one in details if one["type"] == kind), details[0])
+    return Violation(_place(detail), detail["type"], _words(detail))
 
 
 def _place(detail: ErrorDetails) -> str:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bench.errors import ConfigError
 from bench.experiment.config import Config, load_config
-from bench.wording import violations
+from bench.wording import first_of, first_violation
 
 CONFIG = """
 name = "test"
@@ -65,5 +65,10 @@ def test_whatever_a_config_holds_its_faults_are_lines(values: dict[str, object])
     try:
         Config.model_validate(values)
     except ValidationError as error:
-        for violation in violations(error):
-            assert violation.words and "{" not in violation.words.replace(str(values), "").split("not ")[0]
+        for kind in {detail["type"] for detail in first_of(error, error.error_count())}:
+            violation = first_violation(error, kind)
+            assert (
+                violation.kind == kind
+                and violation.words
+                and "{" not in violation.words.replace(str(values), "").split("not ")[0]
+            )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from bench.bounds import Table
 from bench.environment import Arrival
 from bench.runtime.hands import Hands
 
@@ -47,7 +48,7 @@ class Asked(_Arguments):
     """Of a person; `kind` is narrowed to those whom the world has."""
 
     about: str = Field(max_length=500, description="what the question is about, in a few words")
-    question: dict[str, Any] = Field(default_factory=dict, description="what the person has to know")
+    question: Table[str, Any] = Field(default_factory=dict, description="what the person has to know")
     days: int = Field(0, ge=0, le=MOST_DAYS)
     minutes: int = Field(0, ge=0, le=MOST_MINUTES)
 

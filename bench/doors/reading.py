@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bench.endpoint.problem import Problem
+from bench.endpoint.problem import Problem, refuse_crowd
 
 LARGEST = 2**63 - 1
 LONGEST_KEY = 200
@@ -15,6 +15,7 @@ LONGEST_KEY = 200
 
 def arguments_of(body: bytes) -> Mapping[str, Any]:
     """A call's arguments; no body is an empty object. Raises Problem where it is no JSON object that a database could hold."""
+    refuse_crowd(body)
     try:
         given = json.loads(body or b"{}", parse_int=_whole)
         json.dumps(given, ensure_ascii=False, allow_nan=False).encode()

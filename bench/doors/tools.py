@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from bench.doors.answers import STATUS, Answer, answer_of, done, failed
 from bench.doors.common import Common, common_tools
 from bench.environment import Tool
+from bench.environment.calling import fitted
 from bench.errors import GaveUp
 from bench.runtime.hands import Hands
-from bench.wording import first_violation
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,9 @@ class Tools:
             raise
 
     async def _call_common(self, tool: Common, given: Mapping[str, Any], key: str | None) -> Answer:
-        try:
-            asked = tool.arguments.model_validate(given)
-        except ValidationError as error:
-            first = first_violation(error)
-            said = f"the arguments of '{tool.name}' do not fit: {first.place or 'they'} {first.words}"
-            return failed(STATUS["arguments"], "arguments", said)
+        asked = fitted(tool.name, tool.arguments, given)
+        if isinstance(asked, str):
+            return failed(STATUS["arguments"], "arguments", asked)
         return done(await tool.work(self._hands, asked, key))
 
 

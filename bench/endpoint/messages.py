@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from bench.bounds import Listed
 from bench.endpoint.problem import LONGEST_NAME
 from bench.models.base import Message, Role
 from bench.models.tool_calls import ToolCall
@@ -55,7 +56,7 @@ class SentMessage(BaseModel):
     role: Annotated[Literal["system", "developer", "user", "assistant", "tool"], BeforeValidator(_served_role)]
     content: Annotated[str | None, BeforeValidator(text_in)] = None
     name: str | None = None
-    tool_calls: list[_ToolCall] | None = None
+    tool_calls: Listed[_ToolCall] | None = None
     tool_call_id: str | None = None
 
     @model_validator(mode="after")

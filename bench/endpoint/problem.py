@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from bench.bounds import crowded, validated
+from bench.wording import first_of
 
 LONGEST_NAME = 80
 """Characters of a field's name that a refusal repeats."""
@@ -30,9 +33,27 @@ def refuse_field(field: str, why: str) -> NoReturn:
     raise Problem(400, f"{field}: {why}", param=field)
 
 
-def malformed(error: ValidationError) -> Problem:
+Body = TypeVar("Body", bound=BaseModel)
+
+
+def read_body(body: bytes, form: type[Body]) -> Body:
+    """A request's body. Raises Problem, status 400, for what does not fit, and for more values than anybody sends."""
+    refuse_crowd(body)
+    try:
+        return validated(TypeAdapter(form), body)
+    except ValidationError as error:
+        raise _malformed(error) from None
+
+
+def refuse_crowd(body: bytes) -> None:
+    """Raise Problem where a body holds so many values that reading it would take long, and much memory."""
+    if why := crowded(body):
+        raise Problem(400, f"the body: {why}; send less at a time")
+
+
+def _malformed(error: ValidationError) -> Problem:
     """The first thing that is wrong, in one line."""
-    first = error.errors(include_url=False)[0]
+    first = first_of(error)[0]
     said = " ".join(first["msg"].removeprefix("Value error, ").split())
     param = " ".join(".".join(str(step)[:LONGEST_NAME] for step in first["loc"]).split())
     if first["type"] == "json_invalid":

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from bench.bounds import Listed, Table
 from bench.endpoint.fields import Restricted, objection, options_among
 from bench.endpoint.messages import text_in
-from bench.endpoint.problem import LONGEST_NAME, malformed, refuse_field
-from bench.endpoint.wire import Chat, conversation
+from bench.endpoint.problem import LONGEST_NAME, read_body, refuse_field
+from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation
 from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
 
@@ -122,22 +123,19 @@ def _items(given: object) -> object:
 class _Body(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    input: Annotated[list[Item], BeforeValidator(_items)]
+    input: Annotated[Listed[Item], BeforeValidator(_items), Field(max_length=MOST_MESSAGES)]
     instructions: str | None = None
     stream: bool | None = None
     text: _Text | None = None
-    tools: list[dict[str, Any]] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tools: Listed[Table[str, Any]] | None = None
+    tool_choice: str | Table[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: int | None = None
 
 
 def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
     """Read a request's body, as `bench.endpoint.wire.chat_of` reads a chat completion's."""
-    try:
-        asked = _Body.model_validate_json(body)
-    except ValidationError as error:
-        raise malformed(error) from None
+    asked = read_body(body, _Body)
     for field, value in (asked.model_extra or {}).items():
         if why := objection(field, value, RESTRICTED, READ):
             refuse_field(field, why)

@@ -38,8 +38,8 @@ from aiohttp.typedefs import Handler, Middleware
 
 from bench.endpoint import wire
 from bench.endpoint.dialects import CHAT, RESPONSES, Dialect
-from bench.endpoint.door import LARGEST_BODY, Door, TurnedAway
-from bench.endpoint.problem import Problem
+from bench.endpoint.door import LARGEST_BODY, MOST_CONNECTIONS, Door, TurnedAway
+from bench.endpoint.problem import LONGEST_NAME, Problem
 from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
@@ -52,6 +52,8 @@ LOOPBACK = "127.0.0.1"
 LEAVE_AT_ONCE = 0.001
 """Seconds that requests in flight are given when the session ends; aiohttp takes 0 for no bound."""
 
+MOST_TOGETHER = MOST_CONNECTIONS
+"""Calls: a trial waits until all of them have come."""
 UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
 """OpenAI's clients repeat no request whose answer says `false` here: what no repetition can mend."""
@@ -182,8 +184,9 @@ def _together(request: web.Request) -> int | None:
     number = request.headers.get(PARALLEL)
     if number is None:
         return None
-    if not number.isdecimal() or int(number) < 1:
-        raise Problem(400, f"{PARALLEL}: give the number of calls made together, not '{number}'")
+    if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST_NAME or not 1 <= int(number) <= MOST_TOGETHER:
+        said = f"give the number of calls made together, 1 to {MOST_TOGETHER}, not '{number[:LONGEST_NAME]}'"
+        raise Problem(400, f"{PARALLEL}: {said}")
     return int(number)
 
 

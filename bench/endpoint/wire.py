@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from bench.bounds import Listed
 from bench.endpoint.fields import objection, options_among
 from bench.endpoint.messages import SentMessage, refuse_loose_results
-from bench.endpoint.problem import Problem, malformed, refuse_field
+from bench.endpoint.problem import Problem, read_body, refuse_field
 from bench.models.base import Message
 
 MODEL = "bench"
 """The model that the endpoint says it is, unless told otherwise: which one answers is the experiment's affair."""
 MOST_REPLIES = 128
 """To one request."""
+MOST_MESSAGES = 10_000
+"""In one request."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class _StreamOptions(BaseModel):
 class _Body(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    messages: list[SentMessage] = Field(min_length=1)
+    messages: Listed[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
     n: int | None = Field(None, ge=1, le=MOST_REPLIES)
@@ -55,10 +58,7 @@ class _Body(BaseModel):
 def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
     """Read a request's body; `parameters` are those of the experiment's model. Raises Problem, status 400, where it is none, or
     asks for what is not passed on."""
-    try:
-        asked = _Body.model_validate_json(body)
-    except ValidationError as error:
-        raise malformed(error) from None
+    asked = read_body(body, _Body)
     fields = asked.model_extra or {}
     for field, value in fields.items():
         if why := objection(field, value):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from bench.bounds import MOST_ITEMS, items_in
 from bench.environment.database import Connection, Db, Later, dump
 from bench.environment.journal import Outcome
 from bench.environment.limits import DidNotEnd, NoEnd, TimeLimit
@@ -148,11 +149,18 @@ def read_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseMode
     """The arguments as the tool's type; what is wrong with them, in one line, where they do not fit."""
     if isinstance(given, tool.arguments):
         return given
+    return fitted(tool.name, tool.arguments, given.model_dump() if isinstance(given, BaseModel) else given)
+
+
+def fitted(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel | str:
+    """A tool's arguments as its type; what is wrong with them, in one line, where they do not fit."""
+    if items_in(given) > MOST_ITEMS:
+        return f"the arguments of '{name}' do not fit: they hold more than {MOST_ITEMS:,} values"
     try:
-        return tool.arguments.model_validate(given.model_dump() if isinstance(given, BaseModel) else given)
+        return form.model_validate(given)
     except ValidationError as error:
         first = first_violation(error)
-        return f"the arguments of '{tool.name}' do not fit: {first.place or 'they'} {first.words}"
+        return f"the arguments of '{name}' do not fit: {first.place or 'they'} {first.words}"
 
 
 def effect_of(tool: Tool, arguments: BaseModel) -> str:

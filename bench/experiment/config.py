@@ -19,7 +19,7 @@ from bench.paths import LONGEST, NAME
 from bench.runtime.drafts import THINK, Tags
 from bench.runtime.prompt import Repair
 from bench.toml import read_toml
-from bench.wording import violations
+from bench.wording import first_violation
 
 ARCHITECTURE = r"^[A-Za-z0-9_][A-Za-z0-9._:+-]{0,199}$"
 """Of one of the table's, of a variant, or `module:function`."""
@@ -150,8 +150,7 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
 def _first(error: ValidationError) -> str:
     """The first thing that is wrong, in one line. An unknown key comes first, with the nearest known one: where a key is
     misspelt, the right one is missing as well."""
-    found = violations(error)
-    first = next((one for one in found if one.kind == "extra_forbidden"), found[0])
+    first = first_violation(error, "extra_forbidden")
     place = first.place
     if first.kind == "extra_forbidden":
         if place in RENAMED:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from bench.bounds import validated
 from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, unsealed
@@ -110,7 +111,7 @@ def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:
     for number, line in lines_of(path):
         try:
             content, link = unsealed(line, link)
-            yield adapter.validate_json(content)
+            yield validated(adapter, content)
         except Broken as error:
             raise damaged(path, number) from error
         except ValidationError as error:

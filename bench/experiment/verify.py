@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from bench.bounds import validated
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, link_of, sealed, unsealed
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, last_link, lines_of, manifest_bytes
@@ -126,7 +127,7 @@ class _Chain:
 
     def _read(self, number: int, content: bytes) -> bool:
         try:
-            self.records.append((number, self.adapter.validate_json(content)))
+            self.records.append((number, validated(self.adapter, content)))
         except ValidationError as error:
             self._violation = first_violation(error).line
             return False

@@ -3,6 +3,7 @@ faster than it does."""
 
 from __future__ import annotations
 
+from bench.bounds import MOST_ITEMS, items_in
 from bench.scenario import LARGEST_OUTPUT, MOST_LINES, Json
 
 
@@ -24,4 +25,6 @@ def too_large(value: Json) -> str:
                 characters += len(items)
     if characters > LARGEST_OUTPUT:
         return f"the output has {characters:,} characters and items, and may have {LARGEST_OUTPUT:,}"
+    if (within := items_in(value)) > MOST_ITEMS:
+        return f"the output has {within:,} items, and may have {MOST_ITEMS:,}"
     return f"the output has {lines:,} lines, and may have {MOST_LINES:,}" if lines > MOST_LINES else ""

@@ -22,6 +22,7 @@ from bench.runtime.decoding import Extracted, Malformed, Objects
 from bench.runtime.drafts import Draft, draft_of
 from bench.runtime.largeness import too_large
 from bench.scenario import Context, Json, Output, Subtask
+from bench.wording import first_of
 
 Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
 
@@ -191,7 +192,7 @@ def _absent(subtask: Subtask) -> Rejected:
 
 def _first_violations(error: ValidationError, most: int = 3) -> str:
     """The first few schema violations, each with its place."""
-    said = [f"{'.'.join(map(str, one['loc'])) or 'the output'}: {one['msg']}" for one in error.errors()[:most]]
+    said = [f"{'.'.join(map(str, one['loc'])) or 'the output'}: {one['msg']}" for one in first_of(error, most)]
     left = error.error_count() - len(said)
     return "; ".join(said) + (f"; and {left} more" if left > 0 else "")
 

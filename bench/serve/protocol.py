@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bench.endpoint.problem import Problem
+from bench.endpoint.problem import Problem, refuse_crowd
 from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.key import TrialKey
@@ -66,6 +66,7 @@ def _prompt(task: Task, subtask: Subtask, session: EndpointSession) -> tuple[Mes
 
 
 def _object(body: bytes) -> dict[str, Json]:
+    refuse_crowd(body)
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from bench.analysis.statistics import PassHat, Share
-from bench.bounds import Lookup, Many, crowded
+from bench.bounds import Lookup, Many, crowded, validated
 from bench.errors import ResultsError
 from bench.files import content_of
 from bench.wording import first_violation
@@ -192,7 +192,7 @@ def read_scorecard(path: Path) -> Scorecard:
     if why := crowded(content, is_record=True):
         raise ResultsError(f"{path}: is no scorecard: {why}")
     try:
-        return SCORECARD.validate_json(content)
+        return validated(SCORECARD, content)
     except ValidationError as error:
         said = f"{path}: is no scorecard of version {VERSION}: {first_violation(error).line}"
         raise ResultsError(f"{said}; write it with `bench scorecard RUN --format json --to {path}`") from None
