@@ -44,9 +44,9 @@ VALUES = st.recursive(
         (
             'kind = "openai"',
             'kind = "opena"',
-            "model.m: 'kind' must be one of 'simulated', 'openai', 'recorded', 'routed', not 'opena'",
+            "model.m: unknown kind of model 'opena'; did you mean 'openai'?",
         ),
-        ('kind = "openai"', "", "model.m: lacks its 'kind'"),
+        ('kind = "openai"', "", 'model.m: says no kind; add kind = "...", one of simulated, openai, recorded, routed'),
         ('kind = "openai"', 'kind = "openai"\nprize_in = 1', "unknown key 'model.m.prize_in'; did you mean 'price_in'?"),
         ("seed = 7", "seed = 7\ndeadline_seconds = 0", "deadline_seconds: must be more than 0.0, not 0"),
     ],

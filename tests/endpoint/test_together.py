@@ -238,7 +238,7 @@ def test_a_declaration_that_comes_while_a_call_is_in_flight_is_too_late() -> Non
     trial(client)
 
 
-@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", ""])
+@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", "", "1000000000", "9" * 5000])
 def test_a_header_that_is_no_number_of_calls_is_a_bad_request(said: str) -> None:
     async def client(endpoint: EndpointSession) -> None:
         async with client_at(endpoint) as one:
