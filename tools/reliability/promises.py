@@ -56,8 +56,25 @@ PROMISES = (
             "tests/endpoint/test_wire.py",
             "tests/doors/test_reading.py",
             "tests/environment/test_final.py",
-            "tests/cli/test_tables.py",
         ),
+    ),
+    Promise(
+        "any table",
+        "rows as people have them become tasks, or one clear line",
+        "tables written in many ways and drawn by hypothesis",
+        ("tests/cli/test_tables.py", "tests/cli/test_rows.py"),
+    ),
+    Promise(
+        "drafts",
+        "what a reasoning model thinks before its answer is recorded, and is neither read nor struck",
+        "drafts drawn by hypothesis, every effect behind drafts, whole runs",
+        ("tests/runtime/test_drafts.py", "tests/runtime/test_pieces.py", "tests/experiment/test_draft_tags.py"),
+    ),
+    Promise(
+        "commands",
+        "a command that cannot be started is one line or an error, and no agent that gave up",
+        "scripts and programs that no kernel starts",
+        ("tests/driver/test_program.py", "tests/driver/test_command.py"),
     ),
     Promise(
         "sinks",
