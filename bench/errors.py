@@ -13,7 +13,8 @@
     |-- ServerFailed          5xx: refused unpaid
     |-- Unreachable           no connection, or one that ended before any answer came: unpaid
     |-- NoCompletion          a 200 with a page or the like in place of a completion: unpaid
-    |-- NoText                a completion without a text: paid
+    |-- NoText                a completion came, and no text of it can be read: paid
+    |-- UnknownFinish         a completion that ended in a word that nobody knows: paid
     |-- TimedOut              the prompt was sent and paid, nothing came back in time
     |-- CutOff                the connection broke in mid-reply: paid, partly received
     |-- TooLong               more came than any reply has: paid, and thrown away
@@ -70,10 +71,11 @@ class ResultsError(BenchError):
 class CallFailed(Exception):
     """One call to a model brought no usable reply.
 
-    `paid` says whether the provider did the work, `passing` whether to try the same call again,
-    `partial` is the text that did arrive, `retry_after` the seconds the server asked for, `by` the model that failed, where
-    the one that was asked had passed the request on, `advice` what a person can do about it, where that is known, `flight`
-    that of `bench.models.base.Reply`.
+    `paid` says whether the provider did the work, which it also did where text arrived or tokens were counted; `passing`
+    whether to try the same call again, `partial` is the text that did arrive, `counted` the tokens in and out by the
+    provider's own count, `retry_after` the seconds the server asked for, `by` the model that failed, where the one that was
+    asked had passed the request on, `advice` what a person can do about it, where that is known, `flight` that of
+    `bench.models.base.Reply`.
     """
 
     kind = "failed"
@@ -82,11 +84,21 @@ class CallFailed(Exception):
     by = advice = ""
     flight: tuple[int, int] | None = None
 
-    def __init__(self, detail: str, *, retry_after: float | None = None, partial: str = "", injected: bool = False):
+    def __init__(
+        self,
+        detail: str,
+        *,
+        retry_after: float | None = None,
+        partial: str = "",
+        counted: tuple[int, int] | None = None,
+        injected: bool = False,
+    ):
         super().__init__(detail)
         self.detail = detail
         self.retry_after = retry_after
         self.partial = partial
+        self.counted = counted
+        self.paid = type(self).paid or bool(partial) or counted is not None
         self.injected = injected
 
 
@@ -108,6 +120,11 @@ class NoCompletion(CallFailed):
 
 class NoText(CallFailed):
     kind = "no_text"
+    paid = True
+
+
+class UnknownFinish(CallFailed):
+    kind = "unknown_finish"
     paid = True
 
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from bench.errors import NotRecorded
+from bench.errors import NotRecorded, UnknownFinish
 from bench.experiment.cost import Tariff
 from bench.experiment.matrix import Matrix
 from bench.experiment.record import TrialRecord
@@ -31,6 +31,7 @@ class SoFar:
         self.outcomes: Counter[str] = Counter()
         self._first_error = ""
         self._in_flight = self._client = 0.0
+        self._unknown: Counter[str] = Counter()
 
     def add(self, record: TrialRecord) -> None:
         cost = self._tariff.cost(record)
@@ -40,6 +41,8 @@ class SoFar:
         for call in (event for event in record.events if isinstance(event, Called)):
             self._in_flight += call.seconds
             self._client += call.client
+            if call.failure == UnknownFinish.kind:
+                self._unknown[call.detail] += 1
         self.outcomes[record.outcome] += 1
         if record.outcome == "error":
             self._first_error = self._first_error or record.reason
@@ -65,6 +68,11 @@ class SoFar:
                 f"this process was busy for {self._client / self._in_flight:.0%} of its calls' seconds while they stood ready"
             )
             yield f"client-bound: {said}; those are in no call's seconds, and a lower concurrency is no slower"
+
+    def unknown_words(self) -> Iterator[str]:
+        """A line for each finish reason that nobody knows, with how often a reply ended in it; none where none did."""
+        for said, count in self._unknown.most_common():
+            yield f"{count} paid replies were not used: {said}; docs/providers.md has the words that are known"
 
     def errors(self) -> Iterator[str]:
         """Lines on the trials that ended in an error, and what to do about them; none where none did."""

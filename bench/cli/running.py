@@ -39,7 +39,7 @@ def run_to_its_end(matrix: Matrix, writer: RunWriter, session: Session, out: Ter
         err.print(f"stopped: {session.ending}; {done}; the same command goes on, with this budget anew, a larger one or none")
         raise typer.Exit(1)
     out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}; next: bench report {writer.folder.name}")
-    for line in so_far.client_bound():
+    for line in (*so_far.client_bound(), *so_far.unknown_words()):
         out.print(line)
     if errors := list(so_far.errors()):
         err.print("\n".join(errors))

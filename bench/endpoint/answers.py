@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bench.endpoint.wire import Chat
 from bench.models.base import Reply, Usage
+from bench.models.extra_fields import extra_in
 
 PIECE = 40
 """Characters of a reply in one chunk of a stream."""
@@ -64,21 +66,22 @@ def as_json(value: object) -> bytes:
 
 
 def _message(reply: Reply) -> dict[str, Any]:
+    """What the provider gave beside it comes first: a reply that breaks off does so in what it says."""
+    opening = {"role": "assistant", **extra_in(reply.extra)}
     if not reply.tool_calls:
-        return {"role": "assistant", "content": reply.text}
-    return {"role": "assistant", "content": reply.text or None, "tool_calls": [call.plain for call in reply.tool_calls]}
+        return {**opening, "content": reply.text}
+    return {**opening, "content": reply.text or None, "tool_calls": [call.plain for call in reply.tool_calls]}
 
 
 def _pieces(reply: Reply, number: int, asked: Chat, index: int) -> Iterator[bytes]:
     def piece(**delta: Any) -> bytes:
         return _chunk(number, asked, [{"index": index, "delta": delta, "finish_reason": None}])
 
-    yield piece(role="assistant", content=None if reply.tool_calls and not reply.text else "")
+    yield piece(role="assistant", **extra_in(reply.extra), content=None if reply.tool_calls and not reply.text else "")
     for text in pieces_of(reply.text):
         yield piece(content=text)
     for place, call in enumerate(reply.tool_calls):
-        opening = {"index": place, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
-        yield piece(tool_calls=[opening])
+        yield piece(tool_calls=[{"index": place, **replace(call, arguments="").plain}])
         for text in pieces_of(call.arguments):
             yield piece(tool_calls=[{"index": place, "function": {"arguments": text}}])
 

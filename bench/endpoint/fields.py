@@ -6,8 +6,8 @@
     refused    what would change what a reply looks like, unless its value says what happens anyway; and what nobody knows
 
 Of the client's bound on a reply's length and the experiment's own the smaller counts.
-Of a message, role, content and tool calls are read. Its `name` is taken and not passed on: AutoGen sends one with every
-message.
+Of a message, role, content and tool calls are read. What else an assistant's message has is passed on as it came. The `name` of
+a message is taken and not passed on: AutoGen sends one with every message.
 """
 
 from __future__ import annotations

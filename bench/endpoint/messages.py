@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from bench.bounds import Listed
 from bench.endpoint.problem import LONGEST_NAME
 from bench.models.base import Message, Role
-from bench.models.tool_calls import ToolCall
+from bench.models.extra_fields import extra_text
+from bench.models.tool_calls import ToolCall, call_extra
 
 
 def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
@@ -31,25 +32,39 @@ def _served_role(role: object) -> object:
 
 
 class _Function(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="allow")
 
-    name: str = Field(min_length=1)
+    name: str
     arguments: str
 
 
 class _ToolCall(BaseModel):
-    """`index` is taken, as a client may keep it from a stream."""
+    """`index` is taken and not passed on, as a client may keep it from a stream; what else there is, is passed on."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="allow")
 
     id: str
     type: Literal["function"] = "function"
     function: _Function
     index: int | None = None
 
+    @property
+    def plain(self) -> ToolCall:
+        extra = call_extra(self.model_extra or {}, self.function.model_extra or {})
+        return ToolCall(self.id, self.function.name, self.function.arguments, extra)
+
+
+NOT_TEXT = {
+    "audio": "images and sound are not served",
+    "images": "images and sound are not served",
+    "function_call": "functions have become tools; give tool_calls",
+}
+"""Fields of an assistant's message that say what no token is counted of."""
+
 
 class SentMessage(BaseModel):
-    """`name` is taken and not passed on; what else a message has must be empty."""
+    """`name` is taken and not passed on. What else an assistant's message has is the provider's, and passed on as it came; what
+    else another one has must be empty."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -62,8 +77,12 @@ class SentMessage(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> SentMessage:
         for field, value in (self.model_extra or {}).items():
-            if value not in (None, [], {}, ""):
+            if value in (None, [], {}, ""):
+                continue
+            if self.role != "assistant":
                 raise ValueError(f"{field[:LONGEST_NAME]}: only role, content and tool calls of a message are passed on")
+            if field in NOT_TEXT:
+                raise ValueError(f"{field}: {NOT_TEXT[field]}")
         if self.content is None and self.role not in ("assistant", "tool"):
             raise ValueError("its content is no text; only a message of the assistant or of a tool may lack one")
         if self.tool_calls and self.role != "assistant":
@@ -75,8 +94,9 @@ class SentMessage(BaseModel):
     @property
     def plain(self) -> Message:
         role: Role = "system" if self.role == "developer" else self.role
-        calls = [ToolCall(one.id, one.function.name, one.function.arguments) for one in self.tool_calls or ()]
-        return Message(role, self.content or "", tuple(calls), self.tool_call_id or "")
+        calls = tuple(one.plain for one in self.tool_calls or ())
+        extra = extra_text(self.model_extra or {}) if role == "assistant" else ""
+        return Message(role, self.content or "", calls, self.tool_call_id or "", extra)
 
 
 def refuse_loose_results(messages: tuple[Message, ...]) -> None:

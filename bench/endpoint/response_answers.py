@@ -67,7 +67,10 @@ def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Ite
     for index, item in enumerate(_items(reply, number)):
         yield numbered.event("response.output_item.added", output_index=index, item=_empty(item))
         where = {"item_id": item["id"], "output_index": index}
-        yield from _message(item, where, numbered) if item["type"] == "message" else _call(item, where, numbered)
+        if item["type"] == "message":
+            yield from _message(item, where, numbered)
+        elif item["type"] == "function_call":
+            yield from _call(item, where, numbered)
         yield numbered.event("response.output_item.done", output_index=index, item=_done(item))
 
 
@@ -93,8 +96,11 @@ def _call(item: Json, where: Json, numbered: _Numbered) -> Iterator[bytes]:
 
 
 def _items(reply: Reply, number: int) -> list[Json]:
-    """A message, unless there is nothing in it but tool calls, and each of these."""
+    """What the provider may want back with the turn, where there is such; a message, unless there is nothing in it but tool
+    calls; and each of these."""
     items: list[Json] = []
+    if carried := _carried(reply):
+        items.append({"id": f"rs_{number}", "type": "reasoning", "summary": [], "encrypted_content": carried})
     if reply.text or not reply.tool_calls:
         part: Json = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
         if reply.finish == "content_filter":
@@ -106,13 +112,20 @@ def _items(reply: Reply, number: int) -> list[Json]:
     return items
 
 
+def _carried(reply: Reply) -> str:
+    """The fields beside what a reply and its tool calls say, as one text that a client gives back as it is."""
+    of_calls = {call.id: call.extra for call in reply.tool_calls if call.extra}
+    return as_json({"message": reply.extra, "calls": of_calls}).decode() if reply.extra or of_calls else ""
+
+
 def _done(item: Json) -> Json:
     return {**item, "status": "completed"}
 
 
 def _empty(item: Json) -> Json:
     """As it is when it begins."""
-    return {**item, "status": "in_progress", **({"content": []} if item["type"] == "message" else {"arguments": ""})}
+    empty: dict[str, Json] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+    return {**item, "status": "in_progress", **empty.get(item["type"], {})}
 
 
 def _status(reply: Reply) -> str:

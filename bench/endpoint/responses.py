@@ -1,16 +1,17 @@
 """OpenAI's Responses API, read: a request to /v1/responses becomes the chat completion that it means.
 
-Input is a text, or items: messages, `function_call`, `function_call_output`. A client sends all of them each time: nothing that
-was said is kept here, so that `previous_response_id` and `conversation` are refused.
+Input is a text, or items: messages, `function_call`, `function_call_output`, `reasoning`. A client sends all of them each time:
+nothing that was said is kept here, so that `previous_response_id` and `conversation` are refused. An item of reasoning holds
+what the provider wants back with the turn that it begins; only those are taken that were given here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, model_validator
 
 from bench.bounds import Listed, Table
 from bench.endpoint.fields import Restricted, objection, options_among
@@ -18,6 +19,7 @@ from bench.endpoint.messages import text_in
 from bench.endpoint.problem import LONGEST_NAME, read_body, refuse_field
 from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation
 from bench.models.base import Message
+from bench.models.extra_fields import extra_in, extra_text
 from bench.models.tool_calls import ToolCall
 
 KEPT = "what was said before is not kept here; send all items with each request"
@@ -73,7 +75,7 @@ class _Said(_Item):
 class _Called(_Item):
     type: Literal["function_call"]
     call_id: str
-    name: str = Field(min_length=1)
+    name: str
     arguments: str
 
 
@@ -81,6 +83,35 @@ class _Output(_Item):
     type: Literal["function_call_output"]
     call_id: str
     output: Annotated[str, BeforeValidator(_text)]
+
+
+@dataclass(frozen=True)
+class _Carried:
+    """What stands in the `encrypted_content` of an item of reasoning: the extra fields of the turn's message, and of its calls,
+    by their ids."""
+
+    message: str
+    calls: Mapping[str, str]
+
+
+NOTHING = _Carried("", {})
+
+
+def _carried(text: Any) -> _Carried:
+    """Raises ValueError for what was not given here."""
+    try:
+        given = extra_in(text)
+        calls = {id_: extra_text(extra_in(one)) for id_, one in given["calls"].items()}
+        return _Carried(extra_text(extra_in(given["message"])), calls)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("give it back as it was given here, or leave the item out") from None
+
+
+class _Reasoned(_Item):
+    type: Literal["reasoning"]
+    summary: list[Any] | None = None
+    content: list[Any] | None = None
+    encrypted_content: Annotated[_Carried, PlainValidator(_carried)] = Field(NOTHING, validate_default=True)
 
 
 def _kind(item: Any) -> str:
@@ -91,11 +122,12 @@ def _kind(item: Any) -> str:
 Item = Annotated[
     Annotated[_Said, Tag("message")]
     | Annotated[_Called, Tag("function_call")]
-    | Annotated[_Output, Tag("function_call_output")],
+    | Annotated[_Output, Tag("function_call_output")]
+    | Annotated[_Reasoned, Tag("reasoning")],
     Discriminator(
         _kind,
         custom_error_type="item",
-        custom_error_message="only items of type 'message', 'function_call' and 'function_call_output' are taken",
+        custom_error_message="only items of type 'message', 'function_call', 'function_call_output' and 'reasoning' are taken",
     ),
 ]
 
@@ -149,19 +181,22 @@ def _messages(asked: _Body) -> Iterator[Message]:
     """What an assistant said and called in one turn is one message."""
     if asked.instructions:
         yield Message("system", asked.instructions)
-    turn: Message | None = None
+    turn, carried = None, NOTHING
     for item in asked.input:
         if isinstance(item, _Called):
-            call = ToolCall(item.call_id, item.name, item.arguments)
-            turn = replace(turn, tool_calls=(*turn.tool_calls, call)) if turn else Message("assistant", "", (call,))
+            call = ToolCall(item.call_id, item.name, item.arguments, carried.calls.get(item.call_id, ""))
+            turn = turn or Message("assistant", "", extra=carried.message)
+            turn = replace(turn, tool_calls=(*turn.tool_calls, call))
             continue
         if turn:
             yield turn
-        turn = None
-        if isinstance(item, _Output):
+            turn, carried = None, NOTHING
+        if isinstance(item, _Reasoned):
+            carried = item.encrypted_content
+        elif isinstance(item, _Output):
             yield Message("tool", item.output, tool_call_id=item.call_id)
         elif item.role == "assistant":
-            turn = Message("assistant", item.content)
+            turn = Message("assistant", item.content, extra=carried.message)
         else:
             yield Message("system" if item.role == "developer" else item.role, item.content)
     if turn:

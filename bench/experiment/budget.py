@@ -76,5 +76,7 @@ def _tokens_of(response: Response) -> tuple[int, int]:
 
 def _billed(response: Response, tokens: tuple[int, int]) -> tuple[int, int]:
     """Read and written, by the provider where it told."""
-    usage = None if isinstance(response.outcome, CallFailed) else response.outcome.usage
-    return (usage.tokens_in, usage.tokens_out) if usage and any(tokens) else tokens
+    outcome = response.outcome
+    if isinstance(outcome, CallFailed):
+        return outcome.counted or tokens
+    return (outcome.usage.tokens_in, outcome.usage.tokens_out) if outcome.usage and any(tokens) else tokens

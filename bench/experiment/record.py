@@ -91,6 +91,8 @@ class ResponseRecord:
     reply       digest of the reply's text; None where the call failed
     failure     the kind of the CallFailed that it ended in; "" where a reply came; `partial` is the digest of what did arrive
     tool_calls, options   as in the event of the call
+    extra       digest of what else the provider gave with the reply; None for nothing
+    usage_*     the provider's own count, of a reply or of a failure that was paid; None where it told none
     """
 
     model: str
@@ -117,6 +119,7 @@ class ResponseRecord:
     usage_cached: Count | None = None
     tool_calls: Seldom = None
     options: Seldom = None
+    extra: Seldom = None
 
 
 RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,14 @@ from bench.experiment.history import history_of
 from bench.experiment.reading import latest, read_manifest, read_records, read_responses, read_texts
 from bench.experiment.record import ResponseRecord, SessionRecord, TrialRecord
 from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
+from bench.models.extra_fields import extra_in, extra_text
 from bench.models.recording import Recording
 from bench.models.tool_calls import calls_in, text_of
 from bench.runtime.events import StoredMessage, stored
 
 RECORDED = "recorded:"
 """What stands before a run's name on the command line, where its recorded models are to answer."""
-DECIDING = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body")
+DECIDING = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body", "omit")
 """The parameters of a model that decide what it may reply to a request."""
 ASKED = ("answer_format", "draft_tags")
 """What a manifest says of a model that is none of its parameters: how it is asked, and how its replies are read."""
@@ -129,8 +130,11 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
         "options": store_text(request.options) if request.options else None,
     }
     if isinstance(outcome, CallFailed):
+        counted = outcome.counted or (None, None)
         return ResponseRecord(
             **asked,
+            usage_in=counted[0],
+            usage_out=counted[1],
             failure=outcome.kind,
             detail=outcome.detail,
             retry_after=outcome.retry_after,
@@ -146,6 +150,7 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
         usage_cached=usage.cached if usage else None,
         reused=outcome.reused,
         tool_calls=store_text(text_of(outcome.tool_calls)) if outcome.tool_calls else None,
+        extra=store_text(outcome.extra) if outcome.extra else None,
     )
 
 
@@ -170,19 +175,27 @@ def response_of(record: ResponseRecord, texts: Mapping[str, str], folder: Path) 
 
 def _message(message: StoredMessage, texts: Mapping[str, str]) -> Message:
     calls = calls_in(texts[message.tool_calls]) if message.tool_calls else ()
-    return Message(message.role, texts[message.content], calls, message.tool_call_id)
+    return Message(message.role, texts[message.content], calls, message.tool_call_id, _extra(message.extra, texts))
+
+
+def _extra(digest: str | None, texts: Mapping[str, str]) -> str:
+    return extra_text(extra_in(texts[digest])) if digest else ""
 
 
 def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFailed:
+    counted = None
+    if record.usage_in is not None and record.usage_out is not None:
+        counted = record.usage_in, record.usage_out
     if record.reply is None:
         partial = texts[record.partial] if record.partial else ""
-        failure = failures_by_kind()[record.failure](record.detail, retry_after=record.retry_after, partial=partial)
+        kind = failures_by_kind()[record.failure]
+        failure = kind(record.detail, retry_after=record.retry_after, partial=partial, counted=counted)
         failure.by = record.by
         return failure
-    known = record.usage_in is not None and record.usage_out is not None
-    usage = Usage(record.usage_in or 0, record.usage_out or 0, record.usage_cached) if known else None
+    usage = Usage(*counted, record.usage_cached) if counted else None
     calls = calls_in(texts[record.tool_calls]) if record.tool_calls else ()
-    return Reply(texts[record.reply], record.finish, usage, record.by, record.reused, tool_calls=calls)
+    reply = Reply(texts[record.reply], record.finish, usage, record.by, record.reused, tool_calls=calls)
+    return replace(reply, extra=_extra(record.extra, texts))
 
 
 def _whole_repetitions(trials: Sequence[TrialRecord]) -> int:

@@ -7,7 +7,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bench.errors import BadAnswer, EndpointError, Unreachable, UsedUp
+from bench.errors import BadAnswer, EndpointError, NoText, UnknownFinish, Unreachable, UsedUp
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
@@ -24,6 +24,7 @@ from bench.models.routed import answerers, answering
 from bench.runtime.gate import Gate
 from bench.runtime.slots import Slots
 
+LOST = (Unreachable, BadAnswer, NoText, UnknownFinish)
 ENDPOINT_LOST_AFTER = 3
 """Trials in a row that an endpoint failed for good; then the run stops, since the rest would only fail as well."""
 
@@ -152,7 +153,7 @@ class _Health:
 
     def saw(self, result: TrialResult) -> None:
         failure = result.failure
-        self._lost = self._lost + 1 if isinstance(failure, Unreachable | BadAnswer) else 0
+        self._lost = self._lost + 1 if isinstance(failure, LOST) else 0
         if failure and (self._lost >= ENDPOINT_LOST_AFTER or isinstance(failure, UsedUp)):
             said = f"model '{self._model.name}' at {self._model.endpoint} failed {self._lost} trials in a row: {failure.detail}"
             error = EndpointError(f"{said}; {failure.advice or 'see to it'}; the same command goes on")

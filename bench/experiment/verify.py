@@ -221,7 +221,14 @@ def _lost_texts(texts: _Texts, named_in: Mapping[str, Lines]) -> Iterator[Defect
 def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Iterator[str | None]:
     """The digests of the texts that a record names."""
     if isinstance(record, ResponseRecord):
-        yield from (record.reply, record.partial, record.tool_calls, record.options, *_in_messages(record.messages))
+        yield from (
+            record.reply,
+            record.partial,
+            record.tool_calls,
+            record.options,
+            record.extra,
+            *_in_messages(record.messages),
+        )
     elif isinstance(record, TrialRecord):
         yield record.traceback
         for event in record.events:
@@ -233,7 +240,7 @@ def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Iterator[str
 
 def _in_messages(messages: Iterable[StoredMessage]) -> Iterator[str | None]:
     for message in messages:
-        yield from (message.content, message.tool_calls)
+        yield from (message.content, message.tool_calls, message.extra)
 
 
 def _grades_of_nothing(path: Path, records: Lines, trials: set[str]) -> Iterator[Defect]:

@@ -18,12 +18,14 @@ Timing = Literal["live", "simulated", "recorded"]
 
 @dataclass(frozen=True)
 class Message:
-    """`tool_calls` are those that the assistant made; a message of role `tool` is the result of the one that it names."""
+    """`tool_calls` are those that the assistant made; a message of role `tool` is the result of the one that it names.
+    `extra` is what else the provider gave with it, and may want back (`bench.models.extra_fields`)."""
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
+    extra: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,10 +94,11 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """`finish` is the provider's finish reason (`stop`, `length`, `tool_calls`, `content_filter`); `usage` is None if it told
-    none. `by` names the model that answered, where the one that was asked had passed the request on. A reply that is `reused`
-    had been given before to the same request, and `took` so many seconds then. `flight` is from when to when it was waited for,
-    in nanoseconds of `time.perf_counter_ns`, where the model knows that better than who awaits it: a busy process is late."""
+    """`finish` is how it ended, as OpenAI writes it (`stop`, `length`, `tool_calls`, `content_filter`); `usage` is None if the
+    provider told none. `by` names the model that answered, where the one that was asked had passed the request on. A reply that
+    is `reused` had been given before to the same request, and `took` so many seconds then. `flight` is from when to when it was
+    waited for, in nanoseconds of `time.perf_counter_ns`, where the model knows that better than who awaits it: a busy process
+    is late. `extra` is as in a message."""
 
     text: str
     finish: str = "stop"
@@ -105,6 +108,7 @@ class Reply:
     took: float | None = None
     flight: tuple[int, int] | None = field(default=None, compare=False)
     tool_calls: tuple[ToolCall, ...] = ()
+    extra: str = ""
 
 
 @dataclass(frozen=True)

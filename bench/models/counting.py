@@ -1,19 +1,22 @@
 """The tokens of a request and of a reply, by our tokenizer: those of every text that is sent and received. Tool definitions and
-tool calls count as the JSON text that they are; ids of calls that a result names, and other settings, do not count."""
+tool calls count as the JSON text that they are; ids of calls that a result names, other settings, and what a
+provider only wants back (`bench.models.extra_fields`) do not count."""
 
 from __future__ import annotations
 
 from bench.models.base import Reply, Request
 from bench.models.options import tools_text
-from bench.models.tool_calls import text_of
+from bench.models.tool_calls import counted_text_of
 from bench.tokens import count_tokens
 
 
 def tokens_read(request: Request) -> int:
     """Of the messages, with the tool calls in them, and of the tools that are offered."""
-    said = sum(count_tokens(message.content) + count_tokens(text_of(message.tool_calls)) for message in request.messages)
+    said = sum(
+        count_tokens(message.content) + count_tokens(counted_text_of(message.tool_calls)) for message in request.messages
+    )
     return said + count_tokens(tools_text(request.options))
 
 
 def tokens_written(reply: Reply) -> int:
-    return count_tokens(reply.text) + count_tokens(text_of(reply.tool_calls))
+    return count_tokens(reply.text) + count_tokens(counted_text_of(reply.tool_calls))

@@ -1,7 +1,8 @@
 """A model behind an OpenAI-compatible chat endpoint: OpenAI's own, another provider's, or a server on this machine.
 
 A call is one HTTP request. The client retries nothing and follows no redirect, so every attempt is the caller's own and
-stands in the trial's account. Whatever goes wrong becomes one `CallFailed` (`bench.models.openai_replies`).
+stands in the trial's account. Whatever goes wrong becomes one `CallFailed` (`bench.models.openai_replies` of what is answered,
+`bench.models.openai_failures` of all else).
 
 A reply is one JSON document, not a stream: of one that breaks off, no text is recovered (`CallFailed.partial` is "").
 """
@@ -25,13 +26,13 @@ from bench.models.blotting import blotted
 from bench.models.cached import CachedModel
 from bench.models.making import Making
 from bench.models.openai_advice import advice_on
+from bench.models.openai_failures import EXPECTED, failure_of
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
 from bench.models.openai_http import Client, Refused
-from bench.models.openai_replies import EXPECTED, failure_of, reply_of
-from bench.models.openai_requests import sent, within
+from bench.models.openai_replies import reply_in_error, reply_of
+from bench.models.openai_requests import sent, within, without
 from bench.models.openai_settings import OpenAISettings, key_of, refuse_key_in
 from bench.models.options import options_in
-from bench.models.tool_calls import ToolCall
 
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
@@ -64,16 +65,18 @@ class OpenAIModel:
     def parameters(self) -> dict[str, object]:
         """Every setting that can change a reply, whether one comes, or what it costs."""
         unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
-        unrelated |= {"answer_format", "draft_tags"}
+        unrelated |= {"answer_format", "draft_tags", "omit"}
         held = self.settings.response_format or "none"
-        return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held}
+        omitted = {"omit": sorted(self.settings.omit)} if self.settings.omit else {}
+        return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held, **omitted}
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         """One HTTP request; raises CallFailed, or EndpointError where there is no key."""
         del sleep  # a real call takes its own time
         try:
             body = self._body(request.messages, request.seed, request.schema, options_in(request.options))
-            return await self._ask(body, self.settings.timeout_seconds)
+            reply = await self._ask(body, self.settings.timeout_seconds)
+            return reply if request.schema is None else replace(reply, extra="")  # who wants a schema sends no message back
         except EXPECTED as error:
             raise self._failure_of(error) from None  # the cause's text may quote the key
 
@@ -94,17 +97,18 @@ class OpenAIModel:
 
     async def _ask(self, body: dict[str, object], seconds: float) -> Reply:
         """Send `body` and read the reply within `seconds`; raises one of EXPECTED."""
-        async with asyncio.timeout(seconds):  # a trickle would never reach a limit for each read
-            answer = await self._connected().post(body)
-        reply = reply_of(answer.body)
-        text, finish = self._blotted(reply.text), self._blotted(reply.finish)
-        calls = tuple(
-            ToolCall(self._blotted(one.id), self._blotted(one.name), self._blotted(one.arguments)) for one in reply.tool_calls
-        )
-        return replace(reply, text=text, finish=finish, tool_calls=calls, flight=answer.flight)
-
-    def _blotted(self, text: str) -> str:
-        return blotted(text, self._key)
+        try:
+            async with asyncio.timeout(seconds):  # a trickle would never reach a limit for each read
+                answer = await self._connected().post(body)
+        except Refused as refused:
+            if declined := reply_in_error(refused.body, self._key):
+                return replace(declined, flight=refused.flight)
+            raise
+        try:
+            return replace(reply_of(answer.body, self._key), flight=answer.flight)
+        except CallFailed as failure:
+            failure.flight = answer.flight
+            raise
 
     def _connected(self) -> Client:
         """The client, made at its first use, without I/O; raises EndpointError."""
@@ -129,20 +133,21 @@ class OpenAIModel:
             "max_tokens": settings.max_tokens,
             "response_format": response_format(settings.response_format, schema),
         }
-        return {
+        whole = {
             "model": self._model,
-            "messages": [sent(message) for message in messages],
+            "messages": [sent(message, settings.omit) for message in messages],
             "seed": seed,
             **{name: value for name, value in optional.items() if value is not None},
             **(settings.extra_body or {}),
             **within(asked, settings),
         }
+        return without(whole, settings.omit)
 
     def _probe_body(self) -> dict[str, object]:
-        """Like a real call: what the endpoint refuses there it must refuse here.
+        """Like a real call: a field that the endpoint refuses there it must refuse here.
 
         So the same response format, the word JSON where a JSON reply is asked for, and `max_tokens` only where the config has
-        it: some models refuse that field.
+        it: some models refuse that field. There is no system message, since an agent may do without one, and no tools.
         """
         wanted = PROBE_WORDS if self.settings.response_format else "Reply with OK"
         body = self._body([Message("user", wanted)], 0, PROBE_SCHEMA)
@@ -166,7 +171,8 @@ class OpenAIModel:
 
     def _failure_of(self, error: Exception) -> CallFailed:
         failure = failure_of(error, self._key)
-        failure.flight = error.flight if isinstance(error, Refused) else None
+        if isinstance(error, Refused):
+            failure.flight = error.flight
         advice = advice_on(error, failure, self.settings, self._client.proxy if self._client else None)
         failure.advice = blotted(advice, self._key)
         return failure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -19,16 +20,16 @@ from bench.errors import (
     ServerFailed,
     TimedOut,
     TooLong,
+    UnknownFinish,
     Unreachable,
     UsedUp,
 )
-from bench.models.openai_errors import error_in
+from bench.models.openai_errors import error_of
 from bench.models.openai_http import Refused
 from bench.models.openai_settings import OpenAISettings, normal_url
+from bench.models.options import OPTIONS
 from bench.models.proxies import Proxy
 
-USED_UP = ("insufficient_quota", "billing_hard_limit_reached", "insufficient_user_quota")
-"""Codes, or types, of an empty account, which does not fill up by waiting."""
 PROXY_ASKS = 407
 NO_FILES = (errno.EMFILE, errno.ENFILE)
 ANSWERS = "/chat/completions"
@@ -38,6 +39,10 @@ OF_A_KEY = {
     403: "check that the key in {settings.api_key_env} may use this model",
 }
 AS_SENT = (400, 422)
+_MENTION = r"""(?:(?<!\w)(?=\w*_|seed|temperature)|(?<=["'`]))(?P<field>{name})(?!\w)"""
+"""A field's name in a sentence; one that is a common word only within quotes."""
+OF_A_MESSAGE = re.compile(r"messages[.\[\]\w]{1,40}\.(?P<field>\w+)")
+"""A field of a message, as it is named by its place: `messages.2.assistant.reasoning_content`."""
 OF_A_KIND = {
     Unreachable.kind: "check base_url, and that the server is running",
     TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
@@ -46,14 +51,10 @@ OF_A_KIND = {
     CutOff.kind: "see the server's log",
     TooLong.kind: "set max_tokens, or see the server's log",
     NoText.kind: "check that this model answers in text",
+    UnknownFinish.kind: "see what the server means by it: the words that are known stand in docs/providers.md",
     NoCompletion.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
     BadAnswer.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
 }
-
-
-def is_used_up(code: object, kind: object = None) -> bool:
-    """Whether an error's code or type says that the account is empty."""
-    return any(isinstance(one, str) and one in USED_UP for one in (code, kind))
 
 
 def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings, proxy: Proxy | None = None) -> str:
@@ -86,11 +87,34 @@ def _on_status(error: Refused, failure: CallFailed, settings: OpenAISettings) ->
         return OF_A_KEY[status].format(settings=settings)
     if status == 404:
         return _on_missing(error, settings)
-    if status in AS_SENT:
-        held = settings.response_format
-        also = f'; it may not offer response_format = "{held}"' if held else ""
-        return f"check the model's parameters in the config{also}"
-    return OF_A_KIND[failure.kind]
+    return _on_refusal(error, settings) if status in AS_SENT else OF_A_KIND[failure.kind]
+
+
+def _on_refusal(error: Refused, settings: OpenAISettings) -> str:
+    """What is to be done about a request that the endpoint does not take, by the field that it names."""
+    field = _named(error.body, settings)
+    if field == "max_tokens":
+        return (
+            "take max_tokens out of the model's table, and give extra_body = { max_completion_tokens = N } if it asks for that"
+        )
+    if field in (*settings.model_fields_set, *(settings.extra_body or ())):
+        return f"change {field} in the model's table, or leave it out"
+    if field:
+        return f'leave {field} out: set omit = ["{field}"] in the model\'s table'
+    held = settings.response_format
+    also = f'; it may not offer response_format = "{held}"' if held else ""
+    return f"check the model's parameters in the config{also}"
+
+
+def _named(said: str, settings: OpenAISettings) -> str:
+    """The field that an error speaks of, of those that are sent: the first that it names; "" for none."""
+    sent = ["seed", *(name for name in OPTIONS if name not in ("tools", "response_format")), *(settings.extra_body or ())]
+    sent += [name for name in ("temperature", "top_p", "max_tokens") if getattr(settings, name) is not None]
+    found = [match for name in sent if (match := re.search(_MENTION.format(name=re.escape(name)), said))]
+    if found:
+        return min(found, key=lambda match: match.start())["field"]
+    of_a_message = OF_A_MESSAGE.search(said)
+    return of_a_message["field"] if of_a_message else ""
 
 
 def _suggested(location: str) -> str:
@@ -104,8 +128,8 @@ def _suggested(location: str) -> str:
 
 
 def _on_missing(error: Refused, settings: OpenAISettings) -> str:
-    said = error_in(error.body)
-    if said and said.code == "model_not_found":
+    said = error_of(error.body)
+    if said and "model_not_found" in said.words:
         return "check the model's name"
     if urlsplit(settings.base_url).path.rstrip("/").endswith("/v1"):
         return "check the model's name, and that base_url has the right path (most end in /v1)"

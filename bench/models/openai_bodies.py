@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import AsyncIterator, Callable
 
@@ -27,6 +28,12 @@ class BrokeOff(Exception):
 
 class NotUnpacked(Exception):
     """A body that is packed in a way that was not asked for, or that does not unpack."""
+
+
+def text_in(content: bytes) -> str:
+    """A body as text, with U+FFFD for what is none. JSON is UTF-8 whatever a header says, or what its first bytes tell: UTF-8
+    with a byte order mark, or two or four bytes a character."""
+    return content.decode(json.detect_encoding(content), errors="replace")
 
 
 async def whole(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> bytes:

@@ -17,7 +17,7 @@ import aiohttp
 import httpx2
 
 from bench.models.blotting import blotted
-from bench.models.openai_bodies import ACCEPTED, whole
+from bench.models.openai_bodies import ACCEPTED, text_in, whole
 from bench.models.openai_settings import OpenAISettings
 from bench.models.proxies import Proxy, proxy_to
 from bench.models.timed_sockets import TimedSocket, timed_socket
@@ -28,7 +28,7 @@ HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer with a status below 300, and from when to when it was waited for (`TimedSocket.flight`)."""
+    """An answer with a status of 200 to 299, and from when to when it was waited for (`TimedSocket.flight`)."""
 
     body: str
     flight: tuple[int, int] | None
@@ -70,10 +70,10 @@ class Client:
         """Raises Refused, what `openai_bodies.whole` raises, or an aiohttp.ClientError where no answer began."""
         sent = json.dumps(body).encode()
         async with self._session.post(self._url, data=sent, allow_redirects=False, **self._with_each) as answer:
-            is_error = answer.status >= 300
+            is_error = not 200 <= answer.status < 300
             content = await whole(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
             assert isinstance(answer, _Response)
-            said = blotted(content.decode(errors="replace"), self.proxy.password if self.proxy else "")  # JSON is UTF-8 always
+            said = blotted(text_in(content), self.proxy.password if self.proxy else "")
             if is_error:
                 raise Refused(answer.status, answer.headers, said, answer.flight)
             return Answer(said, answer.flight)

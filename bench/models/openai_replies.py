@@ -1,16 +1,19 @@
-"""What an OpenAI-compatible endpoint answers: a body becomes a `Reply`, an exception becomes one `CallFailed`, here and nowhere
-else."""
+"""What an OpenAI-compatible endpoint answers, read: a body becomes a `Reply` or one `CallFailed`. Nothing here knows of HTTP.
+
+What is needed is read, in whatever form it comes, and nothing else is looked at: a completion that was paid for is not lost to
+a field that nobody needs. `bench.models.openai_words` says which of a provider's words mean an answer, and which mean that
+there is none. Where a completion came and cannot be used, its tokens count all the same.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from bench.errors import (
     BadAnswer,
@@ -20,217 +23,37 @@ from bench.errors import (
     NoText,
     RateLimited,
     ServerFailed,
-    TimedOut,
     TooLong,
-    Unreachable,
+    UnknownFinish,
     UsedUp,
     whole_text,
 )
 from bench.models.base import Reply, Usage
 from bench.models.blotting import blotted
-from bench.models.openai_advice import PROXY_ASKS, has_no_files, is_used_up, tls_of
-from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
-from bench.models.openai_errors import ErrorSaid, error_in
-from bench.models.openai_http import Refused
-from bench.models.tool_calls import ToolCall
+from bench.models.extra_fields import extra_text
+from bench.models.openai_documents import UnreadableDocument, document_of
+from bench.models.openai_errors import ErrorSaid, error_at_the_top, error_beside, error_of
+from bench.models.openai_words import Event, error_event, finish_event
+from bench.models.tool_calls import ToolCall, call_extra, counted_text_of
 from bench.numbers import Count
 
 EXCERPT_CHARACTERS = 120
-LONGEST_ADDRESS = 300
-"""Characters of the address that a redirect names."""
-
-
-class UnreadableBody(Exception):
-    """A 200 answer whose body is no chat completion; `broke_off` where it is the beginning of a JSON document, `lacks_text`
-    where it is a completion that says nothing."""
-
-    def __init__(self, body: str, *, broke_off: bool = False, lacks_text: bool = False):
-        super().__init__("the body is no chat completion")
-        self.body, self.broke_off, self.lacks_text = body, broke_off, lacks_text
-
-
-class _Function(BaseModel):
-    name: str
-    arguments: str = ""
-
-
-class _ToolCall(BaseModel):
-    """Some servers give it no id."""
-
-    id: str | None = None
-    function: _Function
-
-
-class _Message(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-    tool_calls: list[_ToolCall] | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Completion(BaseModel):
-    choices: list[_Choice] = Field(min_length=1)
-    usage: Any = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: Count
-    completion_tokens: Count
-    prompt_tokens_details: Any = None
-
-
-class _PromptDetails(BaseModel):
-    cached_tokens: Count
-
-
-def reply_of(body: str) -> Reply:
-    """Read a chat completion; raises UnreadableBody."""
-    try:
-        completion = _Completion.model_validate_json(body)
-    except ValidationError as error:
-        raise UnreadableBody(body, broke_off=_broke_off(error)) from None
-    choice, usage = completion.choices[0], usage_of(completion.usage)
-    message, finish = choice.message, choice.finish_reason or "stop"
-    if message.refusal or finish == "content_filter":
-        return Reply(message.refusal or message.content or "", "content_filter", usage)
-    calls = tuple(
-        ToolCall(one.id or f"call_{number}", one.function.name, one.function.arguments)
-        for number, one in enumerate(message.tool_calls or (), start=1)
-    )
-    if message.content is None and not calls and finish != "length":  # all tokens may go into unseen reasoning: an empty reply
-        raise UnreadableBody(body, lacks_text=True)
-    return Reply(message.content or "", finish, usage, tool_calls=calls)
-
-
-def usage_of(counted: object) -> Usage | None:
-    """What the provider counted, or None where it says nothing usable: a good reply is not lost for that."""
-    try:
-        usage = _Usage.model_validate(counted)
-    except ValidationError:
-        return None
-    return Usage(usage.prompt_tokens, usage.completion_tokens, _cached_of(usage))
-
-
-def _cached_of(usage: _Usage) -> int | None:
-    """Of a prompt's tokens those that were cached; None where that is not told, or cannot be."""
-    try:
-        cached = _PromptDetails.model_validate(usage.prompt_tokens_details).cached_tokens
-    except ValidationError:
-        return None
-    return cached if cached <= usage.prompt_tokens else None
-
-
-def _broke_off(error: ValidationError) -> bool:
-    first = error.errors(include_url=False)[0]
-    return first["type"] == "json_invalid" and "EOF" in first["ctx"]["error"]
-
-
-EXPECTED = (aiohttp.ClientError, OSError, Refused, UnreadableBody, TooLarge, NotUnpacked, BrokeOff)
-"""What may come out of a call; a TimeoutError is an OSError. Anything else is a bug, or a cancellation, and passes through."""
-
-NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-NO_PASSWORD = "the proxy asks for a name and a password, or for others: HTTP 407"
-NEVER_USABLE = (aiohttp.InvalidURL, aiohttp.TooManyRedirects)
-
-
-def failure_of(error: Exception, key: str = "") -> CallFailed:
-    """The one place where an exception of EXPECTED becomes what the trial records; `key` is blotted out of its text."""
-    if isinstance(error, Refused):
-        return _status_failure(error, key)
-    if isinstance(error, aiohttp.ClientError):
-        return _connection_failure(error)
-    if isinstance(error, TimeoutError):
-        return TimedOut("no whole reply in time")
-    if isinstance(error, OSError):
-        return _unconnected(error, type(error).__name__)
-    if isinstance(error, TooLarge):
-        return TooLong(f"the reply is larger than {LARGEST / 2**20:g} MiB; set max_tokens, or see what the server sends")
-    if isinstance(error, BrokeOff):
-        return CutOff(f"the connection broke ({error})")
-    if isinstance(error, NotUnpacked):
-        return BadAnswer(f"the body cannot be read: {excerpt(str(error), key)}")
-    if isinstance(error, UnreadableBody):
-        return _body_failure(error, key)
-    return BadAnswer(f"{type(error).__name__}: {excerpt(str(error), key)}")
-
-
-def _status_failure(error: Refused, key: str) -> CallFailed:
-    status, headers, found = error.status, error.headers, error_in(error.body)
-    said = excerpt(found.message if found else error.body, key)
-    if status == 402 or (found and is_used_up(found.code, found.kind)):
-        return UsedUp(f"HTTP {status}: the account's quota is used up: {said}")
-    if 300 <= status < 400:
-        return BadAnswer(
-            f"HTTP {status}: it sends on to {excerpt(headers.get('Location', ''), key, LONGEST_ADDRESS) or 'nowhere'}"
-        )
-    if status == PROXY_ASKS:
-        return BadAnswer(NO_PASSWORD)
-    detail = f"HTTP {status}: {said}"
-    if status == 429:
-        return RateLimited(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
-    if status >= 500 or status == 408:  # 408: the server did not get the whole request, so did no work
-        return ServerFailed(detail, retry_after=retry_after_seconds(headers, datetime.now(UTC)))
-    return BadAnswer(detail)
-
-
-def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return _no_way(error)
-    reason = type(error).__name__  # its text may quote a header, and so the key
-    if isinstance(error, NEVER_SENT):
-        return _unconnected(error, reason)
-    if isinstance(error, TimeoutError):
-        return TimedOut(f"no reply in time ({reason})")
-    if isinstance(error, NEVER_USABLE):
-        return BadAnswer(f"no usable exchange ({reason})")
-    return Unreachable(f"the connection ended before any answer came ({reason})")
-
-
-def _no_way(error: aiohttp.ClientHttpProxyError) -> CallFailed:
-    """A proxy did not open the way to an endpoint that encrypts, which was thus sent nothing."""
-    if error.status == PROXY_ASKS:
-        return BadAnswer(NO_PASSWORD)
-    if error.status >= 500 or error.status == 408:
-        return Unreachable(f"the proxy finds no way to the endpoint: HTTP {error.status}")
-    kind = RateLimited if error.status == 429 else BadAnswer
-    return kind(f"the proxy refuses the way to the endpoint: HTTP {error.status}")
-
-
-def _unconnected(error: Exception, reason: str) -> CallFailed:
-    if has_no_files(error):
-        return Unreachable("no connection: too many open files on this machine")
-    if refused := tls_of(error):
-        why = getattr(refused, "verify_message", "") or (refused.reason or reason).replace("_", " ").lower()
-        return BadAnswer(f"no TLS connection: {why}")
-    to_whom = " to the proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
-    return Unreachable(f"no connection{to_whom} ({reason})")
-
-
-def _body_failure(error: UnreadableBody, key: str) -> CallFailed:
-    if not error.body.strip():
-        return ServerFailed("an answer without a body")
-    if error.broke_off:
-        return CutOff(f"the reply's JSON breaks off after {len(error.body)} characters")
-    if error.lacks_text:
-        return NoText(f"a completion without a text: {excerpt(error.body, key)}")
-    if said := error_in(error.body):
-        return _error_failure(said, key)
-    kind = "an HTML page" if error.body.lstrip()[:1] == "<" else "no chat completion"
-    return NoCompletion(f"{kind}: {excerpt(error.body, key)}")
-
-
-def _error_failure(said: ErrorSaid, key: str) -> CallFailed:
-    detail = f"HTTP 200, and an error in it: {excerpt(said.message, key)}"
-    if is_used_up(said.code, said.kind):
-        return UsedUp(f"the account's quota is used up: {detail}")
-    if said.code in (429, "429", "rate_limit_exceeded"):
-        return RateLimited(detail)
-    is_for_good = isinstance(said.code, int) and 400 <= said.code < 500 and said.code != 408
-    return BadAnswer(detail) if is_for_good else ServerFailed(detail)
+OF_A_MESSAGE = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")
+"""Fields of a message that are read, or are nothing that a text model is given back."""
+WRAPPERS = ("data", "result", "response")
+"""Fields in which a gateway may put the whole completion."""
+PARTS = ("text", "output_text", "input_text", "refusal", "reference", "image_url", "tool_use", "tool_call")
+THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_text", "thought")
+"""Kinds of parts of a content. What stands in a thought is not said."""
+FAILURES: Mapping[Event, type[CallFailed]] = {
+    "rate_limit": RateLimited,
+    "passing": ServerFailed,
+    "lasting": BadAnswer,
+    "used_up": UsedUp,
+}
+USED_UP = "the account's quota is used up: "
+_COUNT = TypeAdapter(Count)
+_Clean = Callable[[str], str]
 
 
 def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
@@ -239,33 +62,228 @@ def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
-    """How long the server asks to wait, >= 0 and finite, or None where it does not say so in a way that can be read.
-
-    Understood are `retry-after-ms` and `retry-after` in seconds or as an HTTP date, which is compared with `now`.
-    `headers` must look names up without regard to case, or hold them in lower case.
-    """
-    milliseconds = _seconds(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    said = headers.get("retry-after", "")
-    seconds = _seconds(said)
-    return seconds if seconds is not None else _seconds_until(said, now)
-
-
-def _seconds(text: str) -> float | None:
+def reply_of(body: str, key: str = "") -> Reply:
+    """Read a chat completion; the key is blotted out of it. Raises CallFailed."""
     try:
-        number = float(text)
-    except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
+        document = document_of(body)
+    except UnreadableDocument as unreadable:
+        raise _no_document(body, unreadable.why, key) from None
+    document = _unwrapped(document)
+    choice = _choice(document.get("choices"))
+    if choice is None:
+        return _without_choice(document, body, key)
+    said = _said_in(choice, lambda text: blotted(whole_text(text), key))
+    usage = usage_of(document.get("usage"), said.wrote_something)
+    word = _finish_word(choice)
+    event = finish_event(word) if word else "answer"
+    if said.refusal or event == "refusal":
+        return Reply(said.refusal or said.text, "content_filter", usage, extra=said.extra)
+    if error := error_beside(choice) or error_beside(document):
+        return _in_place_of_an_answer(error, said, usage, key)
+    if not word and said.is_missing:
+        raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_counted(usage))
+    if event in ("answer", "own", "cut_off"):
+        return Reply(said.text, _finish(event, word), usage, tool_calls=said.calls, extra=said.extra)
+    name = excerpt(word, key)
+    if event is None:
+        raise UnknownFinish(f'finish_reason "{name}" is not known', partial=said.partial, counted=_counted(usage))
+    raise ServerFailed(f'HTTP 200, and finish_reason "{name}"', partial=said.partial, counted=_counted(usage))
 
 
-def _seconds_until(text: str, now: datetime) -> float | None:
+def reply_in_error(body: str, key: str = "") -> Reply | None:
+    """The reply that an answer of another status than 200 is in truth: a filter's refusal, or what the model wrote and its
+    server could not use. None where it is a failure."""
+    error = error_of(body)
+    event = error_event(error.words, error.message) if error else ""
+    if event == "refusal":
+        return Reply("", "content_filter")
+    return Reply(blotted(whole_text(error.generation or ""), key)) if error and event == "own" else None
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the model said in a choice. `is_missing`: there is nothing in which it could have said something."""
+
+    text: str = ""
+    refusal: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    extra: str = ""
+    is_missing: bool = False
+
+    @property
+    def partial(self) -> str:
+        return self.text + counted_text_of(self.calls)
+
+    @property
+    def wrote_something(self) -> bool:
+        return bool(self.text or self.calls or self.refusal)
+
+
+def _no_document(body: str, why: str, key: str) -> CallFailed:
+    if not body.strip():
+        return ServerFailed("an answer without a body")
+    if why == "too_many":
+        return TooLong("the reply holds more values than any reply has; see what the server sends")
+    if why == "broke_off":
+        return CutOff(f"the reply's JSON breaks off after {len(body)} characters")
+    start = body.lstrip()
+    if '"choices"' in body and not start.startswith("<"):
+        kind = "a stream, which nobody asked for" if start.startswith(("data:", "event:", ":")) else "no JSON"
+        return NoText(f"a completion that cannot be read, as it is {kind}: {excerpt(body, key)}")
+    return NoCompletion(f"{'an HTML page' if start.startswith('<') else 'no chat completion'}: {excerpt(body, key)}")
+
+
+def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
+    if "choices" in document:
+        return document
+    inner = (document.get(name) for name in WRAPPERS)
+    return next((one for one in inner if isinstance(one, dict) and "choices" in one), document)
+
+
+def _choice(choices: object) -> dict[str, Any] | None:
+    """The choice of index 0, wherever it stands; where none has it, the first."""
+    found = [choices] if isinstance(choices, dict) else choices if isinstance(choices, list) else []
+    first = None
+    for one in found:
+        if isinstance(one, dict):
+            if one.get("index", 0) in (0, "0", None):
+                return one
+            first = first or one
+    return first
+
+
+def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
+    usage = usage_of(document.get("usage"), False)
+    at_the_top = error_at_the_top(document)
+    if error := error_beside(document) or (at_the_top if at_the_top and at_the_top.words else None):
+        return _in_place_of_an_answer(error, _Said(), usage, key)
+    if usage:
+        raise NoText(f"a completion without a choice: {excerpt(body, key)}", counted=_counted(usage))
+    raise NoCompletion(f"no chat completion: {excerpt(body, key)}")
+
+
+def _in_place_of_an_answer(error: ErrorSaid, said: _Said, usage: Usage | None, key: str) -> Reply:
+    """What an error in an answer of status 200 comes to. Raises CallFailed, unless it is a refusal, or the model's own."""
+    event = error_event(error.words, error.message, error.status)
+    if event == "refusal":
+        return Reply(said.text, "content_filter", usage, extra=said.extra)
+    if event == "own":
+        return Reply(said.text or blotted(whole_text(error.generation or ""), key), "stop", usage, extra=said.extra)
+    detail = f"{USED_UP if event == 'used_up' else ''}HTTP 200, and an error in it: {excerpt(error.message, key)}"
+    raise FAILURES[event](detail, partial=said.partial, counted=_counted(usage))
+
+
+def _finish_word(choice: Mapping[str, Any]) -> str:
+    """How it ended, in the provider's word; "" where no text says it. A gateway may tell only how it ended behind it."""
+    for field in ("finish_reason", "native_finish_reason"):
+        word = choice.get(field)
+        if isinstance(word, str) and word.strip().lower() not in ("", "null", "none"):
+            return word.strip()
+    return ""
+
+
+def _finish(event: Event, word: str) -> str:
+    """As OpenAI writes it."""
+    if event == "cut_off":
+        return "length"
+    return "tool_calls" if event == "answer" and re.search("tool|function", word, re.IGNORECASE) else "stop"
+
+
+def _counted(usage: Usage | None) -> tuple[int, int] | None:
+    return (usage.tokens_in, usage.tokens_out) if usage else None
+
+
+def _said_in(choice: Mapping[str, Any], clean: _Clean) -> _Said:
+    """A message, or what some give in its place: a piece of a stream, or the text of the older API."""
+    message = next((one for name in ("message", "delta") if isinstance(one := choice.get(name), dict)), None)
+    if message is None:
+        text = next((one for name in ("text", "message") if isinstance(one := choice.get(name), str)), None)
+        return _Said(clean(text or ""), is_missing=text is None)
+    content, refusals = message.get("content"), [message.get("refusal")]
+    text = "".join(_texts(content, refusals))
+    refusal = next((one for one in refusals if isinstance(one, str) and one), "")
+    beside = {name: value for name, value in message.items() if name not in OF_A_MESSAGE}
+    calls = tuple(_calls(message, clean))
+    return _Said(clean(text), clean(refusal), calls, extra_text(beside, clean), not message)
+
+
+def _texts(content: object, refusals: list[Any]) -> Iterator[str]:
+    """The text in a content: itself, its parts of text, or, where it is JSON that a server has read already, that as a text.
+    What a part refuses joins `refusals`; thoughts, and what is no text, are left out."""
+    if content is None or isinstance(content, str):
+        yield content or ""
+        return
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        content = content["parts"]
+    parts = content if isinstance(content, list) else [content]
+    if parts and not any(map(_is_part, parts)):
+        yield _as_json(content)
+        return
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict) and part.get("type") not in THOUGHTS and not part.get("thought"):
+            text = part.get("text")
+            text = text.get("value") if isinstance(text, dict) else text
+            yield text if isinstance(text, str) else ""
+            refusals.append(part.get("refusal"))
+
+
+def _is_part(part: object) -> bool:
+    if isinstance(part, dict):
+        return part.get("type") in (*PARTS, *THOUGHTS) or ("text" in part and part.keys() <= {"text", "thought"})
+    return isinstance(part, str)
+
+
+def _as_json(value: object) -> str:
     try:
-        date = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError, IndexError):
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return ""
+
+
+def _calls(message: Mapping[str, Any], clean: _Clean) -> Iterator[ToolCall]:
+    """Its tool calls, and the sole call of the older API. Arguments that a server has read already are a text again."""
+    found = message.get("tool_calls")
+    calls = found if isinstance(found, list) else [found]
+    legacy = message.get("function_call")
+    for number, call in enumerate([*calls, *([{"function": legacy}] if legacy else [])], start=1):
+        function = call.get("function", call) if isinstance(call, dict) else None
+        if not isinstance(function, dict):
+            continue
+        name, arguments, own_id = function.get("name"), function.get("arguments"), call.get("id")
+        id_ = str(own_id) if own_id and isinstance(own_id, str | int) else f"call_{number}"
+        written = arguments if isinstance(arguments, str) else _as_json({} if arguments is None else arguments)
+        extra = "" if function is call else call_extra(call, function, clean)
+        yield ToolCall(clean(id_), clean(name) if isinstance(name, str) else "", clean(written), extra)
+
+
+def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
+    """What the provider counted, or None where it says nothing usable: no prompt has no tokens, nor has a text. A good reply is
+    not lost for that."""
+    if not isinstance(counted, dict):
         return None
-    if date.tzinfo is None:  # an HTTP date is in UTC, whether it says so or not
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - now).total_seconds())
+    tokens_in, tokens_out = (
+        _count(counted, *names) for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+    )
+    if not tokens_in:
+        return None
+    if wrote_something and not tokens_out:
+        tokens_out = max(0, (_count(counted, "total_tokens") or 0) - tokens_in) or None
+    return None if tokens_out is None else Usage(tokens_in, tokens_out, _cached_of(counted, tokens_in))
+
+
+def _count(counted: Mapping[str, Any], *names: str) -> int | None:
+    for name in names:
+        try:
+            return _COUNT.validate_python(counted.get(name))
+        except ValidationError:
+            continue
+    return None
+
+
+def _cached_of(counted: Mapping[str, Any], tokens_in: int) -> int | None:
+    """Of a prompt's tokens those that were cached; None where that is not told, or cannot be."""
+    details = counted.get("prompt_tokens_details")
+    cached = _count(details, "cached_tokens") if isinstance(details, dict) else None
+    return cached if cached is not None and cached <= tokens_in else None

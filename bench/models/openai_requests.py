@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from bench.models.base import Message
+from bench.models.extra_fields import extra_in
 from bench.models.openai_settings import OpenAISettings
 from bench.models.options import LENGTHS
 
 
-def sent(message: Message) -> dict[str, Any]:
-    """A message. One that calls tools and says nothing beside has no text, rather than an empty one, which some refuse."""
+def sent(message: Message, omitted: Collection[str] = ()) -> dict[str, Any]:
+    """A message, without the fields that are to be left out of it and of its tool calls. One that calls tools and says nothing
+    beside has no text, rather than an empty one, which some refuse."""
+    said: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        calls = [call.plain for call in message.tool_calls]
-        return {"role": message.role, "content": message.content or None, "tool_calls": calls}
+        said["content"] = message.content or None
+        said["tool_calls"] = [without(call.plain, omitted) for call in message.tool_calls]
     if message.tool_call_id:
-        return {"role": message.role, "content": message.content, "tool_call_id": message.tool_call_id}
-    return {"role": message.role, "content": message.content}
+        said["tool_call_id"] = message.tool_call_id
+    return without(said | extra_in(message.extra), omitted)
+
+
+def without(fields: Mapping[str, Any], omitted: Collection[str]) -> dict[str, Any]:
+    """The fields but those that are left out, also of the function in them."""
+    kept = {name: value for name, value in fields.items() if name not in omitted}
+    return kept | {"function": without(kept["function"], omitted)} if isinstance(kept.get("function"), dict) else kept
 
 
 def within(options: Mapping[str, Any], settings: OpenAISettings) -> dict[str, Any]:

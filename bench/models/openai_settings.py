@@ -23,6 +23,8 @@ OPENAI_URL = "https://api.openai.com/v1"
 SETTING_FIELDS = frozenset({"model", "temperature", "max_tokens", "top_p", "response_format"})
 OWN_FIELDS = SETTING_FIELDS | {"messages", "seed", "stream", "n"}
 """What `extra_body` may not say: it has a setting of its own, or a reply could no longer be read."""
+NEEDED = frozenset({"messages", "role", "content", "tool_calls", "tool_call_id", "function", "name", "arguments"})
+"""What `omit` may not name."""
 SECRETS = frozenset({"apikey", "accesstoken", "authorization", "authtoken", "bearer", "password", "secret", "token"})
 """Nor any field called so, written however."""
 
@@ -54,6 +56,15 @@ def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None
     except (ValueError, TypeError):
         raise ValueError("extra_body must hold what JSON can: no date, no time, no infinite number") from None
     return extra
+
+
+def needed_fields_left_in(omitted: tuple[str, ...]) -> tuple[str, ...]:
+    """ValueError where a field is left out without which nothing is asked, or that is only sent because the table has it."""
+    if needed := sorted(NEEDED & set(omitted)):
+        raise ValueError(f"omit may not name {', '.join(needed)}: without it nothing is asked")
+    if said := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
+        raise ValueError(f"omit names {said[0]}, which is sent only where the table has it: take it out there")
+    return omitted
 
 
 def _names_in(value: object) -> Iterator[str]:
@@ -114,6 +125,9 @@ class OpenAISettings(BaseModel):
     it took there. It needs `cache = true`."""
     extra_body: Annotated[Table[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
     """Further fields of every request, as the provider names them."""
+    omit: Annotated[tuple[str, ...], AfterValidator(needed_fields_left_in)] = ()
+    """Fields that are left out of every request, for an endpoint that refuses them: of the request itself (`seed`, or what an
+    agent asks, such as `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
 
     @model_validator(mode="after")
     def _remembers(self) -> OpenAISettings:

@@ -16,7 +16,8 @@ from bench.runtime.slots import Slot
 
 @dataclass(frozen=True)
 class Received:
-    """A reply as the architecture gets it, and the faults that it carries. `undamaged`: as it was before output faults."""
+    """A reply as the architecture gets it, and the faults that it carries. `undamaged`: as it was before output faults. `extra`
+    is what else the provider gave with it."""
 
     call: int
     text: str
@@ -25,6 +26,7 @@ class Received:
     usage: Usage | None = None
     undamaged: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    extra: str = ""
 
     def with_receipts(self, earlier: Sequence[Receipt]) -> Received:
         """It carries these faults as well."""

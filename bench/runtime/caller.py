@@ -126,8 +126,8 @@ class Caller:
             raise
         self._account(attempt, corrupted.text)
         reply, receipts = attempt.reply, (*attempt.receipts, *corrupted.receipts)
-        undamaged = reply.text if corrupted.text != reply.text else None
-        return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, reply.tool_calls)
+        undamaged, told = reply.text if corrupted.text != reply.text else None, (reply.tool_calls, reply.extra)
+        return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *told)
 
     def due(self, ask: Ask) -> list[Due]:
         """The call faults due for this attempt. What gives a reply comes after all failures."""
@@ -261,6 +261,7 @@ class Caller:
         tokens_out = (count_tokens(received) if failure or not reply else tokens_written(reply)) if paid else 0
         self.tokens += tokens_in + tokens_out
         usage = reply.usage if reply else None
+        counted = (usage.tokens_in, usage.tokens_out) if usage else failure.counted if failure else None
         store_text = self._log.store_text
         return self._log.emit(
             Called(
@@ -277,8 +278,8 @@ class Caller:
                 delivered=store_text(given) if given is not None and given != said else None,
                 tokens_in=tokens_in,
                 tokens_out=tokens_out,
-                usage_in=usage.tokens_in if usage else None,
-                usage_out=usage.tokens_out if usage else None,
+                usage_in=counted[0] if counted else None,
+                usage_out=counted[1] if counted else None,
                 usage_cached=usage.cached if usage else None,
                 finish=reply.finish if reply else None,
                 failure=failure.kind if failure else None,

@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, TypeVar, get_args
 
 from bench.errors import CutOff
 from bench.models.base import Reply, Sleep
-from bench.models.tool_calls import ToolCall, text_of
+from bench.models.tool_calls import ToolCall, counted_text_of
 from bench.registry import Kind, Part
 from bench.scenario import Json, Output
 
@@ -138,7 +138,7 @@ class CutReply(CutOff):
     """`begun` is what came of the reply before the connection broke. It is recorded as what it is to the call, a `cut_off`."""
 
     def __init__(self, begun: Reply):
-        said = begun.text + text_of(begun.tool_calls)
+        said = begun.text + counted_text_of(begun.tool_calls)
         super().__init__("the connection broke in mid-reply (injected)", partial=said, injected=True)
         self.begun = begun
 

@@ -197,7 +197,7 @@ class EndpointSession:
             self._recovered(event)
         if pending.ask.cause != "judge":
             self._keep(question, subtasks, pending.ask, self._with_inputs(question[0], outcome))
-        return Reply(outcome.text, outcome.finish, outcome.usage, tool_calls=outcome.tool_calls)
+        return Reply(outcome.text, outcome.finish, outcome.usage, tool_calls=outcome.tool_calls, extra=outcome.extra)
 
     def _keep(self, question: Question, subtasks: tuple[Subtask, ...], ask: Ask, received: Received) -> None:
         """A reply came."""

@@ -58,19 +58,24 @@ Seldom = Annotated[str | None, Field(exclude_if=_is_nothing)]
 
 @dataclass(frozen=True)
 class StoredMessage:
-    """A message that was sent; `content` is the digest of its text, `tool_calls` that of their JSON. What a message does not
-    have leaves no trace."""
+    """A message that was sent; `content` is the digest of its text, `tool_calls` that of their JSON, `extra` that of what
+    else it has. What a message does not have leaves no trace."""
 
     role: Role
     content: str
     tool_calls: Seldom = None
     tool_call_id: Annotated[str, Field(exclude_if=_is_nothing)] = ""
+    extra: Seldom = None
 
 
 def stored(message: Message, store_text: Callable[[str], str]) -> StoredMessage:
     """A message as it is kept; its texts go to `store_text`."""
-    calls = text_of(message.tool_calls)
-    return StoredMessage(message.role, store_text(message.content), store_text(calls) if calls else None, message.tool_call_id)
+
+    def kept(text: str) -> str | None:
+        return store_text(text) if text else None
+
+    calls, extra = kept(text_of(message.tool_calls)), kept(message.extra)
+    return StoredMessage(message.role, store_text(message.content), calls, message.tool_call_id, extra)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ from bench.errors import (
 from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
 from bench.models.openai import OpenAIModel
 from bench.models.openai_bodies import LARGEST
-from bench.models.openai_replies import EXCERPT_CHARACTERS, UnreadableBody, failure_of, reply_of, retry_after_seconds
+from bench.models.openai_failures import failure_of, retry_after_seconds
+from bench.models.openai_replies import EXCERPT_CHARACTERS, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback
 
 T = TypeVar("T")
@@ -342,9 +343,8 @@ BODIES = st.fixed_dictionaries({}, optional={"choices": CHOICES | PARTS, "usage"
 @example('{"choices": [{"message": {"content": "half \\ud800 a pair"}}]}')
 def test_any_body_is_a_reply_or_one_named_failure_in_one_line(body: str) -> None:
     try:
-        reply = reply_of(body)
-    except UnreadableBody as error:
-        failure = failure_of(error, KEY)
+        reply = reply_of(body, KEY)
+    except CallFailed as failure:
         assert failure.kind in failures_by_kind() and failure.detail and "\n" not in failure.detail
         assert len(failure.detail) < 200
     else:

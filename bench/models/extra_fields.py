@@ -1,0 +1,49 @@
+"""What a message, or a tool call, has beside what is measured: `reasoning_content`, a thought's signature, and their like.
+
+A provider may want it back with the next turn, and refuse the turn that lacks it. So it is kept as one JSON text, its names in
+order, and goes back as it came. It is no part of what is counted: it stands in the provider's own count alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+STANDARD = ("refusal", "annotations", "audio", "function_call", "name", "parsed", "parsed_arguments")
+"""Fields of OpenAI's own, and of its clients', which mean nothing where they are empty. An empty text in any other field may
+mean something: Kimi tells it from none."""
+
+
+def extra_text(fields: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
+    """The fields as one text, all texts in them passed through `clean`; "" for none. What JSON cannot hold is left out."""
+    kept = {name: value for name, value in fields.items() if _says_something(name, value)}
+    if not kept:
+        return ""
+    try:
+        return json.dumps(_cleaned(kept, clean), ensure_ascii=False, allow_nan=False, sort_keys=True)
+    except (ValueError, RecursionError):  # an infinite number, or a nest without end: no provider's
+        return ""
+
+
+def extra_in(text: str) -> dict[str, Any]:
+    """The fields in such a text. Raises ValueError for a text that `extra_text` does not write."""
+    try:
+        found = json.loads(text) if text else {}
+    except RecursionError as error:
+        raise ValueError("is nested too deep") from error
+    if not isinstance(found, dict):
+        raise ValueError("is no JSON object")
+    return found
+
+
+def _says_something(name: str, value: object) -> bool:
+    return value is not None and value not in ([], {}) and (value not in ("", False) or name not in STANDARD)
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(name): _cleaned(one, clean) for name, one in value.items()}
+    return [_cleaned(one, clean) for one in value] if isinstance(value, list) else value
