@@ -245,7 +245,7 @@ def _as_json(value: object) -> str:
 def _calls(message: Mapping[str, Any], clean: _Clean) -> Iterator[ToolCall]:
     """Its tool calls, and the sole call of the older API. Arguments that a server has read already are a text again."""
     found = message.get("tool_calls")
-    calls = found if isinstance(found, list) else [found]
+    calls = found if isinstance(found, list) else [found] if found else []
     legacy = message.get("function_call")
     for number, call in enumerate([*calls, *([{"function": legacy}] if legacy else [])], start=1):
         function = call.get("function", call) if isinstance(call, dict) else None

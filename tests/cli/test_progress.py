@@ -1,4 +1,4 @@
-"""At its end a run says whether its own process, and not the endpoint, bounded the calls at a time."""
+"""At its end a run says whether its own process, and not the endpoint, bounded the calls, and what was not understood."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 from records import smooth, trial
-from trials import matrix_of
+from trials import matrix_of, scripted
 
 from bench.cli.progress import SoFar
+from bench.errors import UnknownFinish
 from bench.runtime.events import Called
 
 
@@ -20,3 +21,16 @@ def test_a_run_is_client_bound_where_its_process_adds_more_than_a_quarter_to_its
     lines = list(so_far.client_bound())
     assert bool(lines) is said
     assert not said or lines[0].startswith("client-bound: this process was busy for 30% of its calls' seconds")
+
+
+def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
+    so_far = SoFar(matrix_of())
+    assert list(so_far.unknown_words()) == []
+    for word, count in (("gone_fishing", 2), ("asleep", 1)):
+        odd = UnknownFinish(f'finish_reason "{word}" is not known', partial="x")
+        so_far.add(scripted("runtime_structured", {"total": [odd] * count})[0].record)
+    lines = list(so_far.unknown_words())
+    assert [line.split("; ")[0] for line in lines] == [
+        '2 paid replies were not used: finish_reason "gone_fishing" is not known',
+        '1 paid replies were not used: finish_reason "asleep" is not known',
+    ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from reference import command_pages, config_keys, effects, floors, systems, workbench_calls
+from reference import command_pages, config_keys, effects, floors, providers, systems, workbench_calls
 from reference.docstrings import restructured
 from reference.pages import GENERATED, filled, inside
 from trials import SYSTEMS
@@ -14,6 +14,7 @@ from trials import SYSTEMS
 from bench.cli.main import app
 from bench.experiment.config import Config
 from bench.experiment.model_entries import MODELS
+from bench.models.openai_words import PHRASES, ROWS
 from bench.runtime.effects import EFFECTS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -54,6 +55,12 @@ def test_each_command_and_each_of_its_options_stands_in_the_reference() -> None:
 def test_each_effect_and_each_system_stands_in_the_reference() -> None:
     assert [effect.name for effect in EFFECTS if f"| `{effect.name}` |" not in effects.page()] == []
     assert [limit for system in SYSTEMS.values() for limit in system.limits if f"- {limit}" not in systems.page()] == []
+
+
+def test_each_word_of_a_provider_stands_in_the_table_with_what_it_is() -> None:
+    page = providers.page()
+    assert [word for row in ROWS for word in row.words if f"`{word}`" not in page] == []
+    assert [phrase for phrase in PHRASES if f'"{phrase}"' not in page] == []
 
 
 def test_the_page_on_frameworks_says_of_each_how_it_recovers() -> None:

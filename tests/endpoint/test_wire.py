@@ -152,6 +152,22 @@ def test_a_message_that_a_client_gives_back_as_it_got_it_is_taken() -> None:
         assert chat.messages[1] == Message("assistant", content or "")
 
 
+def test_what_else_an_assistants_message_has_is_passed_on_as_it_came_and_so_it_is_of_its_calls() -> None:
+    signed = {**CALL, "extra_content": {"google": {"thought_signature": "c2ln"}}, "provider_specific_fields": None}
+    signed["function"] = {"name": "look", "arguments": "{}", "parsed_arguments": {"x": 1}}
+    back = {"role": "assistant", "content": "", "reasoning_content": "", "refusal": None, "reasoning_details": [{"a": 1}]}
+    chat = chat_of(json.dumps({"messages": [HELLO, {**back, "tool_calls": [signed]}]}).encode())
+    assert json.loads(chat.messages[1].extra) == {"reasoning_content": "", "reasoning_details": [{"a": 1}]}
+    [call] = chat.messages[1].tool_calls
+    assert call.plain == {key: value for key, value in signed.items() if value is not None}
+
+
+def test_a_call_whose_parsed_arguments_are_null_is_the_call_without_them() -> None:
+    odd = {**CALL, "index": 0, "function": {**CALL["function"], "parsed_arguments": None}}  # type: ignore[dict-item]
+    both = [chat_of(json.dumps({"messages": [{"role": "assistant", "tool_calls": [one]}]}).encode()) for one in (CALL, odd)]
+    assert both[0] == both[1]
+
+
 @pytest.mark.parametrize(
     ("body", "param", "said"),
     [
@@ -169,6 +185,8 @@ def test_a_message_that_a_client_gives_back_as_it_got_it_is_taken() -> None:
             "images and sound are not",
         ),
         ({"messages": [{**HELLO, "reasoning": "so"}]}, "messages.0", "reasoning: only role, content"),
+        ({"messages": [{"role": "assistant", "images": ["x"]}]}, "messages.0", "images: images and sound are not served"),
+        ({"messages": [{"role": "assistant", "function_call": CALL}]}, "messages.0", "functions have become tools"),
         ({"messages": [HELLO], "stream_options": {"every": 1}}, "stream_options.every", "not permitted"),
         ([HELLO], None, "the body"),
     ],

@@ -13,7 +13,7 @@ from experiment_runs import config, run_matrix_in, sessions_of
 from scripted_server import ScriptedServer, hang
 from trials import ROOTS, TINY
 
-from bench.errors import CallFailed, ConfigError, CutOff, ServerFailed, TimedOut
+from bench.errors import CallFailed, ConfigError, CutOff, NoText, RateLimited, ServerFailed, TimedOut
 from bench.experiment.budget import Budget, Spending
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.reading import read_responses
@@ -130,6 +130,8 @@ def test_tokens_are_ours_and_money_goes_by_the_providers_count_where_it_told() -
 def test_what_was_paid_and_lost_counts_and_what_nobody_was_paid_for_does_not() -> None:
     lost = spent(TimedOut("late"), CutOff("broke", partial="four"), cost=9.0)
     assert lost.tokens == 3 + 3 + 1 and lost.cost == pytest.approx((6 * 1000 + 10_000) / 1e6)
+    told = spent(RateLimited("so far", partial="four", counted=(100, 10)), NoText("nothing", counted=(100, 0)), cost=9.0)
+    assert told.tokens == 3 + 1 + 3 and told.cost == pytest.approx((200 * 1000 + 10 * 10_000) / 1e6)
     assert spent(ServerFailed("500"), Reply("four", usage=Usage(9, 9), reused=True), cost=9.0).cost == 0.0
 
 

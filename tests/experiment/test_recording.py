@@ -34,7 +34,8 @@ from bench.scenario import Task
 
 
 def moody() -> Callable[[Any], Step]:
-    """A server that limits, breaks, forgets a field and rambles, by the number of the request and not by what it says."""
+    """A server that limits, breaks, breaks in mid-answer, ends in its own words, forgets a field and rambles, by the number of
+    the request and not by what it says."""
     numbers = itertools.count(1)
 
     def answer(body: Any) -> Step:
@@ -47,6 +48,10 @@ def moody() -> Callable[[Any], Step]:
             return status(500)
         if number % 11 == 0:
             return cut_after(20)
+        if number % 7 == 0:
+            return completion("so far", finish="error", usage=(number, 1))
+        if number % 9 == 0:
+            return completion("whole", finish="gone_fishing", usage=None)
         if number % 5 == 0:
             output.pop(next(iter(output), ""), None)
         cached = {"cached_tokens": number // 2} if number % 3 else None
@@ -70,7 +75,9 @@ def replayed(recorded: Path, folder: Path, **settings: Any) -> list[TrialRecord]
 def test_a_replay_gives_the_same_records_but_for_what_is_the_machines_own(recorded: Path, tmp_path: Path) -> None:
     live, again = list(read_trials(recorded)), replayed(recorded, tmp_path / "again")
     calls = [event for trial in live for event in trial.events if isinstance(event, Called)]
-    assert {call.failure for call in calls} == {None, "rate_limited", "server_failed", "cut_off"}
+    assert {call.failure for call in calls} == {None, "rate_limited", "server_failed", "cut_off", "unknown_finish"}
+    told = {(call.failure, call.usage_in is None, call.tokens_out > 0) for call in calls if call.failure}
+    assert {("server_failed", False, True), ("server_failed", True, False), ("unknown_finish", True, True)} <= told
     assert {call.detail for call in calls if "injected" in call.detail} and any(call.usage_in for call in calls)
     assert {call.usage_cached is None for call in calls if call.usage_in} == {True, False}
     assert {trial.timing for trial in again} == {"recorded"}

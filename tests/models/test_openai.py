@@ -50,6 +50,7 @@ from bench.errors import (
     RateLimited,
     ServerFailed,
     TimedOut,
+    UnknownFinish,
     Unreachable,
     UsedUp,
     failures_by_kind,
@@ -60,6 +61,7 @@ from bench.models.openai_bodies import LARGEST
 from bench.models.openai_failures import failure_of, retry_after_seconds
 from bench.models.openai_replies import EXCERPT_CHARACTERS, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback
+from bench.models.tool_calls import ToolCall
 
 T = TypeVar("T")
 
@@ -203,6 +205,25 @@ def test_a_reply_cut_at_its_token_limit_says_so_even_where_no_text_was_reached()
     assert answered(completion(None, finish="length")) == Reply("", "length", Usage(12, 3))
 
 
+def test_a_filter_that_answers_with_an_error_refuses_as_one_that_answers_with_a_completion() -> None:
+    filtered = status(400, body='{"error": {"message": "filtered", "code": "content_filter", "status": 400}}')
+    assert answered(filtered) == Reply("", "content_filter")
+
+
+def test_a_body_with_a_byte_order_mark_or_in_two_bytes_a_character_is_read() -> None:
+    whole = completion("Grüße")
+    for coding in ("utf-8-sig", "utf-16"):
+        assert answered(replace(whole, body=whole.body.decode().encode(coding))).text == "Grüße"
+
+
+def test_what_a_provider_wants_back_is_given_to_who_sends_messages_back_alone() -> None:
+    step = raw('{"choices": [{"message": {"content": "Hi", "reasoning_content": "hm"}}]}')
+    assert answered(step).extra == '{"reasoning_content": "hm"}'
+    with ScriptedServer([step]) as server:
+        held = replace(REQUEST, schema={"type": "object"})
+        assert asyncio.run(using(model_at(server.base_url), lambda model: model.reply(held, no_sleep))).extra == ""
+
+
 def test_a_missing_finish_reason_is_a_stop() -> None:
     assert answered(completion("Hi", finish=None)).finish == "stop"
 
@@ -246,7 +267,8 @@ def test_calls_to_one_model_run_side_by_side() -> None:
         (status(401), BadAnswer),
         (status(403), BadAnswer),
         (status(404), BadAnswer),
-        (status(409), BadAnswer),
+        (status(409), ServerFailed),
+        (replace(completion("Hi"), status=0), ServerFailed),
         (status(422), BadAnswer),
         (html(), NoCompletion),
         (raw("data: {}\n\n", content_type="text/event-stream"), NoCompletion),
@@ -259,8 +281,9 @@ def test_calls_to_one_model_run_side_by_side() -> None:
         (raw('{"error": {"message": "empty", "code": "insufficient_quota"}}'), UsedUp),
         (status(402), UsedUp),
         (status(429, body='{"error": {"message": "empty", "type": "insufficient_quota"}}'), UsedUp),
-        (completion(None), NoText),
-        (completion(None, finish="tool_calls"), NoText),
+        (raw('{"choices": [{}]}'), NoText),
+        (completion("Hi", finish="gone_fishing"), UnknownFinish),
+        (completion("Hi", finish="error"), ServerFailed),
         (raw('{"choices": [{"message": {"content": "Hel'), CutOff),
         (raw(""), ServerFailed),
         (raw("", code=204), ServerFailed),
@@ -394,6 +417,8 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
         ({}, None),
         ({"retry-after": "7"}, 7.0),
         ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "3s"}, 3.0),
+        ({"retry-after": "250 ms"}, 0.25),
         ({"retry-after": "-3"}, 0.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "nan"}, None),
@@ -481,6 +506,62 @@ ITSELF = "set base_url to the address that answers itself"
 )
 def test_an_endpoint_that_cannot_be_used_is_refused_at_once_with_what_to_do(step: Step, said: str) -> None:
     assert said in unusable(step, timeout_seconds=0.5)
+
+
+MISTRAL = json.dumps(
+    {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}
+)
+OPENAI = json.dumps({"error": {"message": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}})
+GEMINI = json.dumps([{"error": {"code": 400, "message": 'Unknown name "min_p": Cannot find field.'}}])
+CEREBRAS = json.dumps(
+    {"message": "messages.2.assistant.reasoning_content: property '...' is unsupported", "code": "wrong_api_format"}
+)
+DATABRICKS = json.dumps({"error_code": "BAD_REQUEST", "message": 'Bad request: json: unknown field "parallel_tool_calls"'})
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (MISTRAL, 'leave seed out: set omit = ["seed"] in the model\'s table'),
+        (OPENAI, "take max_tokens out of the model's table, and give extra_body = { max_completion_tokens = N }"),
+        ('{"error": {"message": "temperature must be 1"}}', "change temperature in the model's table, or leave it out"),
+        (GEMINI, "change min_p in the model's table, or leave it out"),
+        (CEREBRAS, 'leave reasoning_content out: set omit = ["reasoning_content"] in the model\'s table'),
+        (DATABRICKS, 'leave parallel_tool_calls out: set omit = ["parallel_tool_calls"] in the model\'s table'),
+        ('{"error": {"message": "please stop doing that"}}', "check the model's parameters in the config"),
+    ],
+)
+@pytest.mark.parametrize("code", [400, 422])
+def test_a_field_that_is_refused_is_named_with_the_key_that_leaves_it_out(code: int, body: str, said: str) -> None:
+    assert said in unusable(status(code, body=body), temperature=0.5, max_tokens=9, extra_body={"min_p": 0.1})
+
+
+def test_a_field_is_left_out_of_the_request_its_messages_and_their_tool_calls() -> None:
+    call = ToolCall("a", "f", "{}", '{"extra_content": 1, "function": {"parsed_arguments": 2}}')
+    messages = (
+        Message("user", "Hello"),
+        Message("assistant", "", (call,), extra='{"reasoning_content": "hm", "reasoning": "h"}'),
+    )
+    asked = replace(REQUEST, messages=messages, options='{"parallel_tool_calls": false, "stop": ["x"]}')
+    omitted = ["seed", "parallel_tool_calls", "reasoning_content", "extra_content", "parsed_arguments"]
+    with ScriptedServer() as server:
+        asyncio.run(using(model_at(server.base_url, omit=omitted), lambda model: model.reply(asked, no_sleep)))
+        prepare(model_at(server.base_url, omit=omitted))
+    plain = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    assert server.bodies[0] == {
+        "model": "small",
+        "messages": [
+            {"role": "user", "content": "Hello"},
+            {"role": "assistant", "content": None, "tool_calls": [plain], "reasoning": "h"},
+        ],
+        "stop": ["x"],
+    }
+    assert server.bodies[1].keys() == {"model", "messages"}
+
+
+def test_what_is_left_out_is_among_the_parameters_where_something_is() -> None:
+    assert OpenAIModel("small", OpenAISettings(omit=("seed", "n"))).parameters["omit"] == ["n", "seed"]
+    assert "omit" not in OpenAIModel("small", OpenAISettings()).parameters
 
 
 def test_a_path_that_most_endpoints_do_not_have_is_named_with_the_one_that_they_have() -> None:
@@ -735,6 +816,8 @@ def test_parameters_hold_whatever_can_change_a_reply_or_its_cost() -> None:
         {"base_url": "http://localhost:port/v1"},
         {"extra_body": {"stream": True}},
         {"extra_body": {"seed": 3}},
+        {"omit": ["messages"]},
+        {"omit": ["seed", "temperature"]},
         {"api_key": "sk-in-the-config"},
         {"concurrency": 0},
         {"timeout_seconds": 0},

@@ -12,7 +12,18 @@ from trials import GRADERS, TINY, Fault, calls, events, matrix_of, run_all, scri
 
 from bench.analysis.ledger import book, totals
 from bench.analysis.trial import Trial
-from bench.errors import BadAnswer, CutOff, NoCompletion, NoText, RateLimited, ServerFailed, TimedOut, TooLong, Unreachable
+from bench.errors import (
+    BadAnswer,
+    CutOff,
+    NoCompletion,
+    NoText,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    TooLong,
+    UnknownFinish,
+    Unreachable,
+)
 from bench.experiment.cost import Tariff
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Reply, Request
@@ -23,7 +34,10 @@ from bench.runtime.loop import run
 from bench.runtime.slots import Slots
 from bench.tokens import count_tokens
 
-PAID = [TimedOut("late"), CutOff("broke", partial="half a rep"), TooLong("9 MiB"), NoText("null")]
+PAID = [
+    *(TimedOut("late"), CutOff("broke", partial="half a rep"), TooLong("9 MiB"), NoText("null")),
+    *(UnknownFinish("odd", partial="whole"), ServerFailed("in mid-reply", partial="half"), RateLimited("429", counted=(9, 1))),
+]
 UNPAID = [RateLimited("429", retry_after=7.0), ServerFailed("500"), Unreachable("none"), NoCompletion("a page")]
 
 
@@ -52,6 +66,7 @@ def test_what_was_paid_and_lost_is_counted_and_the_next_try_is_a_retry(failure: 
     failed, again = total_calls(result)
     sent = sum(count_tokens(message.content) for message in model.requests[1].messages)
     assert (failed.tokens_in, failed.tokens_out) == (sent, count_tokens(failure.partial))
+    assert (failed.usage_in, failed.usage_out) == (failure.counted or (None, None))
     assert [call.cause for call in (failed, again)] == ["first", "retry"]
     assert totals(book(result.record.events))["lost"] == sent + count_tokens(failure.partial)
 

@@ -224,6 +224,6 @@ async def _send(writer: asyncio.StreamWriter, step: Step) -> None:
 def _head(step: Step) -> bytes:
     headers = {"Content-Length": str(len(step.body)), "Connection": "close", **step.headers}
     reasons = {known.value: known.phrase for known in HTTPStatus}
-    lines = [f"HTTP/1.1 {step.status} {reasons.get(step.status, 'Scripted')}"]
+    lines = [f"HTTP/1.1 {step.status:03} {reasons.get(step.status, 'Scripted')}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

@@ -1,0 +1,146 @@
+"""What a provider wants back with the next turn gets back to it, in both APIs, whole and streamed, live and replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from scripted_model import ScriptedModel
+from trials import TINY, events, matrix_of, run_all, with_model
+
+from bench.digests import digest_of
+from bench.endpoint.server import serve_session
+from bench.experiment.record import RESPONSE
+from bench.experiment.recording import record_of, response_of
+from bench.experiment.verify import _named
+from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
+from bench.models.counting import tokens_read
+from bench.models.recorded import Recording
+from bench.models.tool_calls import ToolCall
+from bench.runtime.agent_session import AgentSession
+from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.events import Called
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+SIGNED = ToolCall("a", "look", '{"at": 1}', '{"extra_content": {"google": {"thought_signature": "c2ln"}}}')
+PLAIN = ToolCall("b", "look", "{}")
+THOUGHT = '{"reasoning_content": "first I look", "reasoning_details": [{"id": "r"}]}'
+GIVEN = Reply("", "tool_calls", Usage(12, 3), tool_calls=(SIGNED, PLAIN), extra=THOUGHT)
+HELLO: dict[str, Any] = {"role": "user", "content": "hello"}
+LOOK: dict[str, Any] = {"type": "function", "function": {"name": "look"}}
+
+Ask = Callable[[openai.AsyncOpenAI, list[Any]], Awaitable[list[Any]]]
+"""Asks, and gives what of the answer goes back."""
+
+
+async def chat(client: openai.AsyncOpenAI, messages: list[Any]) -> list[Any]:
+    tools: Any = [LOOK]
+    got = await client.chat.completions.create(model="any", messages=messages, tools=tools)
+    return [got.choices[0].message]
+
+
+async def streamed_chat(client: openai.AsyncOpenAI, messages: list[Any]) -> list[Any]:
+    tools: Any = [LOOK]
+    async with client.chat.completions.stream(model="any", messages=messages, tools=tools) as stream:
+        return [(await stream.get_final_completion()).choices[0].message]
+
+
+async def responses(client: openai.AsyncOpenAI, items: list[Any]) -> list[Any]:
+    tools: Any = [{"type": "function", **LOOK["function"], "strict": None}]
+    got = await client.responses.create(model="any", input=items, tools=tools, store=False)
+    return [*got.output]
+
+
+async def streamed_responses(client: openai.AsyncOpenAI, items: list[Any]) -> list[Any]:
+    tools: Any = [{"type": "function", **LOOK["function"], "strict": None}]
+    async with client.responses.stream(model="any", input=items, tools=tools) as stream:
+        return [*(await stream.get_final_response()).output]
+
+
+def results(ask: Ask) -> list[Any]:
+    told = [(call.id, "seen") for call in (SIGNED, PLAIN)]
+    if ask in (responses, streamed_responses):
+        return [{"type": "function_call_output", "call_id": id_, "output": text} for id_, text in told]
+    return [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text in told]
+
+
+def asked(converse: Callable[[EndpointSession | AgentSession], Awaitable[None]], *replies: Reply) -> tuple[ScriptedModel, Any]:
+    """What the model was asked in a conversation over the endpoint, and the trial."""
+
+    async def architecture(_: Task, workbench: Workbench) -> None:
+        async with workbench.endpoint(TINY.task.subtask("gather")) as session:
+            await converse(session)
+
+    model = ScriptedModel(TINY.reference, {"gather": [*replies]})
+    matrix = replace(matrix_of(architectures=["static"]).worked_by(architecture), server=serve_session)
+    [result] = run_all(with_model(matrix, model))
+    return model, result
+
+
+@pytest.mark.parametrize("ask", [chat, streamed_chat, responses, streamed_responses])
+def test_what_came_with_a_turn_goes_back_with_it_to_the_letter(ask: Ask) -> None:
+    async def converse(session: EndpointSession | AgentSession) -> None:
+        async with openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key, max_retries=0) as client:
+            back = await ask(client, [HELLO])
+            await ask(client, [HELLO, *back, *results(ask)])
+
+    model, result = asked(converse, GIVEN)
+    _, second = model.requests
+    assert second.messages[1] == Message("assistant", "", (SIGNED, PLAIN), extra=THOUGHT)
+    bare = (*second.messages[:1], Message("assistant", "", (replace(SIGNED, extra=""), PLAIN)), *second.messages[2:])
+    assert tokens_read(second) == tokens_read(replace(second, messages=bare)), "what is only carried is not counted"
+    assert second.asked != replace(second, messages=bare).asked
+    [_, call] = events(result, Called)
+    assert result.texts[call.messages[1].extra or ""] == THOUGHT
+    assert call.messages[1].extra == digest_of(THOUGHT)
+
+
+def test_a_recording_gives_it_to_the_agent_again_and_finds_the_turn_that_came_with_it() -> None:
+    hello = Message("user", "hello")
+    first = Request((hello,), 7, RequestContext("tiny", ("gather",), 1, 1, arm="a/none"))
+    second = replace(first, messages=(hello, Message("assistant", "", (SIGNED, PLAIN), extra=THOUGHT)))
+    live = [Response("m", first, GIVEN, 1.0), Response("m", second, Reply("x"), 1.0)]
+    texts = dict[str, str]()
+
+    def store_text(text: str) -> str:
+        texts[digest_of(text)] = text
+        return digest_of(text)
+
+    lines = [RESPONSE.dump_json(record_of(response, "settings", store_text)) for response in live]
+    kept = [response_of(RESPONSE.validate_json(line), texts, Path()) for line in lines]
+    recording = Recording("run", "2026-01-01", kept)
+    for response in live:
+        found = recording.find(response.request)
+        assert found and found.outcome == response.outcome
+    without = replace(second, messages=(hello, replace(second.messages[1], extra="")))
+    assert recording.find(without) is None, "it is another request"
+
+
+def test_a_text_of_it_that_is_gone_is_told_as_lost() -> None:
+    request = Request((Message("assistant", "x", extra=THOUGHT),), 7, RequestContext("tiny", ("gather",), 1, 1))
+    record = record_of(Response("m", request, GIVEN, 1.0), "settings", digest_of)
+    assert {digest_of(THOUGHT)} == {record.extra, record.messages[0].extra} <= set(_named(record))
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "responses"])
+def test_a_reply_with_nothing_beside_it_is_answered_as_before_there_was_such(path: str) -> None:
+    async def converse(session: EndpointSession | AgentSession) -> None:
+        body = {"messages": [HELLO]} if path == "chat/completions" else {"input": [HELLO]}
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            headers = {"Authorization": f"Bearer {session.api_key}"}
+            answer = await client.post(f"{session.base_url()}/{path}", json=body, headers=headers)
+            said.append(json.loads(answer.content))
+
+    said = list[Any]()
+    asked(converse, replace(GIVEN, tool_calls=(PLAIN,), extra=""))
+    if path == "chat/completions":
+        assert said[0]["choices"][0]["message"] == {"role": "assistant", "content": None, "tool_calls": [PLAIN.plain]}
+    else:
+        assert [item["type"] for item in said[0]["output"]] == ["function_call"]
