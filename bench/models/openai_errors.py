@@ -6,6 +6,7 @@ or into one of them, spell it `base_resp`, or have its fields at the top. A gate
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,9 @@ FINE = ("", "0", "200", "none", "ok", "success")
 """Codes, and messages, of what is no error."""
 CODES = ("code", "type", "status", "status_code", "error_code", "http_code", "__type")
 MESSAGES = ("message", "msg", "detail", "status_msg", "error_msg", "Message", "error")
-WITHIN = ("error", "innererror", "inner_error", "metadata", "raw", "upstream")
+WITHIN = ("error", "innererror", "inner_error", "metadata", "raw", "upstream", "message")
+_DELAY = re.compile(r"(?:try again|retry) (?:in|after) ([\d.]{1,10} ?(?:ms|seconds?|sec|s)?)\b", re.IGNORECASE)
+"""A delay in a message, as OpenAI and Azure write it."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +73,15 @@ def _is_an_error(found: Mapping[str, Any]) -> bool:
 def _said(error: Mapping[str, Any]) -> ErrorSaid:
     levels = list(_levels(error, DEEPEST))
     codes = [value for level in levels for name in CODES if isinstance(value := level.get(name), str | int)]
-    messages = dict.fromkeys(text for level in levels if isinstance(text := _first(level, MESSAGES), str))
+    messages = list(dict.fromkeys(text for level in levels if (text := _message(level))))
     delays = (item.get("retryDelay") for level in levels for item in _items(level.get("details")))
     written = (value for level in levels if isinstance(value := level.get("failed_generation"), str))
+    in_words = (found[1] for message in messages if (found := _DELAY.search(message)))
     return ErrorSaid(
         ": ".join(messages),
         tuple(str(code) for code in codes),
         next(filter(None, map(_status, codes)), 0),
-        next((delay for delay in delays if isinstance(delay, str)), ""),
+        next((delay for delay in (*delays, *in_words) if isinstance(delay, str)), ""),
         next(written, None),
     )
 
@@ -87,7 +91,7 @@ def _levels(error: Mapping[str, Any], deepest: int) -> Iterator[Mapping[str, Any
     yield error
     for name in WITHIN if deepest else ():
         inner = error.get(name)
-        if isinstance(inner, str) and name in ("raw", "error") and inner.lstrip()[:1] in ("{", "["):
+        if isinstance(inner, str) and inner.lstrip()[:1] in ("{", "["):
             try:
                 inner = document_of(inner)
             except UnreadableDocument:
@@ -100,6 +104,12 @@ def _levels(error: Mapping[str, Any], deepest: int) -> Iterator[Mapping[str, Any
 
 def _first(level: Mapping[str, Any], names: tuple[str, ...]) -> object:
     return next((value for name in names if isinstance(value := level.get(name), str) and value.strip()), None)
+
+
+def _message(level: Mapping[str, Any]) -> str:
+    """Its message in words; "" for none, and for one that is itself an error, written out."""
+    text = _first(level, MESSAGES)
+    return text if isinstance(text, str) and text.lstrip()[:1] not in ("{", "[") else ""
 
 
 def _items(value: object) -> Iterator[Mapping[str, Any]]:

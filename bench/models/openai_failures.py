@@ -19,7 +19,7 @@ from bench.models.openai_words import error_event
 
 LONGEST_ADDRESS = 300
 """Characters of the address that a redirect names."""
-UNITS = (("ms", 0.001), ("seconds", 1.0), ("sec", 1.0), ("s", 1.0))
+UNITS = (("ms", 0.001), ("seconds", 1.0), ("second", 1.0), ("sec", 1.0), ("s", 1.0))
 """Of a delay, and their seconds; without one it is in seconds."""
 
 EXPECTED = (aiohttp.ClientError, OSError, CallFailed, Refused, TooLarge, NotUnpacked, BrokeOff)

@@ -33,6 +33,7 @@ from bench.models.blotting import blotted
 from bench.models.extra_fields import extra_text
 from bench.models.openai_documents import UnreadableDocument, document_of
 from bench.models.openai_errors import ErrorSaid, error_at_the_top, error_beside, error_of
+from bench.models.openai_streams import completion_in, is_stream
 from bench.models.openai_words import Event, error_event, finish_event
 from bench.models.tool_calls import ToolCall, call_extra, counted_text_of
 from bench.numbers import Count
@@ -65,7 +66,7 @@ def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
 def reply_of(body: str, key: str = "") -> Reply:
     """Read a chat completion; the key is blotted out of it. Raises CallFailed."""
     try:
-        document = document_of(body)
+        document = completion_in(body) if is_stream(body) else document_of(body)
     except UnreadableDocument as unreadable:
         raise _no_document(body, unreadable.why, key) from None
     document = _unwrapped(document)
@@ -125,12 +126,11 @@ def _no_document(body: str, why: str, key: str) -> CallFailed:
     if why == "too_many":
         return TooLong("the reply holds more values than any reply has; see what the server sends")
     if why == "broke_off":
-        return CutOff(f"the reply's JSON breaks off after {len(body)} characters")
-    start = body.lstrip()
-    if '"choices"' in body and not start.startswith("<"):
-        kind = "a stream, which nobody asked for" if start.startswith(("data:", "event:", ":")) else "no JSON"
-        return NoText(f"a completion that cannot be read, as it is {kind}: {excerpt(body, key)}")
-    return NoCompletion(f"{'an HTML page' if start.startswith('<') else 'no chat completion'}: {excerpt(body, key)}")
+        return CutOff(f"the reply breaks off after {len(body)} characters")
+    is_page = body.lstrip().startswith("<")
+    if '"choices"' in body and not is_page:
+        return NoText(f"a completion that cannot be read: {excerpt(body, key)}")
+    return NoCompletion(f"{'an HTML page' if is_page else 'no chat completion'}: {excerpt(body, key)}")
 
 
 def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _texts(content: object, refusals: list[Any]) -> Iterator[str]:
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         content = content["parts"]
     parts = content if isinstance(content, list) else [content]
-    if parts and not any(map(_is_part, parts)):
+    if content not in ([], {}) and not any(map(_is_part, parts)):
         yield _as_json(content)
         return
     for part in parts:

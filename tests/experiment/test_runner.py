@@ -12,7 +12,17 @@ from experiment_runs import sessions_of
 
 from bench.answers.formats import DEFAULT
 from bench.cli.scaffold import new_scenario
-from bench.errors import BadAnswer, CallFailed, EndpointError, GaveUp, ResultsError, ServerFailed, UsedUp
+from bench.errors import (
+    BadAnswer,
+    CallFailed,
+    EndpointError,
+    GaveUp,
+    NoText,
+    ResultsError,
+    ServerFailed,
+    UnknownFinish,
+    UsedUp,
+)
 from bench.experiment.config import Config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
@@ -171,9 +181,12 @@ def test_a_trial_that_ended_in_an_error_is_run_again_and_both_records_are_kept(m
     assert {trial.outcome for trial in latest(trials)} == {"solved"}
 
 
-def test_an_endpoint_that_is_gone_stops_the_run_after_a_few_trials(matrix: Matrix, tmp_path: Path) -> None:
-    failing, model = live(matrix)
-    model.failing = lambda _: BadAnswer("404 no such model")
+@pytest.mark.parametrize("kind", [BadAnswer, UnknownFinish, NoText])
+def test_an_endpoint_that_gives_no_answer_stops_the_run_after_a_few_trials(
+    matrix: Matrix, tmp_path: Path, kind: type[CallFailed]
+) -> None:
+    failing, model = live(replace(matrix, back_off=replace(matrix.back_off, tries=1)))
+    model.failing = lambda _: kind("404 no such model")
     with pytest.raises(EndpointError, match="failed 3 trials in a row: 404 no such model; see to it; the same command goes on"):
         run(failing, tmp_path / "run")
     assert len(list(read_trials(tmp_path / "run"))) == ENDPOINT_LOST_AFTER

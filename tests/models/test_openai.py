@@ -434,6 +434,20 @@ def test_retry_after_is_read_in_all_its_forms(headers: dict[str, str], seconds: 
     assert retry_after_seconds(headers, NOW) == seconds
 
 
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        ({"message": "Rate limit reached. Please try again in 5.289s. Visit"}, 5.289),
+        ({"message": "exceeded the token rate limit. Please retry after 45 seconds."}, 45.0),
+        ({"message": "later", "details": [{"@type": "Help"}, {"@type": "RetryInfo", "retryDelay": "26s"}]}, 26.0),
+        ({"message": "later"}, None),
+    ],
+)
+def test_an_error_may_say_itself_when_to_come_back(error: object, seconds: float | None) -> None:
+    assert failed(status(429, body=json.dumps({"error": error}))).retry_after == seconds
+    assert failed(status(429, headers={"Retry-After": "7"}, body=json.dumps({"error": error}))).retry_after == 7.0
+
+
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), st.text()))
 def test_no_retry_after_header_breaks_a_call(headers: dict[str, str]) -> None:
     seconds = retry_after_seconds(headers, NOW)

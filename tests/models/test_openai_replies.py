@@ -119,6 +119,12 @@ def test_a_gateways_error_tells_who_is_behind_it() -> None:
     assert failed.detail.endswith("Provider returned error: suspended: insufficient balance")
 
 
+def test_an_error_within_the_text_of_an_error_is_told_by_its_own_words() -> None:
+    inner = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED"}}
+    failed = failure({"error": {"message": json.dumps(inner), "code": 429, "status": "Too Many Requests"}})
+    assert (type(failed), failed.detail) == (RateLimited, "HTTP 200, and an error in it: quota")
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -165,7 +171,7 @@ def test_any_other_error_is_none_of_the_models_replies(text: str) -> None:
     assert reply_in_error(text) is None
 
 
-@pytest.mark.parametrize("content", ["", None, [], [{"type": "thinking", "thinking": "hm"}]])
+@pytest.mark.parametrize("content", ["", None, [], {}, [{"type": "thinking", "thinking": "hm"}]])
 @pytest.mark.parametrize("finish", ["stop", None, "null", "end_turn", 7])
 def test_a_reply_without_a_text_is_empty_however_that_is_said(content: object, finish: object) -> None:
     assert read(body(said(content, reasoning_content="hm"), finish)).text == ""
@@ -263,7 +269,8 @@ def test_a_field_that_nobody_needs_loses_no_completion(document: object) -> None
 @pytest.mark.parametrize(
     ("document", "kind"),
     [
-        ("data: " + json.dumps(body()) + "\n\ndata: [DONE]\n\n", NoText),
+        ('data: {"choices": [{"delta": {"content": "x"}}]}\n\ndata: [DONE]\n\n', CutOff),
+        ('data: {"choices": oh}\n\n', NoText),
         (json.dumps(body())[:-1] + ", x: 1}", NoText),
         ('{"choices": [], "deep": ' + "[" * 5000 + "]" * 5000 + "}", NoText),
         (body() | {"choices": []}, NoText),

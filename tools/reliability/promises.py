@@ -43,7 +43,25 @@ PROMISES = (
         "any reply",
         "whatever an endpoint answers becomes a reply or one named failure, within bounds",
         "a server on loopback, and examples drawn by hypothesis",
-        ("tests/models/test_openai.py", "tests/answers", "tests/runtime/test_decoding.py", "tests/runtime/test_effects.py"),
+        (
+            "tests/models/test_openai.py",
+            "tests/models/test_openai_documents.py",
+            "tests/answers",
+            "tests/runtime/test_decoding.py",
+            "tests/runtime/test_effects.py",
+        ),
+    ),
+    Promise(
+        "providers' words",
+        "an event of the endpoint is no answer of the model, and no word that is not known is one",
+        "each word of the table in each spelling, errors in each place, and words drawn by hypothesis",
+        ("tests/models/test_openai_words.py", "tests/models/test_openai_replies.py"),
+    ),
+    Promise(
+        "what goes back",
+        "what came beside a reply and its tool calls goes back to the provider to the letter, live and replayed",
+        "conversations over the endpoint in four ways, and fields drawn by hypothesis",
+        ("tests/endpoint/test_given_back.py", "tests/models/test_extra_fields.py", "tests/models/test_openai_tools.py"),
     ),
     Promise(
         "any file",
