@@ -64,7 +64,7 @@ NOT_TEXT = {
 
 class SentMessage(BaseModel):
     """`name` is taken and not passed on. What else an assistant's message has is the provider's, and passed on as it came; what
-    else another one has must be empty."""
+    else another one has must be empty, but for `cache_control`, which is taken as it is in a part of text."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -77,7 +77,7 @@ class SentMessage(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> SentMessage:
         for field, value in (self.model_extra or {}).items():
-            if value in (None, [], {}, ""):
+            if value in (None, [], {}, "") or field == "cache_control":
                 continue
             if self.role != "assistant":
                 raise ValueError(f"{field[:LONGEST_NAME]}: only role, content and tool calls of a message are passed on")

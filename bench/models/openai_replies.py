@@ -84,7 +84,7 @@ def reply_of(body: str, key: str = "") -> Reply:
     if not word and said.is_missing:
         raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_counted(usage))
     if event in ("answer", "own", "cut_off"):
-        return Reply(said.text, _finish(event, word), usage, tool_calls=said.calls, extra=said.extra)
+        return Reply(said.text, _finish(event, word, said.calls), usage, tool_calls=said.calls, extra=said.extra)
     name = excerpt(word, key)
     if event is None:
         raise UnknownFinish(f'finish_reason "{name}" is not known', partial=said.partial, counted=_counted(usage))
@@ -182,11 +182,11 @@ def _finish_word(choice: Mapping[str, Any]) -> str:
     return ""
 
 
-def _finish(event: Event, word: str) -> str:
-    """As OpenAI writes it."""
+def _finish(event: Event, word: str, calls: tuple[ToolCall, ...]) -> str:
+    """As OpenAI writes it; a reply that ended for its tool calls has some."""
     if event == "cut_off":
         return "length"
-    return "tool_calls" if event == "answer" and re.search("tool|function", word, re.IGNORECASE) else "stop"
+    return "tool_calls" if calls and re.search("tool|function", word, re.IGNORECASE) else "stop"
 
 
 def _counted(usage: Usage | None) -> tuple[int, int] | None:

@@ -162,6 +162,12 @@ def test_what_else_an_assistants_message_has_is_passed_on_as_it_came_and_so_it_i
     assert call.plain == {key: value for key, value in signed.items() if value is not None}
 
 
+def test_a_mark_for_a_cache_is_taken_on_a_message_as_it_is_on_a_part_of_it() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    for marked in ({**HELLO, **mark}, {"role": "user", "content": [{"type": "text", "text": "hello", **mark}]}):
+        assert chat_of(json.dumps({"messages": [marked]}).encode()).messages == (Message("user", "hello"),)
+
+
 def test_a_call_whose_parsed_arguments_are_null_is_the_call_without_them() -> None:
     odd = {**CALL, "index": 0, "function": {**CALL["function"], "parsed_arguments": None}}  # type: ignore[dict-item]
     both = [chat_of(json.dumps({"messages": [{"role": "assistant", "tool_calls": [one]}]}).encode()) for one in (CALL, odd)]

@@ -179,7 +179,7 @@ def test_a_reply_without_a_text_is_empty_however_that_is_said(content: object, f
 
 @pytest.mark.parametrize(
     ("finish", "read_as"),
-    [("end", "stop"), ("eos", "stop"), ("STOP", "stop"), ("tool_use", "tool_calls"), ("MAX_TOKENS", "length"), ({}, "stop")],
+    [("end", "stop"), ("eos", "stop"), ("STOP", "stop"), ("tool_calls", "stop"), ("MAX_TOKENS", "length"), ({}, "stop")],
 )
 def test_how_a_reply_ended_is_told_as_openai_tells_it(finish: object, read_as: str) -> None:
     assert read(body(finish=finish)) == Reply("said", read_as, COUNTED)
@@ -235,6 +235,11 @@ def test_a_tool_call_is_read_whatever_its_fields_hold(call: object, read_as: Too
         assert read(body(said("said", tool_calls=calls), "tool_calls")) == Reply(
             "said", "tool_calls", COUNTED, tool_calls=(read_as,)
         )
+
+
+def test_a_reply_ended_for_its_tool_calls_where_it_has_some() -> None:
+    for word, finish in (("tool_use", "tool_calls"), ("TOOL_CALL", "tool_calls"), ("stop", "stop"), ("length", "length")):
+        assert read(body(said(None, tool_calls=[CALL]), word)).finish == finish
 
 
 def test_the_sole_call_of_the_older_api_is_a_tool_call() -> None:
