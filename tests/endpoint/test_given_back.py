@@ -21,7 +21,7 @@ from bench.experiment.recording import record_of, response_of
 from bench.experiment.verify import _named
 from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
 from bench.models.counting import tokens_read
-from bench.models.recorded import Recording
+from bench.models.recording import Recording
 from bench.models.tool_calls import ToolCall
 from bench.runtime.agent_session import AgentSession
 from bench.runtime.endpoint_session import EndpointSession
