@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from bench.cli.terminal import Terminal
-from bench.errors import ResultsError
+from bench.errors import ConfigError, ResultsError
 from bench.experiment.files import runs_in
-from bench.experiment.verify import sources
+from bench.experiment.verify import sources, whole_digest
 from bench.experiment.verify import verify as checked
 from bench.paths import RESULTS, folder_of
 
@@ -20,16 +20,25 @@ def verify(
         list[str] | None,
         typer.Argument(metavar="[RUN ...]", help="Names under results/, or folders; all of results/, if none."),
     ] = None,
+    digest: Annotated[
+        str | None, typer.Option(metavar="DIGEST", help="Is it the run whose digest was published? For one run alone.")
+    ] = None,
 ) -> None:
-    """Are the records of runs as they were written? Exits with 1 where a line was changed, lost, doubled or moved."""
+    """Are the records of runs as they were written? Exits with 1 where a line was changed, lost, doubled or moved.
+
+    A digest of each sound run is printed, for its author to publish. With --digest the run is held against it: a run that is
+    sound and has another digest was made anew, or went on since.
+    """
+    if digest is not None and len(runs or ()) != 1:
+        raise ConfigError("--digest is that of one run; name the run, and no other")
     folders = [folder_of(run) for run in runs] if runs else runs_in(RESULTS)
     if not folders:
         raise ResultsError(f"{RESULTS}: holds no run; name a folder that `bench run` wrote")
-    sound = [_verified(Terminal(), folder) for folder in folders]
+    sound = [_verified(Terminal(), folder, digest) for folder in folders]
     raise typer.Exit(0 if all(sound) else 1)
 
 
-def _verified(out: Terminal, folder: Path) -> bool:
+def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
     try:
         found = checked(folder)
     except ResultsError as error:
@@ -37,7 +46,15 @@ def _verified(out: Terminal, folder: Path) -> bool:
         return False
     for defect in found.defects:
         out.print(defect.text)
-    if not found.defects:
-        held = f"{found.trials} trials, {found.responses} responses, {found.texts} texts"
-        out.print(f"{folder}: sound: {held}; {sources(folder)}")
-    return not found.defects
+    if found.defects:
+        if digest:
+            out.print(f"{folder}: changed: it is not as it was when its digest was made")
+        return False
+    held = f"{found.trials} trials, {found.responses} responses, {found.texts} texts"
+    ended = "" if found.ending == "complete" else f"; not complete: {found.ending}"
+    whole = whole_digest(folder)
+    out.print(f"{folder}: sound: {held}{ended}; {sources(folder)}; digest {whole}")
+    if digest and digest.strip().lower() != whole:
+        out.print(f"{folder}: made anew: its lines fit each other, and its digest is another; or it went on since")
+        return False
+    return True

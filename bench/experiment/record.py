@@ -122,6 +122,11 @@ class ResponseRecord:
     extra: Seldom = None
 
 
+def outcome_of(grade: Grade) -> Outcome:
+    """How a trial that ended with an answer of this grade has ended."""
+    return "solved" if grade.correct else "wrong"
+
+
 RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)
 
 

@@ -14,9 +14,9 @@ from bench.experiment.manifest import joint_digest
 from bench.experiment.places import place_of
 from bench.experiment.provenance import now
 from bench.experiment.reading import latest, read_manifest, read_texts, read_trials
-from bench.experiment.record import NewGrade, Regrade, TrialRecord
+from bench.experiment.record import NewGrade, Regrade, TrialRecord, outcome_of
 from bench.experiment.store import append_grades, writing
-from bench.experiment.trial import UNFIT, outcome_of
+from bench.experiment.trial import UNFIT
 from bench.experiment.untrusted import missing_guards, refusal
 from bench.packs import load_pack
 from bench.runtime.world_events import WorldEnded

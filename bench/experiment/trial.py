@@ -17,7 +17,7 @@ from bench.experiment.grading import Graders
 from bench.experiment.keys import key_of
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
-from bench.experiment.record import Outcome, TrialRecord
+from bench.experiment.record import Outcome, TrialRecord, outcome_of
 from bench.models.base import Response
 from bench.runtime.acting import Acting
 from bench.runtime.caller import Caller
@@ -200,11 +200,6 @@ def _ended_by(error: Exception, log: TrialLog) -> Ending:
             raise error
         case _:
             return _bug(error, log)
-
-
-def outcome_of(grade: Grade) -> Outcome:
-    """How a trial that ended with an answer of this grade has ended."""
-    return "solved" if grade.correct else "wrong"
 
 
 def _bug(bug: Exception, log: TrialLog) -> Ending:

@@ -18,10 +18,23 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench.bounds import validated
 from bench.errors import ResultsError
+from bench.experiment.archive import MEMBERS
 from bench.experiment.chain import Broken, link_of, sealed, unsealed
-from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, last_link, lines_of, manifest_bytes
+from bench.experiment.files import (
+    GRADES,
+    MANIFEST,
+    RESPONSES,
+    TEXTS,
+    TRIALS,
+    holds,
+    last_link,
+    lines_of,
+    manifest_bytes,
+    opened,
+)
+from bench.experiment.graded import contradicted, misplaced
 from bench.experiment.reading import read_manifest, text_of_line
-from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
+from bench.experiment.record import GRADE, RECORD, RESPONSE, ResponseRecord, SessionRecord, TrialRecord
 from bench.runtime.events import Called, Committed, StoredMessage
 from bench.wording import first_violation
 
@@ -48,12 +61,14 @@ class Defect:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a run's folder holds: how many trials, responses and texts; all that is wrong with it."""
+    """What a run's folder holds: how many trials, responses and texts; all that is wrong with it; and how its last session
+    ended, `complete` where all that was planned is there."""
 
     trials: int = 0
     responses: int = 0
     texts: int = 0
     defects: tuple[Defect, ...] = ()
+    ending: str = ""
 
 
 def verify(folder: Path) -> Checked:
@@ -70,8 +85,11 @@ def verify(folder: Path) -> Checked:
     found += _lost_trials(folder / TRIALS, files[TRIALS].records)
     found += _lost_responses(folder / RESPONSES, trials, [one for _, one in files[RESPONSES].records])
     found += _lost_texts(texts, {TRIALS: trials, RESPONSES: files[RESPONSES].records})
-    found += _grades_of_nothing(folder / GRADES, files[GRADES].records, {one.id for _, one in trials})
-    return Checked(len(trials), len(files[RESPONSES].records), len(texts.known), tuple(_shortened(found)))
+    found += (Defect(folder / TRIALS, *one) for one in contradicted(trials))
+    scenarios = {one.id: one.scenario for _, one in trials}
+    found += (Defect(folder / GRADES, *one) for one in misplaced(files[GRADES].records, scenarios))
+    ending = _ending([one for _, one in files[TRIALS].records if isinstance(one, SessionRecord)])
+    return Checked(len(trials), len(files[RESPONSES].records), len(texts.known), tuple(_shortened(found)), ending)
 
 
 def require_sound(folder: Path) -> None:
@@ -80,6 +98,19 @@ def require_sound(folder: Path) -> None:
     if defects:
         more = f"{len(defects) - 1} more by" if len(defects) > 1 else "see"
         raise ResultsError(f"{defects[0].text}; {more} `bench verify {folder}`; restore the file from a copy")
+
+
+def whole_digest(folder: Path) -> str:
+    """Return the digest of all files of a run, for its author to publish: the SHA-256 of what `sha256sum` prints of them."""
+    lines = []
+    for name in MEMBERS:
+        if holds(folder, name):
+            with opened(folder / name) as file:
+                digest = hashlib.sha256()
+                for part in iter(lambda: file.read(2**20), b""):
+                    digest.update(part)
+            lines.append(f"{digest.hexdigest()}  {name}\n")
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def sources(folder: Path) -> str:
@@ -243,10 +274,12 @@ def _in_messages(messages: Iterable[StoredMessage]) -> Iterator[str | None]:
         yield from (message.content, message.tool_calls, message.extra)
 
 
-def _grades_of_nothing(path: Path, records: Lines, trials: set[str]) -> Iterator[Defect]:
-    for number, record in records:
-        if isinstance(record, NewGrade) and record.trial not in trials:
-            yield Defect(path, number, f"grades the trial {record.trial}, which {TRIALS} lacks")
+def _ending(sessions: list[SessionRecord]) -> str:
+    """How the last session ended: `complete`, why it stopped, or that its end is lost."""
+    if not sessions:
+        return "no session began"
+    last = sessions[-1]
+    return last.detail if last.what == "ended" else f"no end: its last session began with {last.detail}"
 
 
 def _shortened(defects: Iterable[Defect]) -> Iterator[Defect]:

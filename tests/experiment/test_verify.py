@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,11 +16,13 @@ from experiment_runs import config, run, without
 
 from bench.analysis.frames import load_run
 from bench.errors import ResultsError
+from bench.experiment.archive import MEMBERS
+from bench.experiment.chain import sealed
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.experiment.reading import read_trials
 from bench.experiment.record import NewGrade, Regrade
 from bench.experiment.store import append_grades
-from bench.experiment.verify import require_sound, sources, verify
+from bench.experiment.verify import require_sound, sources, verify, whole_digest
 from bench.scenario import Grade
 
 Lines = list[bytes]
@@ -144,6 +148,89 @@ def test_lost_trials_are_found_where_the_rest_was_chained_anew(whole: Path) -> N
     without(folder / TRIALS, lambda record: record.get("repetition") == 2)
     assert said(folder) == ["trials.jsonl: line 1 begins a session of 8 trials that came to its end: 4 of them are lost"]
     assert sources(folder) != sources(whole)
+
+
+def plain_copy(whole: Path, to: Path) -> Path:
+    """The same run, of which nothing was graded anew."""
+    shutil.copytree(whole, to)
+    (to / GRADES).unlink()
+    return to
+
+
+def test_grades_that_no_regrade_left_are_found(whole: Path, tmp_path: Path) -> None:
+    one, other = [trial.id for trial in read_trials(whole)][:2]
+    graded: dict[str, list[Regrade | NewGrade]] = {
+        "without a regrade": [NewGrade(one, "wrong", Grade(False, 0.0, {}))],
+        "of another scenario": [Regrade("2026", "other", "9ade", 1, 1), NewGrade(one, "wrong", Grade(False, 0.0, {}))],
+        "more than it says": [
+            Regrade("2026", "tiny", "9ade", 1, 1),
+            *(NewGrade(id_, "wrong", Grade(False, 0.0, {})) for id_ in (one, other)),
+        ],
+    }
+    for name, records in graded.items():
+        folder = plain_copy(whole, tmp_path / name)
+        append_grades(folder, records)
+        place = f"grades.jsonl: line {len(records)} "
+        assert said(folder) == [f"{place}grades a trial anew, and stands behind no regrade of its scenario that says so"]
+
+
+def test_a_regrade_that_lost_its_grades_is_found_until_it_is_made_again(whole: Path, tmp_path: Path) -> None:
+    folder = plain_copy(whole, tmp_path / "run")
+    one, other = [trial.id for trial in read_trials(whole)][:2]
+    append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 2), NewGrade(one, "wrong", Grade(False, 0.0, {}))])
+    lost = "grades.jsonl: line 1 says that 2 grades changed, and 1 of them are lost; `bench regrade` makes them again"
+    assert said(folder) == [lost]
+    append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 1), NewGrade(other, "wrong", Grade(False, 0.0, {}))])
+    assert said(folder) == []
+
+
+def test_an_outcome_that_contradicts_its_grade_is_found(whole: Path, tmp_path: Path) -> None:
+    folder = plain_copy(whole, tmp_path / "run")
+    trial = next(read_trials(folder))
+    content, link = (folder / TRIALS).read_bytes().splitlines(keepends=True), ""
+    chained = []
+    for line in content:
+        record = line[: line.rindex(b',"chain"')] + b"}"
+        again = record.replace(b'"outcome":"solved"', b'"outcome":"wrong"') if trial.id.encode() in line else record
+        sealed_line, link = sealed(again, link)
+        chained.append(sealed_line)
+    (folder / TRIALS).write_bytes(b"".join(chained))
+    assert said(folder) == ["trials.jsonl: line 2 contradicts itself: its outcome is wrong, its grade means solved"]
+    append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 1), NewGrade(trial.id, "solved", Grade(False, 0.0, {}))])
+    assert "grades.jsonl: line 2 contradicts itself: its outcome is solved, its grade means wrong" in said(folder)
+
+
+def test_a_run_that_was_cut_off_at_its_end_is_told_from_a_complete_one(whole: Path, tmp_path: Path) -> None:
+    assert verify(whole).ending == "complete"
+    folder = plain_copy(whole, tmp_path / "results" / "cut")
+    lines = (folder / TRIALS).read_bytes().splitlines(keepends=True)
+    (folder / TRIALS).write_bytes(b"".join(lines[:-4]))
+    assert verify(folder).ending == "no end: its last session began with 8 of 8 trials to run"
+    code, out, _ = bench(tmp_path, "verify", "cut")
+    assert code == 0 and "sound: 5 trials" in out and "; not complete: no end: its last session began with 8 of 8" in out
+
+
+def test_a_published_digest_tells_a_changed_run_from_the_one_that_was_made_anew(whole: Path, tmp_path: Path) -> None:
+    folder = plain_copy(whole, tmp_path / "results" / "run")
+    digest = whole_digest(folder)
+    assert f"digest {digest}\n" in bench(tmp_path, "verify", "run")[1]
+    assert bench(tmp_path, "verify", "run", "--digest", digest)[0] == 0
+    append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 0)])
+    code, out, _ = bench(tmp_path, "verify", "run", "--digest", digest)
+    assert code == 1 and "results/run: made anew: " in out
+    lines = (folder / TRIALS).read_bytes().splitlines(keepends=True)
+    (folder / TRIALS).write_bytes(b"".join([lines[0], outcome_changed(lines[1]), *lines[2:]]))
+    code, out, _ = bench(tmp_path, "verify", "run", "--digest", digest)
+    assert code == 1 and "results/run: changed: " in out
+    assert (
+        bench(tmp_path, "verify", "--digest", digest)[2] == "bench: --digest is that of one run; name the run, and no other\n"
+    )
+
+
+def test_the_digest_of_a_run_is_the_one_that_sha256sum_makes(whole: Path) -> None:
+    names = [name for name in MEMBERS if (whole / name).exists()]
+    listed = subprocess.run(["sha256sum", *names], cwd=whole, capture_output=True, check=True).stdout
+    assert hashlib.sha256(listed).hexdigest() == whole_digest(whole)
 
 
 def test_many_defects_of_one_kind_are_counted_and_not_listed(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,45 @@
+"""What is wrong with the grades of a run, in itself and beside its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bench.experiment.record import NewGrade, Regrade, TrialRecord, outcome_of
+
+Found = Iterator[tuple[int, str]]
+"""The number of a line, and what is wrong with it."""
+
+
+def contradicted(trials: Sequence[tuple[int, TrialRecord]]) -> Found:
+    """Trials whose outcome is not the one that their grade means."""
+    for number, trial in trials:
+        if trial.grade and trial.outcome != outcome_of(trial.grade):
+            yield number, f"contradicts itself: its outcome is {trial.outcome}, its grade means {outcome_of(trial.grade)}"
+
+
+def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> Found:
+    """Grades made anew that no `bench regrade` can have left. `scenarios`: trial -> its scenario.
+
+    A regrade leaves a line that says how many grades of one scenario changed, and right behind it so many grades. One that was
+    killed leaves fewer, which the next one of its scenario makes good.
+    """
+    last = {record.scenario: number for number, record in records if isinstance(record, Regrade)}
+    done, at, left = None, 0, 0
+    for number, record in records:
+        if isinstance(record, Regrade):
+            yield from _lacking(done, at, left, last)
+            done, at, left = record, number, record.changed
+            continue
+        if record.trial not in scenarios:
+            yield number, f"grades the trial {record.trial}, which the run lacks"
+        elif done is None or not left or scenarios[record.trial] != done.scenario:
+            yield number, "grades a trial anew, and stands behind no regrade of its scenario that says so"
+        if record.outcome != outcome_of(record.grade):
+            yield number, f"contradicts itself: its outcome is {record.outcome}, its grade means {outcome_of(record.grade)}"
+        left = max(0, left - 1)
+    yield from _lacking(done, at, left, last)
+
+
+def _lacking(done: Regrade | None, at: int, left: int, last: Mapping[str, int]) -> Found:
+    if done and left and last[done.scenario] == at:
+        yield at, f"says that {done.changed} grades changed, and {left} of them are lost; `bench regrade` makes them again"
