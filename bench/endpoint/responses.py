@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, model_validator
 
-from bench.bounds import Listed, Table
+from bench.bounds import Listed, Lookup, Table
 from bench.endpoint.fields import Restricted, objection, options_among
 from bench.endpoint.messages import text_in
 from bench.endpoint.problem import LONGEST_NAME, read_body, refuse_field
@@ -91,7 +91,7 @@ class _Carried:
     by their ids."""
 
     message: str
-    calls: Mapping[str, str]
+    calls: Lookup[str, str]
 
 
 NOTHING = _Carried("", {})
@@ -109,8 +109,8 @@ def _carried(text: Any) -> _Carried:
 
 class _Reasoned(_Item):
     type: Literal["reasoning"]
-    summary: list[Any] | None = None
-    content: list[Any] | None = None
+    summary: Listed[Any] | None = None
+    content: Listed[Any] | None = None
     encrypted_content: Annotated[_Carried, PlainValidator(_carried)] = Field(NOTHING, validate_default=True)
 
 

@@ -12,6 +12,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from bench.answers.formats import AnswerFormat
+from bench.bounds import Many
 from bench.experiment.entry import Entry
 from bench.models.openai_settings import OpenAISettings
 from bench.models.recorded import RecordedSettings
@@ -28,7 +29,7 @@ class Asked(Entry):
     kind: str
     answer_format: AnswerFormat | None = None
     """In which form this model is asked to answer, in place of the experiment's: so one config can hold a model in several."""
-    draft_tags: tuple[tuple[DraftTag, DraftTag], ...] = Field((), max_length=8)
+    draft_tags: Many[tuple[DraftTag, DraftTag]] = Field((), max_length=8)
     """Pairs of tags in which this model thinks before it answers, beside `<think>` and `</think>`:
     `[["<reasoning>", "</reasoning>"]]`. What stands behind the last closing tag is its answer."""
 

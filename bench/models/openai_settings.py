@@ -125,7 +125,7 @@ class OpenAISettings(BaseModel):
     it took there. It needs `cache = true`."""
     extra_body: Annotated[Table[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
     """Further fields of every request, as the provider names them."""
-    omit: Annotated[tuple[str, ...], AfterValidator(needed_fields_left_in)] = ()
+    omit: Annotated[Many[str], AfterValidator(needed_fields_left_in)] = ()
     """Fields that are left out of every request, for an endpoint that refuses them: of the request itself (`seed`, or what an
     agent asks, such as `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
 

@@ -68,6 +68,9 @@ PROMISES = (
         "a damaged pack, record, manifest or text is one clear line",
         "examples drawn by hypothesis, files cut and changed",
         (
+            "tests/test_bounds.py",
+            "tests/test_bounded_models.py",
+            "tests/cli/test_named_files.py",
             "tests/test_toml.py",
             "tests/packs/test_refusals.py",
             "tests/experiment/test_shape.py",
