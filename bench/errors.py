@@ -201,6 +201,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names) or 'none'}"
 
 
+def one_line(text: str, longest: int) -> str:
+    """Return the text as one line of at most so many printable characters. A control character, an escape sequence of a terminal
+    and half of a surrogate pair are shown as their escapes. Of a long text only the beginning is read."""
+    words = " ".join(text[: 4 * longest].split())
+    line = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words)
+    is_whole = len(text) <= 4 * longest and len(line) <= longest
+    return line if is_whole else f"{line[: longest - 3]}..."
+
+
 def whole_text(text: str) -> str:
     """The text with U+FFFD for each half of a surrogate pair, which JSON can name and neither file nor terminal can hold."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -229,6 +229,7 @@ class Scenario:
     environment   the world that its tools act on; None where it has none
     graded      whether there is an answer to grade; else calls are only counted
     checks_run_code, grader_runs_code   whether these run, in the sandbox, code that an answer holds
+    checks_use_sandbox   whether a check may wait for the sandbox, to run code or to parse it
     """
 
     name: str
@@ -245,6 +246,7 @@ class Scenario:
     graded_by: str = ""
     made_by: Callable[..., Any] | None = None
     graded: bool = True
+    checks_use_sandbox: bool = False
     checks_run_code: bool = False
     grader_runs_code: bool = False
     environment: Environment | None = None

@@ -27,6 +27,7 @@ DETERMINING = (
     "bounds.py",
     "digests.py",
     "errors.py",
+    "nesting.py",
     "numbers.py",
     "raised.py",
     "registry.py",

@@ -19,7 +19,7 @@ from bench.packs.digests import asked, graded_by
 from bench.packs.folder import PackFolder
 from bench.packs.names import refuse_names
 from bench.packs.refusals import refuse, takes
-from bench.packs.untrusted import run_code
+from bench.packs.untrusted import run_code, use_sandbox
 from bench.raised import one_line, place_of
 from bench.scenario import Scenario
 
@@ -80,6 +80,7 @@ class Pack:
             loaded,
             asked=asked(loaded, self.path, code),
             graded_by=graded_by(loaded, self.path, code),
+            checks_use_sandbox=use_sandbox(code.asked),
             checks_run_code=run_code(code.asked),
             grader_runs_code=run_code((*code.asked, *code.grading)),
         )

@@ -1,4 +1,4 @@
-"""Which parts of a pack run code that a model wrote: those that import `bench.sandbox`, by which alone such code is run."""
+"""Which parts of a pack work in the sandbox: those that import `bench.sandbox`, by which alone a model's code is run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from pathlib import Path
 
 from bench.packs.imports import Statement, statements_of
 
-SANDBOX = "bench.sandbox"
+SANDBOX, SYNTAX = "bench.sandbox.", "bench.sandbox.syntax."
+
+
+def use_sandbox(files: Iterable[Path]) -> bool:
+    """Return whether one of these files imports the sandbox, wherever in it the import stands."""
+    return any(_sandboxes(files))
 
 
 def run_code(files: Iterable[Path]) -> bool:
-    """Whether one of these files imports the sandbox, wherever in it the import stands."""
-    modules = (module for path in files for statement in _statements(path) for module in _modules(statement))
-    return any(f"{module}.".startswith(f"{SANDBOX}.") for module in modules)
+    """Return whether one of these files runs code in the sandbox: it imports more of it than what parses a text."""
+    return any(not module.startswith(SYNTAX) for module in _sandboxes(files))
+
+
+def _sandboxes(files: Iterable[Path]) -> Iterator[str]:
+    """Yield the names that are imported from the sandbox, a dot behind each."""
+    modules = (f"{module}." for path in files for statement in _statements(path) for module in _modules(statement))
+    return (module for module in modules if module.startswith(SANDBOX))
 
 
 def _statements(path: Path) -> tuple[Statement, ...]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from bench.nesting import MOST_LEVELS, is_too_deep
 from bench.scenario import Json
 
-MOST_LEVELS = 64
-"""Of objects and lists within each other. What is deeper is malformed for every reader: where Python's own bound lies
-depends on who asks."""
 TOO_DEEP = "it is nested too deeply"
 WINDOW = 256
 """Characters that the decoder is shown at first. Its errors count the lines before them: shown all of the text, it would do so
@@ -103,15 +101,5 @@ def _refuse_half_pairs(text: str, value: object) -> None:
         json.dumps(value, ensure_ascii=False).encode()
 
 
-def _is_too_deep(text: str, value: Any) -> bool:
-    if text.count("{") + text.count("[") <= MOST_LEVELS:
-        return False
-    level = [value]
-    for _ in range(MOST_LEVELS):
-        level = [
-            inner
-            for one in level
-            for inner in (one.values() if isinstance(one, dict) else one)
-            if isinstance(inner, dict | list)
-        ]
-    return bool(level)
+def _is_too_deep(text: str, value: Json) -> bool:
+    return text.count("{") + text.count("[") > MOST_LEVELS and is_too_deep(value)

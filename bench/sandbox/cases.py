@@ -3,19 +3,19 @@
     run_cases("def double(x): return x + x", "double", [Case((2,), 4), Case((3,), 6)])
 
 Only code and arguments enter the sandbox: what should come of them is compared outside. Arguments and results are JSON values,
-so that a tuple is a list.
+so that a tuple is a list. The code is compiled in the sandbox, too: to compile a text can take time and memory without bound.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from bench.errors import one_line
 from bench.sandbox.parent import Limits, run_python
 from bench.scenario import LARGEST_OUTPUT, Json
 
@@ -25,18 +25,27 @@ LIMITS = Limits(wall_seconds=15.0, cpu_seconds=1)
 """CPU time ends a loop; the wall is far off, lest a busy machine make a right answer wrong."""
 LONGEST = 160
 """Characters of a call or a value, in words."""
+LONGEST_WORDS = 600
+"""Characters of what is wrong with a case."""
 
 PROGRAM = """
-import json
+import json, sys
 
 def main(job):
     try:
-        import solution
+        code = compile(job["code"], "solution.py", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return {"kind": "syntax", "words": f"line {error.lineno}: {error.msg}"}
+    except (ValueError, RecursionError, MemoryError) as error:
+        return {"kind": "syntax", "words": type(error).__name__}
+    solution = sys.modules["solution"] = type(sys)("solution")
+    try:
+        exec(code, vars(solution))
     except Exception as error:
-        return {"kind": "exception", "words": "the code fails before it is called: " + words(error)}
+        return {"kind": "exception", "words": words(error)}
     function = getattr(solution, job["function"], None)
     if not callable(function):
-        return {"kind": "no function", "words": "the code defines no function " + job["function"]}
+        return {"kind": "no function", "words": ""}
     return [called(function, arguments) for arguments in job["calls"]]
 
 def called(function, arguments):
@@ -75,50 +84,41 @@ def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[Outcome]:
     if not cases:
         return []
     calls = json.dumps([case.arguments for case in cases])
-    ran = _ran(code, function, calls)
-    if isinstance(ran, Outcome):
-        return [ran] * len(cases)
-    seen = json.loads(ran)
+    seen = _ran(code, function, calls)
     if isinstance(seen, dict):
-        return [_of_all(seen)] * len(cases)
+        seen = _of_all(seen, function)
+    if isinstance(seen, Outcome):
+        return [seen] * len(cases)
     if not isinstance(seen, list) or len(seen) != len(cases):
         return [Outcome("exception", "the code puts another program in the place of the one that calls it")] * len(cases)
     return [_outcome(function, case, one) for case, one in zip(cases, seen, strict=True)]
 
 
-@lru_cache(maxsize=1024)
-def _ran(code: str, function: str, calls: str) -> Outcome | str:
-    """What the program returned, as JSON, or why it did not. Kept, since the same code is judged several times."""
-    if problem := unparsable(code):
-        return Outcome("syntax", _line(f"the code is no valid Python: {problem}"))
-    job = {"function": function, "calls": json.loads(calls)}
+@lru_cache(maxsize=64)
+def _ran(code: str, function: str, calls: str) -> Outcome | Json:
+    """What the program returned, which nobody changes, or why it did not. Kept, since the same code is judged several times."""
+    if len(code) > LARGEST_OUTPUT:
+        return _of_syntax(f"it has {len(code):,} characters, and may have {LARGEST_OUTPUT:,}")
+    job = {"code": code, "function": function, "calls": json.loads(calls)}
     result = run_python({"solution.py": code}, PROGRAM, job, LIMITS)
     if result.timed_out:
         return Outcome("time limit", f"the code runs longer than {LIMITS.cpu_seconds} s")
-    return (
-        json.dumps(result.value) if result.ok else Outcome("exception", _line(f"the code ends its process: {result.problem}"))
-    )
+    return result.value if result.ok else Outcome("exception", _line(f"the code ends its process: {result.problem}"))
 
 
-def unparsable(code: str) -> str:
-    """Why a text is no Python; empty where it is. Nothing of it is run, and what no output can hold is not looked at."""
-    if len(code) > LARGEST_OUTPUT:
-        return f"it has {len(code):,} characters, and may have {LARGEST_OUTPUT:,}"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a doubtful escape in a model's code is not our warning
-        try:
-            compile(code, "solution.py", "exec", dont_inherit=True)
-        except SyntaxError as error:
-            return f"line {error.lineno}: {error.msg}"
-        except (ValueError, RecursionError, MemoryError) as error:
-            return type(error).__name__
-    return ""
-
-
-def _of_all(seen: dict[str, Any]) -> Outcome:
+def _of_all(seen: dict[str, Any], function: str) -> Outcome:
     """The program's own word on why nothing was called. It comes out of the sandbox, and may be anything."""
-    kind: Kind = "no function" if seen.get("kind") == "no function" else "exception"
-    return Outcome(kind, _line(str(seen.get("words"))))
+    words = str(seen.get("words"))
+    match seen.get("kind"):
+        case "syntax":
+            return _of_syntax(words)
+        case "no function":
+            return Outcome("no function", f"the code defines no function {function}")
+    return Outcome("exception", _line(f"the code fails before it is called: {words}"))
+
+
+def _of_syntax(words: str) -> Outcome:
+    return Outcome("syntax", _line(f"the code is no valid Python: {words}"))
 
 
 def _outcome(function: str, case: Case, seen: Json) -> Outcome:
@@ -140,8 +140,15 @@ def same(one: Json, other: Json) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, int | float) and isinstance(other, int | float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) if float in (type(one), type(other)) else one == other
+        return _is_close(one, other) if float in (type(one), type(other)) else one == other
     return type(one) is type(other) and bool(one == other)
+
+
+def _is_close(one: float, other: float) -> bool:
+    try:
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    except OverflowError:  # a whole number that is larger than any float
+        return False
 
 
 def _cut(text: str) -> str:
@@ -149,4 +156,4 @@ def _cut(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    return one_line(text, LONGEST_WORDS)

@@ -40,6 +40,8 @@ from functools import cache
 from pathlib import Path
 from types import CodeType
 
+from bench.errors import one_line
+from bench.nesting import MOST_LEVELS, is_too_deep
 from bench.sandbox.cell import Cell, keep_ready, ready
 from bench.sandbox.guards import left_out
 from bench.sandbox.launching import SandboxBroken, launcher, read_whole
@@ -49,6 +51,8 @@ from bench.scenario import Json
 Work = tuple[Mapping[str, str], str, Json]
 """Files, program, and the value for its `main`."""
 CHILD = Path(__file__).with_name("child.py")
+LONGEST = 200
+"""Characters of a problem."""
 
 
 @dataclass(frozen=True)
@@ -139,14 +143,10 @@ def _result(ended: int, why: str, written: bytes) -> SandboxResult:
         return SandboxResult(False, problem=f"ended with exit code {ended} and without a result")
     try:
         said = json.loads(written)
+        if is_too_deep(said):
+            return SandboxResult(False, problem=f"wrote a result that is nested deeper than {MOST_LEVELS} levels")
         if "problem" in said:
-            return SandboxResult(False, problem=_line(str(said["problem"])))
+            return SandboxResult(False, problem=one_line(str(said["problem"]), LONGEST))
         return SandboxResult(True, said["value"])
     except (ValueError, RecursionError, KeyError, TypeError):
         return SandboxResult(False, problem="wrote a result that cannot be read")
-
-
-def _line(text: str) -> str:
-    """One line of at most 200 printable characters: no escape sequence of a terminal, no half of a surrogate."""
-    words = " ".join(text[:1000].split())
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in words)[:200]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import warnings
-
+from bench.sandbox.syntax import unparsable
 from bench.scenario import Context
 
 from .edits import Unfit, apply_edits, places
@@ -30,8 +28,7 @@ def edits_fit(output: FixGeneration, context: Context) -> str | None:
     if isinstance(edited, Unfit):
         return edited.reason
     for file, text in edited.items():
-        problem = _unparsable(text)
-        if problem:
+        if problem := unparsable(text):
             return f"{file} is no valid Python after the edits: {problem}"
     return None
 
@@ -73,15 +70,3 @@ def only_edited_files_are_named(output: Synthesis, context: Context) -> str | No
 
 def _code(context: Context) -> dict[str, str]:
     return {name: text for name, text in context.documents.items() if name.endswith(".py")}
-
-
-def _unparsable(text: str) -> str | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a doubtful escape in a model's code is not our warning
-        try:
-            ast.parse(text)
-        except SyntaxError as error:
-            return f"line {error.lineno}: {error.msg}"
-        except (ValueError, RecursionError, MemoryError) as error:
-            return type(error).__name__
-    return None

@@ -76,6 +76,10 @@ def test_a_pack_is_known_to_run_code_by_what_it_imports(pack: str, checks: bool,
     assert (scenario.checks_run_code, scenario.grader_runs_code) == (checks, grader)
 
 
+def test_a_check_that_only_parses_code_in_the_sandbox_runs_none() -> None:
+    assert [load_pack(pack, ROOTS).checks_use_sandbox for pack in (GRADED, CHECKED, NEITHER)] == [True, True, False]
+
+
 def test_a_replay_shows_the_stored_grades_and_says_so(recorded: Path, tmp_path: Path, lacking: tuple[str, ...]) -> None:
     [trial] = read_trials(recorded)
     stored = Grade(True, 0.75, {}, "as no grader says it")

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.nesting import MOST_LEVELS
 from bench.runtime import decoding
-from bench.runtime.decoding import MOST_LEVELS, Extracted
+from bench.runtime.decoding import Extracted
 from bench.runtime.verification import Unreadable, extract
 
 HOSTILE = [

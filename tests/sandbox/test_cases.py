@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -39,6 +40,27 @@ def test_what_went_wrong_is_told_apart_in_one_line(code: str, kind: str, words: 
     assert last.kind == kind and words in last.words and "\n" not in last.words
 
 
+def test_code_that_is_endless_to_compile_costs_this_process_nothing() -> None:
+    nested = [f"{' ' * depth}{word}" for depth in range(19) for word in ("try: pass", "finally:")]
+    began = time.process_time()
+    [outcome] = run_cases("\n".join([*nested, " " * 19 + "x = 1"]), "x", DOUBLE[:1])
+    assert outcome.kind in ("time limit", "syntax", "exception") and time.process_time() - began < 1
+
+
+def test_what_code_says_is_one_line_of_letters_and_short() -> None:
+    code = "def double(x):\n    raise ValueError('\\x1b[2J' + chr(0xd800) + 'long' * 1000)"
+    [outcome] = run_cases(code, "double", DOUBLE[:1])
+    assert outcome.words.isprintable() and len(outcome.words) < 400
+    assert outcome.words.startswith("double(2) raised ValueError: \\x1b[2J\\ud800long")
+
+
+@pytest.mark.parametrize("levels", [70, 900, 980])
+def test_a_result_that_is_nested_too_deeply_is_no_value_whoever_reads_it(levels: int) -> None:
+    code = f"def double(x):\n    for _ in range({levels}):\n        x = [x]\n    return x"
+    [outcome] = run_cases(code, "double", DOUBLE[:1])
+    assert outcome.kind == "exception"
+
+
 def test_code_of_megabytes_is_not_parsed() -> None:
     [outcome] = run_cases("x = 1\n" * 2**20, "x", DOUBLE[:1])
     assert outcome.kind == "syntax" and "6,291,456 characters, and may have 65,536" in outcome.words
@@ -72,6 +94,9 @@ def test_long_values_are_cut() -> None:
         ({"a": [1.0]}, {"a": [1]}, True),
         ({"a": 1}, {"b": 1}, False),
         (float("nan"), 0.0, False),
+        (10**400, 0.5, False),
+        (10**400, float("inf"), False),
+        (10**400, 10**400, True),
     ],
 )
 def test_numbers_are_the_same_by_their_value_and_nothing_else_is(one: Json, other: Json, equal: bool) -> None:

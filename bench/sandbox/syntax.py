@@ -1,0 +1,36 @@
+"""Say whether a text is Python, without trust in the text.
+
+To parse is not to run, and still no text of a model is parsed in this process: Python's parser takes minutes for some texts of
+65,536 characters, and holds the interpreter's lock meanwhile.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from bench.errors import one_line
+from bench.sandbox.parent import Limits, run_python
+
+LIMITS = Limits(wall_seconds=15.0, cpu_seconds=1)
+LONGEST = 200
+"""Characters of what is wrong with a text."""
+
+PROGRAM = """
+ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST; the module takes longer to import than most texts to parse
+
+def main(text):
+    try:
+        compile(text, "text.py", "exec", ONLY_PARSE, dont_inherit=True)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return type(error).__name__
+    return ""
+"""
+
+
+@lru_cache(maxsize=1024)
+def unparsable(text: str) -> str:
+    """Return why a text is no Python in one line, "" where it is. A text that takes longer than a second to parse is none."""
+    result = run_python({}, PROGRAM, text, LIMITS)
+    return one_line(str(result.value) if result.ok else result.problem, LONGEST)

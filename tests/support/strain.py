@@ -1,0 +1,91 @@
+"""How much a command was strained by what it was given: how long its event loop stood still, and how far its memory grew.
+
+    (code, out, err), strain = strained(folder, "run", "configs/small.toml")
+    assert strain.stall <= 0.1
+
+A machine that does other work must not make a test fail. So the time in which the command's threads waited for a processor,
+which the kernel counts, is no stall. Time in which the loop waits for a lock of the interpreter or for a child process is.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import resource
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from multiprocessing.util import Finalize
+from pathlib import Path
+from time import perf_counter
+
+from commands import Ended, start
+from sabotage import Sabotage
+
+BEAT = 0.005
+"""Seconds between two beats of the watch."""
+MOST_MEMORY = 6 * 2**30
+"""Bytes of address space that the command may have: a machine survives a test that fails."""
+
+
+@dataclass
+class Strain:
+    """`stall` is the longest time, in seconds, in which the event loop ran nothing that was due; `grown` is how many bytes the
+    peak of the command's memory lies above what it had when it began."""
+
+    stall: float = 0.0
+    grown: int = 0
+
+
+def strained(folder: Path, *words: str, timeout: float = 100, **variables: str) -> tuple[Ended, Strain]:
+    """Run `bench` to its end, and measure the strain."""
+    file = folder / "strain.json"
+    with start(folder, *words, before=_watched(file), **variables) as command:
+        ended = command.ended(timeout)
+    return ended, Strain(**json.loads(file.read_text()))
+
+
+def _watched(file: Path) -> Sabotage:
+    return functools.partial(_watch, file)
+
+
+def _watch(file: Path) -> None:
+    """In the command's own process: watch each event loop that it makes, and leave the strain in a file at the end."""
+    from bench.runtime.loop import Loop  # noqa: PLC0415  # loaded already, by the process that forks
+
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    strain, begun, make = Strain(), _memory("VmRSS"), Loop.__init__
+
+    def made(loop: Loop) -> None:
+        make(loop)
+        loop.call_soon(beat, loop, perf_counter(), _waited())
+
+    def beat(loop: Loop, due: float, waited: float) -> None:
+        now, waiting = perf_counter(), _waited()
+        strain.stall = max(strain.stall, now - due - (waiting - waited))
+        loop.call_later(BEAT, beat, loop, now + BEAT, waiting)
+
+    def leave() -> None:
+        strain.grown = _memory("VmHWM") - begun
+        file.write_text(json.dumps(asdict(strain)))
+
+    Loop.__init__ = made  # type: ignore[method-assign]
+    Finalize(None, leave, exitpriority=1)
+
+
+def _waited() -> float:
+    """Seconds in which this process's threads were ready to run and had no processor."""
+    return sum(_each_waited()) / 1e9
+
+
+def _each_waited() -> Iterator[int]:
+    for thread in Path("/proc/self/task").iterdir():
+        try:
+            yield int((thread / "schedstat").read_text().split()[1])
+        except OSError:  # it has just ended
+            continue
+
+
+def _memory(name: str) -> int:
+    """A line of what the kernel says of this process, in bytes."""
+    said = Path("/proc/self/status").read_text()
+    return int(said.partition(f"{name}:")[2].split()[0]) * 1024

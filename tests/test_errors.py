@@ -1,0 +1,32 @@
+"""Words of strangers stand on one line, and nothing in them is more than a letter."""
+
+from __future__ import annotations
+
+import pytest
+from hostile import TEXTS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.errors import one_line
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
+def test_a_hostile_text_is_one_line_that_any_file_can_hold(text: str) -> None:
+    line = one_line(text, 100)
+    assert line.isprintable() and len(line) <= 100
+    assert line.encode()
+
+
+def test_signs_that_cannot_be_printed_are_shown_as_their_escapes() -> None:
+    assert one_line("a\x1b[2J\ud800\tb\nc", 100) == "a\\x1b[2J\\ud800 b c"
+
+
+@given(st.text(), st.integers(4, 50))
+def test_a_line_that_is_not_the_whole_text_says_so(text: str, longest: int) -> None:
+    line = one_line(text, longest)
+    assert len(line) <= longest
+    assert line.endswith("...") or text.split() == line.split() or not text.isprintable()
+
+
+def test_of_megabytes_only_the_beginning_is_read() -> None:
+    assert one_line(" " * 2**22 + "x", 8) == "..." and one_line("x" * 2**22, 8) == "xxxxx..."
