@@ -202,8 +202,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def one_line(text: str, longest: int) -> str:
-    """Return the text as one line of at most so many printable characters. A control character, an escape sequence of a terminal
-    and half of a surrogate pair are shown as their escapes. Of a long text only the beginning is read."""
+    """Return the text as one line of at most so many printable characters: a control character and half of a surrogate pair are
+    shown as their escapes. Of a long text only the beginning is read."""
     words = " ".join(text[: 4 * longest].split())
     line = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words)
     is_whole = len(text) <= 4 * longest and len(line) <= longest

@@ -142,14 +142,14 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def start(folder: Path, *words: str, before: Sabotage | None = None, **variables: str) -> Started:
-    """Begin `bench` in this folder; `before` is called in its process first."""
-    return Started(folder, words, variables, before)
+def start(folder: Path, *words: str, **variables: str) -> Started:
+    """Begin `bench` in this folder."""
+    return Started(folder, words, variables)
 
 
 def sabotaged(folder: Path, before: Sabotage, *words: str) -> Ended:
     """Run `bench` to its end, whatever ends it."""
-    with start(folder, *words, before=before) as command:
+    with Started(folder, words, {}, before) as command:
         return command.ended()
 
 

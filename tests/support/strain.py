@@ -18,7 +18,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from time import perf_counter
 
-from commands import Ended, start
+from commands import Ended, Started
 from sabotage import Sabotage
 
 BEAT = 0.005
@@ -39,7 +39,7 @@ class Strain:
 def strained(folder: Path, *words: str, timeout: float = 100, **variables: str) -> tuple[Ended, Strain]:
     """Run `bench` to its end, and measure the strain."""
     file = folder / "strain.json"
-    with start(folder, *words, before=_watched(file), **variables) as command:
+    with Started(folder, words, variables, _watched(file)) as command:
         ended = command.ended(timeout)
     return ended, Strain(**json.loads(file.read_text()))
 
@@ -50,25 +50,26 @@ def _watched(file: Path) -> Sabotage:
 
 def _watch(file: Path) -> None:
     """In the command's own process: watch each event loop that it makes, and leave the strain in a file at the end."""
-    from bench.runtime.loop import Loop  # noqa: PLC0415  # loaded already, by the process that forks
+    from bench.runtime import loop  # noqa: PLC0415  # loaded already, by the process that forks
 
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    strain, begun, make = Strain(), _memory("VmRSS"), Loop.__init__
+    strain, begun = Strain(), _memory("VmRSS")
 
-    def made(loop: Loop) -> None:
-        make(loop)
-        loop.call_soon(beat, loop, perf_counter(), _waited())
+    class Watched(loop.Loop):
+        def __init__(self) -> None:
+            super().__init__()
+            self.call_soon(self.beat, perf_counter(), _waited())
 
-    def beat(loop: Loop, due: float, waited: float) -> None:
-        now, waiting = perf_counter(), _waited()
-        strain.stall = max(strain.stall, now - due - (waiting - waited))
-        loop.call_later(BEAT, beat, loop, now + BEAT, waiting)
+        def beat(self, due: float, waited: float) -> None:
+            now, waiting = perf_counter(), _waited()
+            strain.stall = max(strain.stall, now - due - (waiting - waited))
+            self.call_later(BEAT, self.beat, now + BEAT, waiting)
 
     def leave() -> None:
         strain.grown = _memory("VmHWM") - begun
         file.write_text(json.dumps(asdict(strain)))
 
-    Loop.__init__ = made  # type: ignore[method-assign]
+    vars(loop)["Loop"] = Watched
     Finalize(None, leave, exitpriority=1)
 
 
