@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -22,12 +22,15 @@ from pydantic_core import CoreSchema
 
 from bench.bounds import Lookup
 from bench.environment import Environment, FinalWorld
+from bench.errors import one_line
 
 Json = Any
 """A value that came out of `json.loads`: nothing is known of it before it is verified."""
 
 LARGEST_OUTPUT, MOST_LINES = 2**16, 2**13
 """Characters, and lines, of all texts in one output: with more it is rejected unread."""
+LONGEST_NOTE = 2000
+"""Characters of what a check or a grader says, which may repeat what hostile code returned: of more, the beginning is kept."""
 
 
 class Output(BaseModel):
@@ -277,7 +280,7 @@ class Scenario:
         grade = self.grade(answer, self.truth)
         if not isinstance(grade, Grade):
             raise TypeError(f"the grader returned {type(grade).__name__}; it must return a bench.scenario.Grade")
-        return grade
+        return replace(grade, note=one_line(grade.note, LONGEST_NOTE))
 
     def grade_outputs(self, outputs: Mapping[str, Json]) -> Grade:
         """Grade an answer that is given as JSON by subtask. Raises ValidationError or KeyError where it is no answer."""

@@ -1,15 +1,25 @@
-"""Grades answers as they come, equal ones once."""
+"""Grades answers as they come, equal ones once.
+
+A grader is a pack's code, and an answer may be made to break it. So an exception that an answer provokes in its grader makes
+the answer wrong, with a note. It is an error of the pack only where the grader raises on the pack's own reference as well.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from bench.digests import digest_of
-from bench.errors import Unguarded
+from bench.environment import FinalWorld, World, final_world
+from bench.errors import Unguarded, one_line
+from bench.experiment.places import place_of
+from bench.sandbox import SandboxBroken
 from bench.scenario import Answer, Grade, Scenario
 
+LONGEST = 200
+"""Characters of what an exception says."""
 Key = tuple[str, str, str]
 """Scenario and instance, the grader's digest, the answer's: a grade is a function of these."""
 
@@ -17,6 +27,41 @@ Key = tuple[str, str, str]
 def key_of(scenario: Scenario, answer: Answer) -> Key:
     text = "\0".join(f"{name}\0{answer[name].model_dump_json()}" for name in scenario.task.answer_names)
     return scenario.key, scenario.graded_by, digest_of(text)
+
+
+def graded(scenario: Scenario, given: Answer | FinalWorld) -> Grade:
+    """Return the grade of an answer, or of what became of a world.
+
+    Raises what the grader raises on the reference, too, and SandboxBroken where this machine could not run the sandbox.
+    """
+    try:
+        return _graded(scenario, given)
+    except SandboxBroken:
+        raise
+    except Exception as error:
+        if not _grades_its_reference(scenario):
+            raise
+        said = f"{type(error).__name__}: {error}"
+        return Grade(False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(said, LONGEST)}")
+
+
+def _graded(scenario: Scenario, given: Answer | FinalWorld) -> Grade:
+    return scenario.grade_world(given) if isinstance(given, FinalWorld) else scenario.grade_answer(given)
+
+
+def _grades_its_reference(scenario: Scenario) -> bool:
+    """Return whether the grader comes to a grade of what the pack says is right."""
+    try:
+        if scenario.environment is None:
+            scenario.grade_outputs(scenario.reference)
+            return True
+        with closing(World(scenario.environment)) as world:
+            scenario.environment.reference(world)
+            world.end()
+            scenario.grade_world(final_world(world.snapshot().content))
+    except Exception:
+        return False
+    return True
 
 
 @dataclass
@@ -32,11 +77,11 @@ class Graders:
     _known: dict[Key, Grade] = field(default_factory=dict)
 
     async def grade(self, scenario: Scenario, answer: Answer) -> Grade:
-        """Raises Unguarded where the answer would have to be graded anew and is not to be, and whatever the grader raises."""
+        """Raises Unguarded where the answer would have to be graded anew and is not to be, and what `graded` raises."""
         key = key_of(scenario, answer)
         if (found := self.stored.get(key) or self._known.get(key)) is not None:
             return found
         if self.refusal and scenario.grader_runs_code:
             raise Unguarded(self.refusal)
-        self._known[key] = await asyncio.to_thread(scenario.grade_answer, answer)
+        self._known[key] = await asyncio.to_thread(graded, scenario, answer)
         return self._known[key]

@@ -10,6 +10,7 @@ from bench.environment import CannotRestore, FinalWorld, final_world
 from bench.environment.final import content_of
 from bench.errors import ResultsError, Unguarded
 from bench.experiment.answers import answer_of
+from bench.experiment.grading import graded
 from bench.experiment.manifest import joint_digest
 from bench.experiment.places import place_of
 from bench.experiment.provenance import now
@@ -55,10 +56,10 @@ def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> lis
             without = lacking if own and scenarios[0].grader_runs_code else ()
             if without and not unguarded:
                 raise Unguarded(refusal(name, without))
-            graded = [_graded(trial, known[scenario_key(name, trial.instance)], texts, folder) for trial in own]
-            changed = [answer for answer in graded if answer.is_new]
+            gradings = [_graded(trial, known[scenario_key(name, trial.instance)], texts, folder) for trial in own]
+            changed = [answer for answer in gradings if answer.is_new]
             digest = joint_digest([scenario.graded_by for scenario in scenarios])
-            done.append(Regrade(now(), name, digest, len(graded), len(changed), without))
+            done.append(Regrade(now(), name, digest, len(gradings), len(changed), without))
             append_grades(folder, [done[-1], *_new_grades(changed)])
     return done
 
@@ -73,7 +74,7 @@ def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fo
     if given is None:
         return _Grading(trial, UNFIT)
     try:
-        return _Grading(trial, scenario.grade_world(given) if isinstance(given, FinalWorld) else scenario.grade_answer(given))
+        return _Grading(trial, graded(scenario, given))
     except Exception as error:  # a grader is a pack's code: whatever it raises is its author's to mend
         said = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
         raise ResultsError(" ".join(said.split())) from error

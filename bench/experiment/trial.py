@@ -13,7 +13,7 @@ from typing import Any
 from bench.architectures.registry import Architecture
 from bench.environment import World, final_world
 from bench.errors import CallFailed, CannotStart, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
-from bench.experiment.grading import Graders
+from bench.experiment.grading import Graders, graded
 from bench.experiment.keys import key_of
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
@@ -21,6 +21,7 @@ from bench.experiment.record import Outcome, TrialRecord, outcome_of
 from bench.models.base import Response
 from bench.runtime.acting import Acting
 from bench.runtime.caller import Caller
+from bench.runtime.checks import Checks, Reference, unknown
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Called
 from bench.runtime.faults import FaultSchedule
@@ -82,7 +83,8 @@ async def run_trial(
     environment = scenario.environment
     state = State(scenario.task, environment.given if environment else ())
     injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format, settings.tags)
-    workbench = Workbench(state, key, settings, caller, injection, log, matrix.server)
+    checks = Checks(state, _reference_of(scenario), clock.apart if scenario.checks_use_sandbox else None)
+    workbench = Workbench(state, key, settings, caller, injection, log, matrix.server, checks)
     deadline = matrix.config.deadline_seconds
     if environment:
         with closing(World(environment, drawn_from=key.drawn_from, keeps_past=schedule.strikes_past)) as world:
@@ -112,6 +114,14 @@ async def run_trial(
         traceback=log.store_text(ending.traceback) if ending.traceback else None,
     )
     return TrialResult(record, log.texts, ending.failure)
+
+
+def _reference_of(scenario: Scenario) -> Reference:
+    """What the pack says is right."""
+    environment = scenario.environment
+    if environment:
+        return environment.right or unknown
+    return lambda subtask, _: scenario.reference[subtask]
 
 
 async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Ending:
@@ -156,7 +166,8 @@ async def ending_in_world(
         acting.end()
         if stopped:
             return stopped
-        grade = await asyncio.to_thread(scenario.grade_world, final_world(acting.world.snapshot().content))
+        content = acting.world.snapshot().content
+        grade = await asyncio.to_thread(lambda: graded(scenario, final_world(content)))
     except Exception as error:
         return stopped or _ended_by(error, log)
     return Ending(outcome_of(grade), grade=grade)

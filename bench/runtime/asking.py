@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from bench.models.base import Message, Reply
 from bench.runtime.caller import Caller
 from bench.runtime.cases import Cases
 from bench.runtime.causes import Ask, Causes
+from bench.runtime.checks import Checks
 from bench.runtime.drafts import THINK, Tags
 from bench.runtime.hands import Hands
 from bench.runtime.injection import Corrupted, Injection
@@ -27,6 +28,7 @@ from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
 from bench.runtime.prompt import Repair, render
 from bench.runtime.proposal import Proposal
+from bench.runtime.reply import reread
 from bench.runtime.schema import answer_schema
 from bench.runtime.state import NOTHING, Source, State
 from bench.runtime.turns import Turns
@@ -60,11 +62,20 @@ class Settings:
 
 
 class Asking(Hands):
-    def __init__(self, state: State, key: TrialKey, settings: Settings, caller: Caller, injection: Injection, log: TrialLog):
+    def __init__(
+        self,
+        state: State,
+        key: TrialKey,
+        settings: Settings,
+        caller: Caller,
+        injection: Injection,
+        log: TrialLog,
+        checks: Checks | None = None,
+    ):
         self._state, self._settings, self._caller, self._injection = state, settings, caller, injection
         self._cases = Cases(lambda: Causes(key, log, settings.max_attempts, caller.model, settings.answer_format))
         self._causes = self._cases.of("")
-        self._verifier = Verifier(state, self._cases, log)
+        self._verifier = Verifier(state, self._cases, log, checks or Checks(state))
         self.key = key
 
     @property
@@ -123,6 +134,19 @@ class Asking(Hands):
             await asyncio.gather(*(self._propose(subtasks, one, sources, repair, by, given) for one in (first, *further)))
         )
 
+    async def foresee(self, proposals: Iterable[Proposal]) -> None:
+        """Have the checks asked of proposals off the event loop, where they may wait for the sandbox; also of what a fault in
+        the state will make of them."""
+        for proposal in proposals if self._verifier.may_wait else ():
+            await self._verifier.foresee(proposal)
+            struck = {}
+            for subtask in proposal.subtasks:
+                part = proposal.parts.get(subtask.name)
+                if part and (text := self._injection.foreseen(subtask, part, proposal.attempt)) != part.text:
+                    struck[subtask.name] = reread(text)
+            if struck:
+                await self._verifier.foresee(replace(proposal, parts={**proposal.parts, **struck}, undamaged={}))
+
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
         return self._injection.corrupt(reply, subtasks, ask.context, call)
 
@@ -171,6 +195,7 @@ class Asking(Hands):
         proposal = turns.proposal(text, subtasks, sources)
         if given:
             proposal = replace(proposal, documents=given)
+        await self.foresee([proposal])
         if not receipts:
             return proposal
         for receipt in receipts:
@@ -197,6 +222,7 @@ class Asking(Hands):
                 messages, ask, schema, lambda reply, call: self.corrupt(reply, subtasks, ask, call)
             )
             turns.add(subtasks, ask, received)
+            await self.foresee(turns.unjudged(subtasks))
             return Reply(received.text, received.finish)
 
         return line

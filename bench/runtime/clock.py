@@ -12,7 +12,7 @@ real all the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -119,6 +119,13 @@ class TrialClock:
         connection. Framework time is then all real time in which no call is in flight and nothing waits."""
         with self._time.elsewhere(), self._stopwatch.away():
             yield
+
+    async def apart(self, work: Callable[[], Result]) -> Result:
+        """Do work of the trial's own in a thread, so that other trials go on. It is framework time, and virtual time stands
+        meanwhile. The trial's other tasks go on as far as they can before it does: so their order is the same each time."""
+        async with self._time.in_turn():
+            with self._stopwatch.away():
+                return await asyncio.to_thread(work)
 
     def expect(self, calls: int) -> None:
         """So many calls will come over the endpoint together, the next ones; without this, one at a time. Raises

@@ -10,7 +10,7 @@ architecture.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -110,7 +110,7 @@ class EndpointSession:
         self._host.settle(chosen)
         return self._turns.proposal(text, chosen)
 
-    def submit(self, outputs: Mapping[str, str]) -> Iterator[Proposal]:
+    async def submit(self, outputs: Mapping[str, str]) -> AsyncIterator[Proposal]:
         """What an agent hands in, by subtask, as proposals; each is to be committed before the next is asked for. No outputs:
         it gives up. It judged by itself: its replies that had no verdict yet are verified in shadow.
 
@@ -120,6 +120,7 @@ class EndpointSession:
         kept = {name: self._turns.parts(outputs[name], [one])[name] for name, one in known.items()}
         for subtask in self.subtasks:
             if self._judged:
+                await self._foresee([subtask])
                 self._turns.judge_rest(subtask, kept)
             if subtask.name in known:
                 yield self.proposal(outputs[subtask.name], subtask)
@@ -197,7 +198,12 @@ class EndpointSession:
             self._recovered(event)
         if pending.ask.cause != "judge":
             self._keep(question, subtasks, pending.ask, self._with_inputs(question[0], outcome))
+            await self._foresee(subtasks)
         return Reply(outcome.text, outcome.finish, outcome.usage, tool_calls=outcome.tool_calls, extra=outcome.extra)
+
+    async def _foresee(self, subtasks: Sequence[Subtask]) -> None:
+        if self._judged:
+            await self._host.foresee(self._turns.unjudged(subtasks))
 
     def _keep(self, question: Question, subtasks: tuple[Subtask, ...], ask: Ask, received: Received) -> None:
         """A reply came."""

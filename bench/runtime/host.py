@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Protocol
 
 from bench.answers.formats import AnswerFormat
@@ -10,6 +10,7 @@ from bench.models.base import Message, Reply
 from bench.runtime.causes import Ask, Limit
 from bench.runtime.faults import Receipt
 from bench.runtime.injection import Corrupted
+from bench.runtime.proposal import Proposal
 from bench.scenario import Subtask
 
 
@@ -36,6 +37,10 @@ class Host(Protocol):
 
     def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
         """Our own messages for these subtasks, and the receipts of faults in what they read."""
+        ...
+
+    async def foresee(self, proposals: Iterable[Proposal]) -> None:
+        """Have the checks asked of proposals, off the event loop, where they may wait for the sandbox."""
         ...
 
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:

@@ -109,6 +109,13 @@ class Injection:
             receipts.append(receipt)
         return text, tuple(receipts)
 
+    def foreseen(self, subtask: Subtask, part: Part, attempt: int) -> str:
+        """The text that `write` will write."""
+        text = part.text
+        for due in self._schedule.due("state", [subtask.name], attempt):
+            text = self._struck_text(due, self._target(subtask.name, Part(text, part.value))) or text
+        return text
+
     def _dues(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> list[Due]:
         """The faults that strike this reply. Those that wait for another reply of the attempt are kept."""
         dues = []
@@ -148,15 +155,19 @@ class Injection:
         return Target(part.text, value, schema, earlier.text if earlier else None, wrong_outputs)
 
     def _strike(self, receipt: Receipt, target: Target, where: str) -> str:
-        effect = _effect(receipt.due)
-        if not effect.from_reference:
-            target = replace(target, wrong_outputs=())
-        changed = effect.strike(target, receipt.due.draw) if target.text else None
+        changed = self._struck_text(receipt.due, target)
         if changed is None or changed == target.text:
             receipt.enter("not_applicable", f"{where} could not carry it")
             return target.text
         receipt.enter("delivered", where)
         return changed
+
+    @staticmethod
+    def _struck_text(due: Due, target: Target) -> str | None:
+        effect = _effect(due)
+        if not effect.from_reference:
+            target = replace(target, wrong_outputs=())
+        return effect.strike(target, due.draw) if target.text else None
 
 
 def _effect(due: Due) -> TextEffect:

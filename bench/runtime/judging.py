@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bench.runtime import verification
 from bench.runtime.cases import Cases
+from bench.runtime.checks import Checks
 from bench.runtime.events import Judged, View
 from bench.runtime.faults import Receipt
 from bench.runtime.log import TrialLog
@@ -23,8 +25,8 @@ UNREADABLE = ("empty", "refusal", "not_json", "cut_off", "code_blocks")
 class Verifier:
     """Judges the outputs of one trial. `carried` are the faults that each output in the state carries."""
 
-    def __init__(self, state: State, cases: Cases, log: TrialLog):
-        self._state, self._cases, self._log = state, cases, log
+    def __init__(self, state: State, cases: Cases, log: TrialLog, checks: Checks):
+        self._state, self._cases, self._log, self._checks = state, cases, log, checks
         self._judged: set[int] = set()
         self._rejected: dict[int, int] = {}
         self._judged_undamaged: set[int] = set()
@@ -41,6 +43,19 @@ class Verifier:
     def rejection_of(self, call: int) -> int | None:
         """The number of the last verdict that rejected an output of this call."""
         return self._rejected.get(call)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a check may wait for the sandbox."""
+        return self._checks.may_wait
+
+    async def foresee(self, proposal: Proposal) -> None:
+        """Have the checks asked that `verify` will ask of this proposal."""
+        for parts in filter(None, (proposal.parts, proposal.undamaged)):
+            values = {name: part.value for name, part in parts.items()}
+            earlier, documents = self._around(proposal.subtasks, values, proposal.documents)
+            judging = functools.partial(verification.judge, proposal.subtasks, values, documents, earlier, ())
+            await self._checks.foresee(judging)
 
     def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told", kept: Collection[str] = ()) -> Rejected | None:
         """Leave a verdict for each part of a proposal; the first rejection, with the reply, or None. A rejection detects no
@@ -159,10 +174,16 @@ class Verifier:
         misled: Collection[str] = (),
         given: Mapping[str, str] = NOTHING,
     ) -> dict[str, Verdict]:
+        earlier, documents = self._around(subtasks, values, given)
+        return verification.judge(subtasks, values, documents, earlier, misled, self._checks.ask)
+
+    def _around(
+        self, subtasks: Sequence[Subtask], values: Collection[str], given: Mapping[str, str]
+    ) -> tuple[dict[str, Output], Mapping[str, str]]:
+        """The outputs in the state that these subtasks read, and the documents."""
         state = self._state
         outside = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
-        documents = {**state.documents, **given} if given else state.documents
-        return verification.judge(subtasks, values, documents, self.outputs(outside), misled)
+        return self.outputs(outside), {**state.documents, **given} if given else state.documents
 
     def _sufficient(self, name: str, verdict: Verdict) -> Verdict:
         if isinstance(verdict, Rejected):

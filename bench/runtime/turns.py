@@ -5,7 +5,7 @@ Nobody tells how many turns an output will take, nor which of them it is made of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.answers.formats import DEFAULT, AnswerFormat
@@ -60,6 +60,13 @@ class Turns:
         last = self._last(subtasks)
         return last is not None and not last.gives_output and last.received.call not in self._offered
 
+    def unjudged(self, subtasks: Sequence[Subtask]) -> Iterator[Proposal]:
+        """What is proposed by the replies for these subtasks that give an output and that nobody has judged."""
+        turns = {turn.received.call: turn for subtask in subtasks for turn in self._of.get(subtask.name, [])}
+        for call, turn in sorted(turns.items()):
+            if turn.gives_output and not self._verifier.has_judged(call):
+                yield self._proposal([turn], turn.received.text, turn.subtasks)
+
     def judge_last(self, subtasks: Sequence[Subtask]) -> int | None:
         """Verify in shadow the last reply for these subtasks, where it gives an output that nobody has judged yet; the number
         of the verdict that rejected it, if one did."""
@@ -73,11 +80,9 @@ class Turns:
     def judge_rest(self, subtask: Subtask, kept: Mapping[str, Part]) -> None:
         """Verify in shadow each reply for this subtask that gives an output and that nobody has judged. `kept` is what the
         proposer hands in, by subtask: of a fault in an output that it hands in unchanged it has detected nothing."""
-        for turn in self._of.get(subtask.name, []):
-            if turn.gives_output and not self._verifier.has_judged(turn.received.call):
-                proposal = self._proposal([turn], turn.received.text, turn.subtasks)
-                unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
-                self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
+        for proposal in self.unjudged([subtask]):
+            unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
+            self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
 
     def proposal(self, text: str, subtasks: Sequence[Subtask], made_from: Sequence[Source] | None = None) -> Proposal:
         """What the proposer made of its turns: `text` holds the outputs, `made_from` what it was given to read; None stands

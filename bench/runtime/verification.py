@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from bench.errors import one_line
 from bench.runtime.decoding import Extracted, Malformed, Objects
 from bench.runtime.drafts import Draft, draft_of
 from bench.runtime.largeness import too_large
-from bench.scenario import Context, Json, Output, Subtask
+from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 from bench.wording import first_of
 
 Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
@@ -48,6 +49,12 @@ class Unreadable:
 
 
 Verdict = Output | Rejected
+Ask = Callable[[Subtask, Check, Any, Context], str | None]
+"""Asks a subtask's check of an output."""
+
+
+def asked(_: Subtask, check: Check, output: Any, context: Context) -> str | None:
+    return check(output, context)
 
 
 _begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
@@ -149,12 +156,14 @@ def judge(
     documents: Mapping[str, str],
     earlier: Mapping[str, Output],
     without_findings_of: Container[str] = (),
+    ask: Ask = asked,
 ) -> dict[str, Verdict]:
     """The verdict on each subtask's value: its output where it is accepted.
 
     values    what was proposed; a subtask may be absent
     earlier   valid outputs, from outside, of what these subtasks read
     without_findings_of   validating subtasks that saw something else than what is judged here
+    ask       who asks the checks
     A validating subtask's finding rejects the output it is about, where that is among those judged.
     """
     verdicts: dict[str, Verdict] = {}
@@ -163,7 +172,7 @@ def judge(
         verdict = validate(subtask, values[subtask.name]) if subtask.name in values else _absent(subtask)
         if not isinstance(verdict, Rejected):
             outputs[subtask.name] = verdict
-            verdict = check(subtask, verdict, documents, outputs) or verdict
+            verdict = check(subtask, verdict, documents, outputs, ask) or verdict
         verdicts[subtask.name] = verdict
     for subtask in subtasks:
         verdict = verdicts[subtask.name]
@@ -197,7 +206,9 @@ def _first_violations(error: ValidationError, most: int = 3) -> str:
     return "; ".join(said) + (f"; and {left} more" if left > 0 else "")
 
 
-def check(subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output]) -> Rejected | None:
+def check(
+    subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output], ask: Ask = asked
+) -> Rejected | None:
     """Run the subtask's checks, in order, up to the first that objects.
 
     Where something that the subtask reads has no valid output they are not run: it would have to be made again anyway.
@@ -206,7 +217,7 @@ def check(subtask: Subtask, output: Output, documents: Mapping[str, str], output
         return None
     context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
     for one in subtask.checks:
-        objection = one(output, context)
+        objection = ask(subtask, one, output, context)
         if objection is not None:
             return Rejected(subtask.name, "check", _one_line(objection))
     return None
@@ -225,4 +236,4 @@ def finding(subtask: Subtask, output: Output) -> Rejected | None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return one_line(text, LONGEST_NOTE)

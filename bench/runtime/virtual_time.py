@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from time import perf_counter_ns
 
 from bench.errors import UndeclaredCalls
@@ -36,6 +36,9 @@ class RealTime:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    def in_turn(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     def advance(self, nanoseconds: int) -> None:
         """So much was spent once, for another trial, and passes here as well."""
@@ -62,7 +65,7 @@ class VirtualTime:
 
     def __init__(self) -> None:
         self._now = 0
-        self._beds: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._beds: list[tuple[int, int, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
         self._asleep = 0
         self._jobs = 0
@@ -77,22 +80,42 @@ class VirtualTime:
 
     async def sleep(self, seconds: float) -> None:
         """Raises UndeclaredCalls where a thread asks for it, whose idleness nobody sees."""
-        loop = running()
         if from_thread.get() and not self._elsewhere:
             raise UndeclaredCalls(
                 "a thread made a call on the trial's event loop, and virtual time cannot tell when that thread waits;"
                 " let it make its calls over workbench.endpoint(...), or use a live model"
             )
-        woken = loop.create_future()
-        heapq.heappush(self._beds, (self._now + in_nanoseconds(seconds), next(self._numbers), woken))
-        loop.sleepers[self] = None
+        await self._woken(self._bed(self._now + in_nanoseconds(seconds), 1))
+
+    @asynccontextmanager
+    async def in_turn(self) -> AsyncIterator[None]:
+        """Around a job in a thread: it ends once nothing else of the trial can run, before any sleeper wakes. Jobs end in the
+        order in which they began. Where the trial works elsewhere, its declared calls have an order already."""
+        bed = None if self._elsewhere else self._bed(self._now, 0)
+        try:
+            yield
+        except BaseException:
+            if bed:
+                bed.cancel()
+            raise
+        if bed:
+            await self._woken(bed)
+
+    def _bed(self, due: int, rank: int) -> asyncio.Future[None]:
+        woken = running().create_future()
+        heapq.heappush(self._beds, (due, rank, next(self._numbers), woken))
+        return woken
+
+    async def _woken(self, woken: asyncio.Future[None]) -> None:
+        sleepers = running().sleepers
+        sleepers[self] = None
         self._asleep += 1
         try:
             await woken
         finally:
             self._asleep -= 1
             if not self._asleep:
-                del loop.sleepers[self]
+                del sleepers[self]
 
     def wake(self) -> bool:
         """The event loop is idle: wake the earliest sleeper, unless someone else of the trial is at work."""
@@ -101,7 +124,7 @@ class VirtualTime:
         if self._calls.holds():
             return self._calls.wait()
         while self._beds:
-            due, _, woken = heapq.heappop(self._beds)
+            due, _, _, woken = heapq.heappop(self._beds)
             if not woken.done():
                 self._now = max(self._now, due)
                 woken.set_result(None)

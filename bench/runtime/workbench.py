@@ -29,6 +29,7 @@ from bench.runtime.agent_session import AGENT, UNASKED, AgentSession
 from bench.runtime.asking import Asking, Settings, names_of
 from bench.runtime.caller import Caller
 from bench.runtime.causes import Ask, Limit
+from bench.runtime.checks import Checks
 from bench.runtime.effects import dump
 from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never, no_server
 from bench.runtime.events import Answered, Committed
@@ -57,8 +58,9 @@ class Workbench(Asking):
         injection: Injection,
         log: TrialLog,
         server: Server = no_server,
+        checks: Checks | None = None,
     ):
-        super().__init__(state, key, settings, caller, injection, log)
+        super().__init__(state, key, settings, caller, injection, log, checks)
         self._log, self._server = log, server
         self._in_cases: dict[tuple[str, str], int] = {}
         self._accepted: set[Proposal] = set()

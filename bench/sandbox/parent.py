@@ -39,6 +39,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 from bench.errors import one_line
 from bench.nesting import MOST_LEVELS, is_too_deep
@@ -52,7 +53,7 @@ Work = tuple[Mapping[str, str], str, Json]
 """Files, program, and the value for its `main`."""
 CHILD = Path(__file__).with_name("child.py")
 LONGEST = 200
-"""Characters of a problem."""
+"""Characters of a problem, and bytes of a file's name."""
 
 
 @dataclass(frozen=True)
@@ -83,19 +84,33 @@ def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limi
     """Call `main(value)` of `program` in a new process in which `files` (name -> text) can be imported.
 
     `value` and the result are JSON values. Whatever the code does becomes a problem, never an exception.
-    Raises SandboxBroken or OSError where this machine could not run any code at all.
+    Raises SandboxBroken where this machine could not run any code at all.
     """
-    serving, without, bounds = launcher(), left_out(), asdict(limits or Limits())
+    if unfit := [name for name in files if not _is_file_name(name)]:
+        return SandboxResult(False, problem=one_line(f"a file cannot be named {unfit[0]!r}", LONGEST))
+    try:
+        return _run((files, program, value), asdict(limits or Limits()))
+    except OSError as error:
+        raise SandboxBroken(f"the sandbox cannot be used: {error}") from error
+
+
+def _is_file_name(name: str) -> bool:
+    is_plain = name == Path(name).name and name not in ("", "..") and "\0" not in name
+    return is_plain and len(name.encode(errors="replace")) <= LONGEST
+
+
+def _run(what: Work, bounds: Mapping[str, Any]) -> SandboxResult:
+    serving, without = launcher(), left_out()
     cell, was_ready = ready(serving, bounds, without)
     try:
-        return run_in(cell, (files, program, value), without, lambda: keep_ready(serving, bounds, without))
+        return run_in(cell, what, without, lambda: keep_ready(serving, bounds, without))
     except SandboxBroken:
         if not was_ready:
             raise
     finally:
         cell.close()
     with closing(Cell(launcher(), bounds, without)) as another:  # what was kept ready had ended; nothing was run
-        return run_in(another, (files, program, value), without)
+        return run_in(another, what, without)
 
 
 def run_in(cell: Cell, what: Work, without: tuple[str, ...], meanwhile: Callable[[], None] = lambda: None) -> SandboxResult:

@@ -105,11 +105,12 @@ class TrialServer:
             trial.begin()
             submission = await trial.submission()
             if isinstance(submission.ending, GaveUp):
-                list(session.submit({}))
+                async for _ in session.submit({}):
+                    pass
                 raise submission.ending  # in here, where it is known whether the model had failed
         if submission.ending:
             raise submission.ending
-        for proposal in session.submit(submission.outputs):
+        async for proposal in session.submit(submission.outputs):
             workbench.commit_unverified(proposal)
 
     def saw(self, record: TrialRecord) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from bench.errors import one_line
 from bench.scenario import Context
 
 from .examples import Example, examples_of
 from .problems import entry_point_of, given_of
-from .sandboxed import Failed, Ran, run_answer
+from .sandboxed import LONGEST, Failed, Ran, are_equal, run_answer
 from .schemas import Function, Review
 
 
@@ -17,7 +18,7 @@ def examples_hold(output: Function, context: Context) -> str | None:
     return objection(output.code, context.documents["problem.py"])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def objection(code: str, prompt: str) -> str | None:
     function = entry_point_of(prompt)
     examples = examples_of(prompt, function)
@@ -26,9 +27,11 @@ def objection(code: str, prompt: str) -> str | None:
 
 
 def _first_unmet(examples: tuple[Example, ...], ran: Ran) -> str | None:
-    for example, returned in zip(examples, ran.returned, strict=False):
-        if not example.is_met_by(returned):
-            return f"{example.call} returned {returned}, expected {example.expected}"
+    called = list(zip(examples, ran.returned, strict=False))
+    met = are_equal([(returned, example.expected) for example, returned in called])
+    for (example, returned), is_met in zip(called, met, strict=True):
+        if not is_met:
+            return f"{example.call} returned {one_line(returned, LONGEST)}, expected {example.expected}"
     if len(ran.returned) < len(examples):
         return f"{examples[len(ran.returned)].call} raised {ran.raised}"
     return None

@@ -37,12 +37,6 @@ class Example:
     call: str
     expected: str
 
-    def is_met_by(self, literal: str) -> bool:
-        try:
-            return bool(ast.literal_eval(literal) == ast.literal_eval(self.expected))
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return False
-
 
 @lru_cache(maxsize=512)
 def examples_of(prompt: str, function: str) -> tuple[Example, ...]:

@@ -12,16 +12,18 @@ from __future__ import annotations
 from functools import lru_cache
 
 from .problems import Problem
-from .sandboxed import Failed, run_answer, run_tests
+from .sandboxed import Failed, record, replay, run_answer
 
 
 def failure_of(code: str, problem: Problem) -> Failed | None:
-    """None where the tests pass. Raises RuntimeError where the tests themselves cannot be run."""
+    """None where the tests pass. Raises SandboxBroken where the tests cannot be run on the reference."""
     calls = _calls(problem)
     ran = run_answer(code, problem.given, problem.entry_point, calls)
     if isinstance(ran, Failed):
         return ran
-    ended = run_tests("replay", {**_tests(problem), "calls": calls, "returned": ran.returned})
+    ended = replay(_tests(problem), calls, ran.returned)
+    if isinstance(ended, Failed):
+        return ended
     at = f"call {ended['calls']} of {len(calls)}"
     if ended["ended"] == "raised":
         return Failed("exception", f"{ran.raised or 'no value'}, {at}")
@@ -30,8 +32,7 @@ def failure_of(code: str, problem: Problem) -> Failed | None:
 
 @lru_cache(maxsize=256)
 def _calls(problem: Problem) -> tuple[str, ...]:
-    job = {**_tests(problem), "reference": problem.reference}
-    return tuple(run_tests("record", job))
+    return record(_tests(problem), problem.reference)
 
 
 def _tests(problem: Problem) -> dict[str, str]:

@@ -3,6 +3,7 @@
 record   runs the tests on the reference solution, and notes what they call
 answer   makes such calls of an answer's function: the only one that runs untrusted code, and it knows no test
 replay   runs the tests on what the answer returned
+compare  says which values are those that are expected
 """
 
 from __future__ import annotations
@@ -82,6 +83,12 @@ def replay(job: dict[str, Any]) -> dict[str, Any]:
     except Exception:  # a value of another type makes a test fail in any way
         return {"ended": "wrong value", "calls": made}
     return {"ended": "passed", "calls": made}
+
+
+def compare(pairs: list[list[str]]) -> list[bool]:
+    """Whether the two literals of each pair mean equal values. What is no literal is equal to nothing."""
+    values = [[_value(literal) for literal in pair] for pair in pairs]
+    return [one is not ... and bool(one == other) for one, other in values]
 
 
 def _space(source: str) -> dict[str, Any]:

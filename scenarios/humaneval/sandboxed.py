@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.sandbox import Limits, run_python
+from bench.errors import one_line
+from bench.sandbox import Limits, SandboxBroken, SandboxResult, run_python
 from bench.scenario import Json
 
 from . import probe
@@ -18,7 +19,7 @@ LIMITS = Limits(wall_seconds=30.0, cpu_seconds=3)
 right answer wrong."""
 PROBE = inspect.getsource(probe)
 LONGEST = 200
-"""Characters of an exception's words."""
+"""Characters of an exception's words, and of a value's literal in words."""
 
 Failure = Literal["syntax", "no function", "time limit", "exception", "wrong value"]
 
@@ -42,38 +43,52 @@ class Ran:
 def run_answer(code: str, given: str, entry_point: str, calls: Sequence[str]) -> Ran | Failed:
     """Load code behind what its prompt gives, and make calls of its function."""
     job = {"given": given, "code": code, "entry_point": entry_point, "calls": list(calls)}
-    ran = run_python({"probe.py": PROBE}, _program("answer"), job, LIMITS)
+    ran = _run("answer", job)
     if not ran.ok:
         return Failed("time limit" if ran.timed_out else "exception", ran.problem)
-    return _read(ran.value, len(calls))
+    return _read(ran.value, entry_point, len(calls))
 
 
-def _read(said: Json, most: int) -> Ran | Failed:
+def _read(said: Json, entry_point: str, most: int) -> Ran | Failed:
     """The answer's process may have said anything."""
     match said:
         case {"unloaded": str(why)}:
-            return Failed(
-                "syntax" if why.startswith(("SyntaxError", "IndentationError", "TabError")) else "exception", one_line(why)
-            )
-        case {"lacks": str(name)}:
-            return Failed("no function", f"it defines no function {name}")
+            is_syntax = why.startswith(("SyntaxError", "IndentationError", "TabError"))
+            return Failed("syntax" if is_syntax else "exception", _said(why))
+        case {"lacks": str()}:
+            return Failed("no function", f"it defines no function {entry_point}")
         case {"returned": [*returned], "raised": str(raised)} if len(returned) <= most and {*map(type, returned)} <= {str}:
-            return Ran(tuple(returned), one_line(raised))
+            return Ran(tuple(returned), _said(raised))
     return Failed("exception", "wrote a result that cannot be read")
 
 
-def one_line(words: str) -> str:
+def _said(words: str) -> str:
     """Without addresses, which differ each time."""
-    return re.sub(r"\b0x[0-9a-f]+", "0x...", " ".join(words.split()))[:LONGEST]
+    return one_line(re.sub(r"\b0x[0-9a-f]+", "0x...", words[: 8 * LONGEST]), LONGEST)
 
 
-def run_tests(function: Literal["record", "replay"], job: Json) -> Json:
-    """Run what holds no untrusted code. Raises RuntimeError where it fails."""
-    ran = run_python({"probe.py": PROBE}, _program(function), job, LIMITS)
+def record(tests: Mapping[str, str], reference: str) -> tuple[str, ...]:
+    """Return the calls that the tests make of the reference solution. Raises SandboxBroken where they cannot be run."""
+    ran = _run("record", {**tests, "reference": reference})
     if not ran.ok:
-        raise RuntimeError(f"the tests of {job['entry_point']} cannot be run: {ran.problem}")
-    return ran.value
+        raise SandboxBroken(f"the tests of {tests['entry_point']} cannot be run on the reference: {ran.problem}")
+    return tuple(ran.value)
 
 
-def _program(function: str) -> str:
-    return f"from probe import {function} as main"
+def replay(tests: Mapping[str, str], calls: Sequence[str], returned: Sequence[str]) -> Json | Failed:
+    """Run the tests, which the reference passed, on the values that an answer returned for these calls."""
+    ran = _run("replay", {**tests, "calls": list(calls), "returned": list(returned)})
+    return ran.value if ran.ok else Failed("wrong value", f"the tests cannot be run on what it returned: {ran.problem}")
+
+
+def are_equal(pairs: Sequence[tuple[str, str]]) -> list[bool]:
+    """Return of each two literals whether they mean equal values. The first of each is an answer's: where they cannot be
+    compared within the limits, they are not equal."""
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    ran = _run("compare", [list(pair) for pair in differing]) if differing else SandboxResult(True, [])
+    found = iter(ran.value if ran.ok else [False] * len(differing))
+    return [one == other or next(found) for one, other in pairs]
+
+
+def _run(function: Literal["record", "answer", "replay", "compare"], job: Json) -> SandboxResult:
+    return run_python({"probe.py": PROBE}, f"from probe import {function} as main", job, LIMITS)

@@ -106,6 +106,23 @@ def test_a_grader_that_raises_is_one_line_with_its_place_and_changes_nothing(fol
     assert not (folder / GRADES).exists()
 
 
+def test_an_answer_on_which_the_grader_raises_is_wrong_and_the_others_are_graded_all_the_same(
+    packs: Path, tmp_path: Path
+) -> None:
+    spoiling = {"point": "state", "effect": "wrong_value", "subtask": "decide", "attempts": [1]}
+    config = {**CONFIG, "plans": ["none", "spoiled"], "plan": {"spoiled": {"faults": [spoiling]}}}
+    folder = Path(run_of_matrix(tmp_path, build_matrix(Config.model_validate(config), [packs], "code")).folder or "")
+    broken = harsher(packs, tmp_path)
+    grader = broken / "demo" / "grader.py"
+    code = grader.read_text(encoding="utf-8")
+    grader.write_text(code.replace("correct = False", "correct = all(parts.values()) or parts['nothing']"))
+    [done] = regrade(folder, [broken])
+    trials = bench.load_run(folder).trials.set_index("fault")["outcome"]
+    assert set(trials["none"]) == {"solved"} and set(trials["spoiled"]) == {"wrong"}
+    assert (done.answers, done.changed) == (8, 4)
+    assert all("(demo/grader.py:" in new.grade.note for new in read_grades(folder).grades.values())
+
+
 def test_nobody_grades_a_run_anew_that_is_being_written_to(folder: Path, packs: Path) -> None:
     with writing(folder), pytest.raises(ResultsError, match="another bench run is writing here"):
         regrade(folder, [packs])

@@ -320,7 +320,7 @@ def test_a_framework_is_asked_in_code_blocks_and_its_replies_are_read_so_its_own
             assert (await endpoint.answer((draft,), asked)).text == unended
             assert (await endpoint.answer((draft,), (*asked, OTHER[0]))).text == good
             for handed_in in (good, json.dumps(reference)):
-                [proposal] = endpoint.submit({"draft": handed_in})
+                [proposal] = [one async for one in endpoint.submit({"draft": handed_in})]
                 assert proposal.parts["draft"].value == reference
                 assert proposal.calls == (2,)
                 assert workbench.verify(proposal) is None

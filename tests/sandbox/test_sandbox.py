@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -149,6 +150,21 @@ def forging(written: bytes) -> str:
 @pytest.mark.parametrize("forged", [b"[]", b"3", b'"problem"', b"{}", b"{", b"\xff", b"9" * 5000, b"[" * 50000])
 def test_a_forged_result_that_makes_no_sense_is_a_problem(forged: bytes) -> None:
     refused(forging(forged), "cannot be read")
+
+
+@pytest.mark.parametrize("name", ["../out.py", "/tmp/out.py", "a/b.py", "..", "", "nul\0.py", "long" * 100, "\ud800" * 300])
+def test_a_file_whose_name_leads_elsewhere_is_a_problem(name: str) -> None:
+    result = run_python({name: "x = 1"}, "def main(value): return value", 3, TIGHT)
+    assert not result.ok and result.problem.startswith("a file cannot be named") and result.problem.isprintable()
+
+
+def test_a_machine_on_which_nothing_can_be_run_is_no_problem_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(bench.sandbox.parent, "ready", refused)
+    with pytest.raises(SandboxBroken, match="Too many open files"):
+        attempt("return 1")
 
 
 def test_sys_exit_is_no_result() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from dataclasses import asdict
 from functools import cache
 from importlib import resources
@@ -25,7 +26,7 @@ from scenarios.humaneval.examples import LEFT_OUT, Example, examples_in, example
 from scenarios.humaneval.grader import STAGES, grade
 from scenarios.humaneval.mutants import FAILING, PASSING, UNSEEN, chosen, mutated
 from scenarios.humaneval.problems import INSTANCES, Problem, problem
-from scenarios.humaneval.sandboxed import Ran, run_answer
+from scenarios.humaneval.sandboxed import Ran, are_equal, run_answer
 from scenarios.humaneval.schemas import Function
 
 ROOTS = [Path(__file__).parents[2] / "scenarios"]
@@ -51,7 +52,8 @@ def unmet(one: Problem, found: tuple[Example, ...]) -> set[str]:
     """The calls of these examples that the reference does not fulfil."""
     ran = run_answer(one.reference, one.given, one.entry_point, [example.call for example in found])
     assert isinstance(ran, Ran) and not ran.raised
-    return {example.call for example, literal in zip(found, ran.returned, strict=True) if not example.is_met_by(literal)}
+    met = are_equal([(literal, example.expected) for example, literal in zip(found, ran.returned, strict=True)])
+    return {example.call for example, is_met in zip(found, met, strict=True) if not is_met}
 
 
 # Problems
@@ -131,7 +133,7 @@ def test_an_example_is_read_in_every_form(form: str, arguments: list[Any], value
     call = f"solve({', '.join(map(repr, arguments))})"
     [found] = examples_in(f'def solve(*a):\n    """Do it.\n    {form.format(call=call, value=repr(value))}\n    """\n', "solve")
     assert eval(found.call, {"solve": lambda *given: list(given)}) == arguments
-    assert found.is_met_by(repr(value))
+    assert are_equal([(repr(value), found.expected)]) == [True]
 
 
 @pytest.mark.parametrize(
@@ -280,6 +282,51 @@ FORGERIES = {
 @pytest.mark.parametrize("how", FORGERIES)
 def test_no_answer_can_forge_a_result(how: str) -> None:
     assert not graded(FORGERIES[how].replace("{signature}", SIGNATURE)).correct
+
+
+LITERALS = {
+    "no literal": "'{[]: 1}'",
+    "colliding": "'{' + ','.join(str((2**61 - 1) * number) for number in range(20_000)) + '}'",
+    "lists": "'[' + '[],' * 300_000 + ']'",
+    "nested": "'[' * 190 + ']' * 190",
+    "signs": "'-' * 500_000 + '1'",
+    "a large number": "'9' * 500_000",
+    "no line": "repr('\\x1b[2J' + chr(10) + 'long ' * 10_000)",
+    "accents": "'a' + chr(0x301) * 1 + (chr(0x316) + chr(0x301)) * 50_000",
+}
+"""Expressions for the text that code gives as a literal of what it returned."""
+
+
+def returning(literal: str, count: int) -> str:
+    """Code that says in the sandbox's place that so many calls returned this."""
+    value = f"{{'value': {{'returned': [{literal}] * {count}, 'raised': ''}}}}"
+    return f"import json, os\nleft = json.dumps({value}).encode()\nwhile left: left = left[os.write(3, left):]\nos._exit(0)"
+
+
+@pytest.mark.parametrize("what", LITERALS)
+def test_whatever_hostile_code_returns_is_a_wrong_answer_and_costs_this_process_nothing(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandboxed, "LIMITS", Limits(wall_seconds=30.0, cpu_seconds=1))
+    began = time.process_time()
+    rejections = [objection(returning(LITERALS[what], count)) for count in (1, 2)]
+    grade = graded(returning(LITERALS[what], 1))
+    assert time.process_time() - began < 1
+    assert all(rejected.isprintable() and 0 < len(rejected) < 600 for rejected in rejections)
+    assert not grade.correct and grade.note.isprintable() and len(grade.note) < 400
+
+
+@pytest.mark.parametrize("what", ["raised", "unloaded", "lacks"])
+def test_what_hostile_code_says_is_one_short_line(what: str) -> None:
+    words = "\x1b[2J\ud800\n" + "long " * 100_000
+    said = {"raised": {"returned": [], "raised": words}, "unloaded": {"unloaded": words}, "lacks": {"lacks": words}}[what]
+    rejected, note = objection(writing(said)), graded(writing(said)).note
+    assert rejected.isprintable() and note.isprintable() and max(len(rejected), len(note)) < 400
+
+
+def test_values_are_equal_whatever_way_they_are_written() -> None:
+    pairs = [("1", "1.0"), ("{1, 2}", "{2, 1}"), ("[1]", "(1,)"), ("1", "2"), ("x", "1"), ("...", "1"), ("x", "x")]
+    assert are_equal(pairs) == [True, True, False, False, False, False, True]
 
 
 # Wrong answers
