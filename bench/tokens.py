@@ -1,11 +1,17 @@
-"""One tokenizer for all models: tiktoken's cl100k_base. OpenAI's table of it lies beside this file, so no network is needed."""
+"""One tokenizer for all models: tiktoken's cl100k_base. OpenAI's table of it lies beside this file, so no network is needed.
+
+Whatever a text holds, it has a count. A long text takes a while to count, and is counted in a thread by whoever shares an event
+loop (`uncounted` names such texts): tiktoken lets go of the interpreter's lock.
+"""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import threading
 import zlib
 from binascii import a2b_base64
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -42,6 +48,14 @@ def _encoding() -> tiktoken.Encoding:
 
 KEPT = 4096
 """Counts. Repetitions send many of the same prompts."""
+LONG = 2**16
+"""Characters from which a text is counted in a thread; it takes up to 30 ms for so many, and seconds for a million."""
+LONGEST_BLANK = 2**18
+"""Blanks in a row from which a text is cut there. On some more than these tiktoken's pattern runs out of its stack."""
+BLANKS = "\t\v\f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+"""What the pattern's `\\s` holds, less the ends of lines."""
+STEP = 2**16
+"""Characters that are looked at in one go: the interpreter's lock is held meanwhile."""
 
 
 class Counts:
@@ -49,16 +63,27 @@ class Counts:
 
     def __init__(self) -> None:
         self._known: dict[bytes, int] = {}
+        self._keeping, self._counting = threading.Lock(), threading.Lock()
+
+    def knows(self, text: str) -> bool:
+        return _digest(text) in self._known
 
     def of(self, text: str) -> int:
-        """That of a text."""
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        """Return the number of tokens in a text."""
+        digest = _digest(text)
         if (known := self._known.get(digest)) is not None:
             return known
-        if len(self._known) >= KEPT:
-            self._known = {}
-        count = self._known[digest] = len(_encoding().encode_ordinary(text))
+        count = self._of_long(text) if len(text) > LONG else len(_encoding().encode_ordinary(text))
+        with self._keeping:
+            if len(self._known) >= KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[digest] = count
         return count
+
+    def _of_long(self, text: str) -> int:
+        """One at a time, since it takes some fifty times the text's size in memory."""
+        with self._counting:
+            return sum(len(_encoding().encode_to_numpy(piece, disallowed_special=())) for piece in pieces(_whole(text)))
 
 
 @cache
@@ -72,7 +97,59 @@ def count_tokens(text: str) -> int:
     return counts().of(text)
 
 
+def uncounted(texts: Iterable[str]) -> list[str]:
+    """Return those of the texts that are long and have not been counted."""
+    return [text for text in texts if len(text) > LONG and not counts().knows(text)]
+
+
+def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
+    """Cut a text around its long rows of blanks, where cl100k_base cuts it, too: the pieces' tokens are the text's.
+
+    cl100k_base cuts a text by a pattern, and makes tokens of each part by itself. Of a row of blanks that a sign follows, and
+    no end of a line, `\\s+(?!\\S)` takes all but the last blank. What stands before the row ends there in any case: no part
+    goes on from a sign, or from an end of a line, to two blanks. Alone, the row less its last blank is one part again, by
+    `\\s++$`; and no part looks back.
+    """
+    start = 0
+    for begin, end in _rows(text, longest_blank):
+        if end < len(text) and text[end] not in "\r\n":
+            yield from filter(None, (text[start:begin], text[begin : end - 1]))
+            start = end - 1
+    if start < len(text):
+        yield text[start:]
+
+
+def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
+    """Yield where each row of blanks begins and ends that is not shorter than this: each holds one of the places looked at."""
+    at = shortest - 1
+    while at < len(text):
+        if text[at] not in BLANKS:
+            at += shortest
+            continue
+        begin, end = at, at
+        while blanks := len(before := text[max(0, begin - STEP) : begin]) - len(before.rstrip(BLANKS)):
+            begin -= blanks
+        while blanks := len(behind := text[end : end + STEP]) - len(behind.lstrip(BLANKS)):
+            end += blanks
+        if end - begin >= shortest:
+            yield begin, end
+        at = end + shortest
+
+
 def first_tokens(text: str, most: int) -> str:
     """The text's first so many tokens, and all of it where it has no more. A character that they cut through is left out."""
     tokens = _encoding().encode_ordinary(text)
     return text if len(tokens) <= most else _encoding().decode(tokens[:most], errors="ignore")
+
+
+def _whole(text: str) -> str:
+    """Return the text as tiktoken reads it: with U+FFFD for each half of a surrogate pair that stands alone."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 import tiktoken
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
+from bench import tokens
 from bench.errors import BenchError
-from bench.tokens import TABLE, count_tokens, first_tokens, read_table
+from bench.tokens import TABLE, Counts, count_tokens, first_tokens, pieces, read_table, uncounted
 
 ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 """Where tiktoken would fetch the table; it keeps what it fetched under this address's digest."""
@@ -78,3 +79,50 @@ def test_a_special_tokens_text_is_plain_text() -> None:
 @given(st.text())
 def test_any_text_can_be_counted_and_no_token_is_less_than_a_byte(text: str) -> None:
     assert count_tokens(text) <= len(text.encode("utf-8", "surrogatepass"))
+
+
+SIGNS = [*" \t\n\r\v\u3000\xa0\u2028x7!'sé漢\u0301\x1c\u200b", "  ", "   ", "\n\n", " !", "'s", "123", "<|endoftext|>"]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(SIGNS), max_size=14).map("".join), st.integers(2, 4))
+def test_a_text_that_is_cut_at_its_rows_of_blanks_has_the_tokens_of_the_whole(
+    of_tiktoken: tiktoken.Encoding, text: str, shortest: int
+) -> None:
+    cut = list(pieces(text, shortest))
+    assert "".join(cut) == text
+    assert sum(len(of_tiktoken.encode_ordinary(piece)) for piece in cut) == len(of_tiktoken.encode_ordinary(text))
+
+
+@given(st.lists(st.sampled_from(SIGNS), min_size=1, max_size=6).map("".join), st.integers(0, 2**16 - 1))
+def test_a_long_text_has_the_count_of_the_whole(of_tiktoken: tiktoken.Encoding, repeated: str, length: int) -> None:
+    text = (repeated * 2**17)[: 2**16 + 1 + length]
+    assert Counts().of(text) == len(of_tiktoken.encode_ordinary(text))
+
+
+def test_a_text_has_a_count_where_tiktoken_has_none(of_tiktoken: tiktoken.Encoding) -> None:
+    row, before = " " * 1_200_000, "x\n\t \t\u3000"
+    with pytest.raises(ValueError, match="Max stack size exceeded"):
+        of_tiktoken.encode_to_numpy(f"{row}x")
+    for cut in ((row[1:], " x"), (f"{before}{row[1:]}", " !")):
+        assert count_tokens("".join(cut)) == sum(len(of_tiktoken.encode_ordinary(part)) for part in cut)
+
+
+@pytest.mark.parametrize("text", ["a\ud800b", "\ud83d\ude00", "x\udc00\ud800y"])
+def test_half_of_a_surrogate_pair_is_counted_the_same_in_a_long_text(of_tiktoken: tiktoken.Encoding, text: str) -> None:
+    long = text + " word" * 2**16
+    assert Counts().of(long) == len(of_tiktoken.encode_ordinary(long))
+
+
+def test_what_is_long_and_was_not_counted_is_named_for_a_thread() -> None:
+    long, other = "one " * 2**15, "two " * 2**15
+    assert uncounted(["short", long, other]) == [long, other]
+    count_tokens(long)
+    assert uncounted(["short", long, other]) == [other]
+
+
+def test_the_oldest_count_makes_room_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "KEPT", 2)
+    counts = Counts()
+    assert [counts.of(text) for text in ("a", "b b", "c c c")] == [1, 2, 3]
+    assert [counts.knows(text) for text in ("a", "b b", "c c c")] == [False, True, True]

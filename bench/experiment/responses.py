@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from bench.models.routed import answerers
 
 
 class ResponseKeeper:
-    """Writes what one model does on its requests, before anything else is made of it; `then` it is told."""
+    """Writes what one model does on its requests, before anything else is made of it."""
 
-    def __init__(self, model: Model, writer: RunWriter, then: Callable[[Response], object] = lambda _: None):
-        self._model, self._writer, self._then = model, writer, then
+    def __init__(self, model: Model, writer: RunWriter):
+        self._model, self._writer = model, writer
         self._settings = cache(self._settings_of)
 
     def __call__(self, response: Response) -> None:
@@ -32,7 +32,6 @@ class ResponseKeeper:
 
         record = record_of(response, self._settings(response.outcome.by), store_text)
         self._writer.respond(record, texts)
-        self._then(response)
 
     def _settings_of(self, by: str) -> str:
         """Those of the model that answered: of another one, where this one had passed the request on."""

@@ -81,7 +81,7 @@ async def _run_all(
 ) -> int:
     """How many of these trials have not come to their end."""
     health = {name: _Health(model, session) for name, model in models.items()}
-    keepers = {name: ResponseKeeper(model, writer, session.saw) for name, model in models.items()}
+    keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
     left = len(todo)
 
     def gate_for(model: Model) -> Callable[[Request], Gate]:
@@ -92,7 +92,8 @@ async def _run_all(
         while queue and not session.why:
             spec = queue.popleft()
             slots = Slots(gate_for(models[spec.model]))
-            result = await session.until_held(run_trial(spec, matrix, slots, graders[spec.model], keepers[spec.model]), slots)
+            trial = run_trial(spec, matrix, slots, graders[spec.model], keepers[spec.model], session.saw)
+            result = await session.until_held(trial, slots)
             if result:
                 writer.add(result.record, result.texts)
                 left -= 1

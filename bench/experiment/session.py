@@ -76,7 +76,7 @@ class Session:
             raise self._error
 
     def saw(self, response: Response) -> None:
-        """A response came, and is kept."""
+        """A response came, is kept, and its tokens are counted."""
         if self._spending:
             self._spending.saw(response)
             self._check_budget()

@@ -67,16 +67,17 @@ async def run_trial(
     matrix: Matrix,
     slots: Slots,
     graders: Graders,
-    on_response: Callable[[Response], object] | None = None,
+    on_response: Callable[[Response], object] = lambda _: None,
+    on_counted: Callable[[Response], object] = lambda _: None,
 ) -> TrialResult:
     """Run one trial to its end. Whatever goes wrong is an outcome; raised is only cancellation, and ResultsError where a
     response cannot be kept.
 
-    `on_response` is told of each response of the model as it arrives.
+    `on_response` is told of each response of the model as it arrives, `on_counted` once its tokens are counted.
     """
     arm = matrix.arm(spec)
     scenario, model, settings, architecture = arm.scenario, arm.model, arm.settings, arm.architecture.work
-    log, clock = TrialLog(on_response), TrialClock(model.timing != "live")
+    log, clock = TrialLog(on_response, on_counted), TrialClock(model.timing != "live")
     key = key_of(matrix.config.seed, spec)
     schedule = FaultSchedule(spec.plan, key, log.emit)
     caller = Caller(model, clock, schedule, slots, matrix.back_off, log)

@@ -4,6 +4,8 @@ provider only wants back (`bench.models.extra_fields`) do not count."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bench.models.base import Reply, Request
 from bench.models.options import tools_text
 from bench.models.tool_calls import counted_text_of
@@ -12,11 +14,20 @@ from bench.tokens import count_tokens
 
 def tokens_read(request: Request) -> int:
     """Of the messages, with the tool calls in them, and of the tools that are offered."""
-    said = sum(
-        count_tokens(message.content) + count_tokens(counted_text_of(message.tool_calls)) for message in request.messages
-    )
-    return said + count_tokens(tools_text(request.options))
+    return sum(map(count_tokens, texts_read(request)))
+
+
+def texts_read(request: Request) -> Iterator[str]:
+    for message in request.messages:
+        yield message.content
+        yield counted_text_of(message.tool_calls)
+    yield tools_text(request.options)
 
 
 def tokens_written(reply: Reply) -> int:
-    return count_tokens(reply.text) + count_tokens(counted_text_of(reply.tool_calls))
+    return sum(map(count_tokens, texts_written(reply)))
+
+
+def texts_written(reply: Reply) -> Iterator[str]:
+    yield reply.text
+    yield counted_text_of(reply.tool_calls)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bench.errors import CallFailed, TimedOut, Unreachable
-from bench.models.base import Reply, Request, Usage
+from bench.models.base import Reply, Request, Response, Usage
 from bench.models.tool_calls import ToolCall
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Span
@@ -66,6 +66,7 @@ class CallAttempt:
     slot      its place in flight at the endpoint, free or waited for
     asked     whether it reached the model; a fault may keep it from being sent, or answer in the model's place
     reply     what came, or what the model said before the connection was cut
+    responses   what the model did, to be told once it is counted
     failure   what hindered it; None where a reply came
     """
 
@@ -78,6 +79,7 @@ class CallAttempt:
     reply: Reply | None = None
     failure: CallFailed | None = None
     receipts: list[Receipt] = field(default_factory=list)
+    responses: list[Response] = field(default_factory=list)
     started: int = 0
     delays: list[Span] = field(default_factory=list)
     at_model: Span | None = None
@@ -105,7 +107,8 @@ class CallAttempt:
     def abandon(self) -> CallFailed:
         """Whoever asked went away: what had begun is paid all the same."""
         gone = "the client went away before a reply came"
-        failure = TimedOut(gone) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
+        partial = self.reply.text if self.reply else ""
+        failure = TimedOut(gone, partial=partial) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
         self.failure = failure
         return failure
 

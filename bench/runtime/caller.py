@@ -10,14 +10,14 @@ import asyncio
 import functools
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
 from bench.errors import Broken, CallFailed, GaveUp, whole_text
 from bench.models.base import Asked, Message, Model, Reply, Request, Response
-from bench.models.counting import tokens_read, tokens_written
+from bench.models.counting import texts_read, texts_written, tokens_read, tokens_written
 from bench.models.tool_calls import text_of
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
 from bench.runtime.causes import Ask
@@ -29,7 +29,7 @@ from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
 from bench.runtime.process import DiesInMidReply
 from bench.runtime.slots import Slots
-from bench.tokens import count_tokens
+from bench.tokens import count_tokens, uncounted
 
 LONGEST_DETAIL = 120
 """Characters of what a bug says that its call's event keeps; the trial keeps its traceback."""
@@ -103,9 +103,11 @@ class Caller:
         request = Request(tuple(messages), ask.seed, ask.context, schema=schema, options=options)
         attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
         try:
+            await self._count(texts_read(request))
             async with self._slot_held(attempt):
                 attempt.begun, attempt.started = True, self._clock.now()
                 await self._make(attempt, faults)
+            await self._count(_received(attempt))
         except asyncio.CancelledError:
             failure = attempt.abandon()
             self.abandoned = Lost(failure, self._account(attempt, None))
@@ -114,6 +116,9 @@ class Caller:
             attempt.failure = Broken(f"{type(bug).__name__}: {' '.join(whole_text(str(bug)).split())[:LONGEST_DETAIL]}")
             self._account(attempt, None)
             raise
+        finally:
+            for response in attempt.responses:
+                self._log.counted(response)
         if attempt.reply and not attempt.failure:
             attempt.failure = self.mid_reply(attempt.reply, attempt.call)
         if attempt.failure:
@@ -128,6 +133,19 @@ class Caller:
         reply, receipts = attempt.reply, (*attempt.receipts, *corrupted.receipts)
         undamaged, told = reply.text if corrupted.text != reply.text else None, (reply.tool_calls, reply.extra)
         return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *told)
+
+    async def _count(self, texts: Iterable[str]) -> None:
+        """Count the tokens of long texts off the event loop, so that they are known when they are asked for. The counting is
+        seen to its end, also where nobody waits for the call any more."""
+        long = uncounted(texts)
+        if not long:
+            return
+        counting = asyncio.ensure_future(self._clock.apart(lambda: [count_tokens(text) for text in long]))
+        try:
+            await asyncio.shield(counting)
+        except asyncio.CancelledError:
+            await counting
+            raise
 
     def due(self, ask: Ask) -> list[Due]:
         """The call faults due for this attempt. What gives a reply comes after all failures."""
@@ -248,7 +266,9 @@ class Caller:
         """Keep what the model did as soon as it is there: a trial that is killed later has lost nothing that was paid."""
         assert attempt.at_model and attempt.slot
         attempt.slot.saw(outcome)
-        self._log.respond(Response(self._model.name, request, outcome, in_seconds(attempt.at_model.length)))
+        response = Response(self._model.name, request, outcome, in_seconds(attempt.at_model.length))
+        attempt.responses.append(response)
+        self._log.respond(response)
 
     def _account(self, attempt: CallAttempt, delivered: str | None) -> int:
         """Leave the event of a call; its number. What the provider was never paid for counts no tokens."""
@@ -301,6 +321,14 @@ class Caller:
 
 def _effect(due: Due) -> CallEffect:
     return effect_at(due.fault.effect, due.fault.point, CallEffect)
+
+
+def _received(attempt: CallAttempt) -> Iterator[str]:
+    """All that came, whole or in part."""
+    if attempt.reply:
+        yield from texts_written(attempt.reply)
+    if attempt.failure:
+        yield attempt.failure.partial
 
 
 def _striking(faults: list[Due]) -> list[list[Due]]:

@@ -10,12 +10,17 @@ from bench.runtime.events import Event
 
 
 class TrialLog:
-    """Events and texts in the order in which they came. `on_response` is told of each response as it arrives."""
+    """Events and texts in the order in which they came. `on_response` is told of each response as it arrives, and `on_counted`
+    once its tokens are counted, which takes a while where it is long."""
 
-    def __init__(self, on_response: Callable[[Response], object] | None = None):
+    def __init__(
+        self,
+        on_response: Callable[[Response], object] = lambda _: None,
+        on_counted: Callable[[Response], object] = lambda _: None,
+    ):
         self.events: list[Event] = []
         self.texts: dict[str, str] = {}
-        self._on_response = on_response
+        self.respond, self.counted = on_response, on_counted
 
     @property
     def next_number(self) -> int:
@@ -32,7 +37,3 @@ class TrialLog:
         digest = digest_of(text)
         self.texts[digest] = text
         return digest
-
-    def respond(self, response: Response) -> None:
-        if self._on_response:
-            self._on_response(response)

@@ -51,7 +51,7 @@ def lived(
     repetition: int = 1,
     server: Server = no_server,
     model: Model | None = None,
-    on_response: Callable[[Response], object] | None = None,
+    on_response: Callable[[Response], object] = lambda _: None,
     **settings: Any,
 ) -> TrialResult:
     """One trial of this architecture in the world. Assertions that fail in it fail the test."""
