@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from trials import ROOTS
 
 from bench.packs import load_pack
+from bench.runtime import largeness
 from bench.runtime.largeness import too_large
 from bench.runtime.verification import Rejected, judge, validate
 from bench.scenario import LARGEST_OUTPUT, MOST_LINES, Json, Scenario
@@ -29,6 +30,37 @@ def test_a_text_too_long_is_found_wherever_it_stands(rest: Json, put: object) ->
 def test_keys_and_items_count_as_texts_do() -> None:
     assert too_large({"x" * (LARGEST_OUTPUT + 1): 1}) and too_large([0] * (LARGEST_OUTPUT + 1))
     assert too_large("x" * LARGEST_OUTPUT) == too_large("\n" * MOST_LINES) == ""
+
+
+MILLIONS = {"list": [0] * 5_000_000, "lists": {"a": [[0] * 2_500_000] * 2}, "objects": [{"": 1}] * 2_000_000}
+
+
+@pytest.mark.parametrize("value", MILLIONS.values(), ids=list(MILLIONS))
+def test_a_value_of_millions_of_items_is_not_read_to_its_end(value: Json) -> None:
+    began = time.process_time()
+    assert "may have 65,536 characters and items" in too_large(value)
+    assert time.process_time() - began < 0.3
+
+
+def weight(value: Json) -> int:
+    """The characters and items of a value."""
+    match value:
+        case str(text):
+            return len(text)
+        case dict(table):
+            return len(table) + sum(map(weight, (*table, *table.values())))
+        case list(items):
+            return len(items) + sum(map(weight, items))
+    return 0
+
+
+@settings(max_examples=100)
+@given(values, st.integers(0, 12))
+def test_a_value_is_too_large_just_where_its_characters_and_items_are_too_many(value: Json, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(largeness, "LARGEST_OUTPUT", most)
+        patched.setattr(largeness, "MOST_READ", 2 * most + 1)
+        assert bool(too_large(value)) == (weight(value) > most)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import json
 import resource
-from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -60,10 +61,11 @@ def _watch(file: Path) -> None:
             super().__init__()
             self.call_soon(self.beat, perf_counter(), _waited())
 
-        def beat(self, due: float, waited: float) -> None:
-            now, waiting = perf_counter(), _waited()
-            strain.stall = max(strain.stall, now - due - (waiting - waited))
-            self.call_later(BEAT, self.beat, now + BEAT, waiting)
+        def beat(self, due: float, before: Mapping[str, int]) -> None:
+            now, waited = perf_counter(), _waited()
+            spared = sum(waited[thread] - before[thread] for thread in waited.keys() & before.keys()) / 1e9
+            strain.stall = max(strain.stall, now - due - spared)
+            self.call_later(BEAT, self.beat, now + BEAT, waited)
 
     def leave() -> None:
         strain.grown = _memory("VmHWM") - begun
@@ -73,17 +75,13 @@ def _watch(file: Path) -> None:
     Finalize(None, leave, exitpriority=1)
 
 
-def _waited() -> float:
-    """Seconds in which this process's threads were ready to run and had no processor."""
-    return sum(_each_waited()) / 1e9
-
-
-def _each_waited() -> Iterator[int]:
+def _waited() -> dict[str, int]:
+    """For each of this process's threads the nanoseconds in which it was ready to run and had no processor."""
+    waited = {}
     for thread in Path("/proc/self/task").iterdir():
-        try:
-            yield int((thread / "schedstat").read_text().split()[1])
-        except OSError:  # it has just ended
-            continue
+        with suppress(OSError):  # it has just ended
+            waited[thread.name] = int((thread / "schedstat").read_text().split()[1])
+    return waited
 
 
 def _memory(name: str) -> int:
