@@ -50,12 +50,23 @@ class Verifier:
         return self._checks.may_wait
 
     async def foresee(self, proposal: Proposal) -> None:
-        """Have the checks asked that `verify` will ask of this proposal."""
+        """Have the checks asked that `verify` and `verify_stage` will ask of this proposal."""
         for parts in filter(None, (proposal.parts, proposal.undamaged)):
             values = {name: part.value for name, part in parts.items()}
             earlier, documents = self._around(proposal.subtasks, values, proposal.documents)
-            judging = functools.partial(verification.judge, proposal.subtasks, values, documents, earlier, ())
-            await self._checks.foresee(judging)
+            undamaged = self._undamaged(proposal.subtasks)
+            for outputs in (earlier, {**earlier, **undamaged}) if undamaged else (earlier,):
+                judging = functools.partial(verification.judge, proposal.subtasks, values, documents, outputs, ())
+                await self._checks.foresee(judging)
+
+    def _undamaged(self, subtasks: Sequence[Subtask]) -> dict[str, Output]:
+        """What these subtasks read, as it had been if no fault had struck it, where a checkpoint will judge that."""
+        read = {name for subtask in subtasks for name in subtask.reads}
+        struck = {receipt.due.subtask for name in read for receipt in self._struck(self.carried.get(name, ()))} & read
+        parts = {name: version.undamaged for name in struck if (version := self._state.current(name))}
+        values = {name: part.value for name, part in parts.items() if part}
+        verdicts = {name: verification.validate(self._state.subtask(name), value) for name, value in values.items()}
+        return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Output)}
 
     def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told", kept: Collection[str] = ()) -> Rejected | None:
         """Leave a verdict for each part of a proposal; the first rejection, with the reply, or None. A rejection detects no

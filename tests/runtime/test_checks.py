@@ -1,0 +1,166 @@
+"""A check that waits for the sandbox is asked in a thread, once; and no output breaks its trial by way of a check."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from scripted_model import Line, ScriptedModel
+from trials import TINY, Fault, events, matrix_of, run_all, verdicts, with_model
+
+from bench.architectures.registry import ARCHITECTURES
+from bench.experiment.trial import TrialResult
+from bench.runtime.endpoint_session import EndpointSession
+from bench.runtime.events import Called, Judged
+from bench.runtime.workbench import Workbench
+from bench.sandbox import SandboxBroken
+from bench.scenario import LONGEST_NOTE, Check, Context, Output, Scenario, Task
+
+Asked = list[tuple[str, bool]]
+"""Each check that was asked, and whether it was in a thread."""
+
+
+def with_checks(wrap: Callable[[Check], Check], **changes: Any) -> Scenario:
+    """The pack with these in the place of its checks."""
+    subtasks = tuple(replace(one, checks=tuple(map(wrap, one.checks))) for one in TINY.task.subtasks)
+    return replace(TINY, task=replace(TINY.task, subtasks=subtasks), **changes)
+
+
+def watched(asked: Asked) -> Scenario:
+    """The pack as if its checks ran code."""
+    loop = threading.get_ident()
+
+    def wrap(check: Check) -> Check:
+        def watching(output: Output, context: Context) -> str | None:
+            asked.append((getattr(check, "__name__", ""), threading.get_ident() != loop))
+            return check(output, context)
+
+        return watching
+
+    return with_checks(wrap, checks_use_sandbox=True)
+
+
+@asynccontextmanager
+async def unserved(_: EndpointSession) -> AsyncIterator[str]:
+    """No endpoint: the agent asks the session itself."""
+    yield "http://here"
+
+
+def trials_of(
+    scenario: Scenario,
+    architectures: Sequence[str] = tuple(ARCHITECTURES),
+    faults: Sequence[Fault] = (),
+    script: dict[str, Sequence[Line]] | None = None,
+    **settings: Any,
+) -> list[TrialResult]:
+    plans = {"plan": faults} if faults else None
+    matrix = replace(matrix_of(plans=plans, architectures=list(architectures), **settings), scenarios={"tiny": scenario})
+    return run_all(with_model(matrix, ScriptedModel(scenario.reference, script)) if script else matrix)
+
+
+BAD = {"gather": [{"deliveries": [{"day": "Never", "apples": 1}], "confidence": 1.0}]}
+PARALLEL = {"together": {"base": "static", "parallel": True}, "at_once": {"base": "runtime_structured", "parallel": True}}
+
+
+STRUCK = [
+    ("output", "wrong_value"),
+    ("output", "missing_field"),
+    ("state", "wrong_value"),
+    ("state", "stale"),
+    ("input", "stale"),
+]
+
+
+@pytest.mark.parametrize(("point", "effect"), STRUCK)
+def test_no_check_that_waits_is_ever_asked_on_the_event_loop(point: str, effect: str) -> None:
+    asked: Asked = []
+    faults = [{"point": point, "effect": effect, "probability": 0.7}]
+    settings: dict[str, Any] = {"architecture": PARALLEL, "model": {"failure_rate": 0.3}, "repetitions": 6}
+    results = trials_of(watched(asked), [*ARCHITECTURES, *PARALLEL], faults, **settings)
+    assert {result.record.outcome for result in results} <= {"solved", "wrong", "gave_up"}, [
+        one.record.reason for one in results
+    ]
+    assert len(asked) >= len(results) and {apart for _, apart in asked} == {True}
+
+
+def test_a_trial_whose_checks_are_asked_apart_has_the_events_of_any_other() -> None:
+    faults = [
+        {"point": point, "effect": effect, "probability": 0.5}
+        for point, effect in (("output", "wrong_value"), ("call", "slow"))
+    ]
+    architectures = [*ARCHITECTURES, *PARALLEL]
+    one, *others = (
+        [result.record.events for result in trials_of(scenario, architectures, faults, architecture=PARALLEL, repetitions=4)]
+        for scenario in (TINY, watched([]), watched([]))
+    )
+    assert all(other == one for other in others)
+
+
+def test_the_same_output_in_the_same_context_is_asked_about_once() -> None:
+    asked: Asked = []
+    [result] = trials_of(watched(asked), ["static"])
+    assert [name for name, _ in asked] == ["days_are_in_the_notes", "total_covers_each_delivery"]
+    assert len(events(result, Judged)) == 3
+
+
+def breaking(error: BaseException, on: Callable[[Output], bool]) -> Scenario:
+    """The pack with checks that raise on some outputs."""
+
+    def wrap(check: Check) -> Check:
+        def broken(output: Output, context: Context) -> str | None:
+            if on(output):
+                raise error
+            return check(output, context)
+
+        return broken
+
+    return with_checks(wrap)
+
+
+def is_bad(output: Output) -> bool:
+    return "Never" in str(output)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_an_output_that_makes_a_check_raise_is_rejected_and_its_trial_goes_on(apart: bool) -> None:
+    scenario = replace(breaking(RecursionError("\x1b[2J\nlong " * 999), is_bad), checks_use_sandbox=apart)
+    [result] = trials_of(scenario, ["runtime_structured"], script=dict(BAD))
+    assert (result.record.outcome, verdicts(result)[0]) == ("solved", ("gather", "check"))
+    detail = events(result, Judged)[0].detail
+    assert detail.startswith("the check `broken` fails on it: RecursionError: \\x1b[2J long") and detail.isprintable()
+    assert len(detail) <= LONGEST_NOTE
+
+
+def test_a_check_that_raises_on_the_reference_too_is_an_error_of_the_pack() -> None:
+    [result] = trials_of(breaking(KeyError("x"), lambda _: True), ["runtime_structured"], script=dict(BAD))
+    assert result.record.outcome == "error" and "KeyError: 'x' (runtime/test_checks.py:" in result.record.reason
+    assert len(events(result, Called)) == 1
+
+
+def test_a_sandbox_that_cannot_be_used_is_no_fault_of_the_output() -> None:
+    [result] = trials_of(breaking(SandboxBroken("no launcher"), is_bad), ["runtime_structured"], script=dict(BAD))
+    assert result.record.outcome == "error" and "SandboxBroken: no launcher" in result.record.reason
+
+
+def test_what_an_agent_hands_in_at_its_end_is_checked_in_a_thread() -> None:
+    asked: Asked = []
+    scenario = watched(asked)
+
+    async def agent(task: Task, workbench: Workbench) -> None:
+        async with workbench.endpoint(*task.subtasks, server=unserved) as session:
+            outputs = {}
+            for subtask in task.subtasks:
+                asked_for = session.messages(subtask, documents_alone=True)
+                outputs[subtask.name] = (await session.answer((subtask,), asked_for)).text
+            async for proposal in session.submit(outputs):
+                workbench.commit_unverified(proposal)
+
+    matrix = replace(matrix_of(architectures=["static"]), scenarios={"tiny": scenario}, server=unserved)
+    matrix = replace(with_model(matrix, ScriptedModel(scenario.reference)), architectures={"static": agent})
+    [result] = run_all(matrix)
+    assert result.record.outcome == "solved"
+    assert asked and {apart for _, apart in asked} == {True}
