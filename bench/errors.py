@@ -26,6 +26,7 @@
     GaveUp                    a trial used up its attempts: a result, not an error
     CannotStart               the command of an agent never began: nobody was measured
     Ungraded                  a trial only counted calls, and has ended: a result as well
+    SandboxBroken             no code could be run here, whatever it was: it says nothing of an answer
     ToolRefused               a tool of a world declined: the agent is told why, and nothing changed
     UndeclaredCalls           calls over an endpoint overlapped undeclared: virtual seconds would be a guess
 
@@ -180,6 +181,10 @@ class CannotStart(Exception):
 
 class Ungraded(Exception):
     """A trial whose calls are only counted has ended: there is nothing to grade."""
+
+
+class SandboxBroken(Exception):
+    """The sandbox could not be set up. It says nothing about the code that was to run in it."""
 
 
 class ToolRefused(Exception):

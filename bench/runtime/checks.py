@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from bench.digests import digest_of
-from bench.errors import one_line
+from bench.errors import SandboxBroken, one_line
 from bench.runtime.state import State
 from bench.runtime.verification import Ask
-from bench.sandbox import SandboxBroken
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Subtask
 
 Reference = Callable[[str, Mapping[str, str]], Json]

@@ -15,7 +15,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from bench.sandbox.launching import Launcher, SandboxBroken, read_whole
+from bench.errors import SandboxBroken
+from bench.sandbox.launching import Launcher, read_whole
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 """Sets of texts have one order, so that the same code does the same each time."""

@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from bench.errors import SandboxBroken
 from bench.sandbox.bubblewrap import Backend, around, backend
 
 PREFIX = "bench-sandbox-"
@@ -39,10 +40,6 @@ for name, path in (("bench", {package!r}), ("bench.sandbox", {room!r})):  # with
 from bench.sandbox.launcher import main
 main()
 """
-
-
-class SandboxBroken(Exception):
-    """The sandbox could not be set up. It says nothing about the code that was to run in it."""
 
 
 class Ready(Protocol):

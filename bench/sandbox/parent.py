@@ -41,11 +41,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from bench.errors import one_line
+from bench.errors import SandboxBroken, one_line
 from bench.nesting import MOST_LEVELS, is_too_deep
 from bench.sandbox.cell import Cell, keep_ready, ready
 from bench.sandbox.guards import left_out
-from bench.sandbox.launching import SandboxBroken, launcher, read_whole
+from bench.sandbox.launching import launcher, read_whole
 from bench.sandbox.readable import INSTALLED
 from bench.scenario import Json
 

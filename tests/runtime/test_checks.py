@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from scripted_model import Line, ScriptedModel
-from trials import TINY, Fault, events, matrix_of, run_all, verdicts, with_model
+from trials import OURS, TINY, Fault, events, matrix_of, run_all, verdicts, with_model
 
-from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.trial import TrialResult
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called, Judged
@@ -52,7 +51,7 @@ async def unserved(_: EndpointSession) -> AsyncIterator[str]:
 
 def trials_of(
     scenario: Scenario,
-    architectures: Sequence[str] = tuple(ARCHITECTURES),
+    architectures: Sequence[str] = tuple(OURS),
     faults: Sequence[Fault] = (),
     script: dict[str, Sequence[Line]] | None = None,
     **settings: Any,
@@ -80,7 +79,7 @@ def test_no_check_that_waits_is_ever_asked_on_the_event_loop(point: str, effect:
     asked: Asked = []
     faults = [{"point": point, "effect": effect, "probability": 0.7}]
     settings: dict[str, Any] = {"architecture": PARALLEL, "model": {"failure_rate": 0.3}, "repetitions": 6}
-    results = trials_of(watched(asked), [*ARCHITECTURES, *PARALLEL], faults, **settings)
+    results = trials_of(watched(asked), [*OURS, *PARALLEL], faults, **settings)
     assert {result.record.outcome for result in results} <= {"solved", "wrong", "gave_up"}, [
         one.record.reason for one in results
     ]
@@ -92,7 +91,7 @@ def test_a_trial_whose_checks_are_asked_apart_has_the_events_of_any_other() -> N
         {"point": point, "effect": effect, "probability": 0.5}
         for point, effect in (("output", "wrong_value"), ("call", "slow"))
     ]
-    architectures = [*ARCHITECTURES, *PARALLEL]
+    architectures = [*OURS, *PARALLEL]
     one, *others = (
         [result.record.events for result in trials_of(scenario, architectures, faults, architecture=PARALLEL, repetitions=4)]
         for scenario in (TINY, watched([]), watched([]))
@@ -160,7 +159,6 @@ def test_what_an_agent_hands_in_at_its_end_is_checked_in_a_thread() -> None:
                 workbench.commit_unverified(proposal)
 
     matrix = replace(matrix_of(architectures=["static"]), scenarios={"tiny": scenario}, server=unserved)
-    matrix = replace(with_model(matrix, ScriptedModel(scenario.reference)), architectures={"static": agent})
-    [result] = run_all(matrix)
+    [result] = run_all(with_model(matrix, ScriptedModel(scenario.reference)).worked_by(agent))
     assert result.record.outcome == "solved"
     assert asked and {apart for _, apart in asked} == {True}
