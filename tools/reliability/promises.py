@@ -40,6 +40,21 @@ PROMISES = (
         ("tests/sandbox",),
     ),
     Promise(
+        "answers that attack their judges",
+        "whatever an answer does to its check, its grader or the count of its tokens, the run goes on, and it is paid once",
+        "whole runs on a hostile server, of which stalls and memory are measured; examples drawn by hypothesis",
+        (
+            "tests/suite/test_hostile_answers.py",
+            "tests/experiment/test_grading.py",
+            "tests/runtime/test_checks.py",
+            "tests/runtime/test_largeness.py",
+            "tests/test_tokens.py",
+            "tests/test_errors.py",
+            "tests/test_nesting.py",
+        ),
+        long=True,
+    ),
+    Promise(
         "any reply",
         "whatever an endpoint answers becomes a reply or one named failure, within bounds",
         "a server on loopback, and examples drawn by hypothesis",
