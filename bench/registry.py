@@ -13,9 +13,11 @@ Nothing is imported before a part of its kind is asked for. What cannot be had o
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -38,20 +40,27 @@ GROUPS = "recovery_bench."
 class Part:
     """What the entries of all kinds say.
 
-    extra     the optional dependency of ours that brings its packages: `pip install '.[EXTRA]'`
+    extra     the optional dependency that brings its packages: `pip install '.[EXTRA]'`
     lineage   the published work that it reproduces
-    package   the distribution that it comes from, with its version; "" for ours. The registry fills it in
+    package   the distribution that it comes from, with its version, and `home`, the module of its entry; "" for ours. The
+              registry fills them in
     """
 
     name: str
     extra: str = field(default="", kw_only=True)
     lineage: str = field(default="", kw_only=True)
     package: str = field(default="", kw_only=True)
+    home: str = field(default="", kw_only=True)
 
     @property
     def keys(self) -> Sequence[Hashable]:
         """What it is found by. No two parts of a kind share one."""
         return (self.name,)
+
+    @property
+    def modules(self) -> Sequence[str]:
+        """Where its code stands, as far as a trial runs it."""
+        return ()
 
     def refuse_unknown(self, field_: str, values: Iterable[str], known: Sequence[str]) -> None:
         """Raises ValueError where an entry says something of its part that nobody understands."""
@@ -141,7 +150,7 @@ class Kind(Generic[P]):
                 said = f"there is one of this name, by {taken.package or DISTRIBUTION}; it is to be given another"
                 left_out.append(f"{package}: its {self.word} '{entry.name}' is left out: {said}")
                 continue
-            own = replace(entry, package=package)
+            own = replace(entry, package=package, home=point.value.partition(":")[0])
             parts |= dict.fromkeys(own.keys, own)
 
     def _entries(self, found: Any) -> Sequence[P]:
@@ -184,11 +193,24 @@ def _newer(distribution: metadata.Distribution) -> str:
     return ""
 
 
+def is_path(name: str) -> bool:
+    """Whether a name leads to a module of somebody's own, and is none that a part is registered by."""
+    return ":" in name
+
+
 def attribute_at(path: str) -> Any:
     """What stands at an import path, `package.module:attribute`, or the module itself. Raises whatever the import does."""
     name, _, attribute = path.partition(":")
     module = importlib.import_module(name)
     return getattr(module, attribute) if attribute else module
+
+
+def module_of(function: Callable[..., Any]) -> str:
+    """The module that defines what a partial, a decorator or an object that can be called stands around."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    plain = inspect.unwrap(function)
+    return str(plain.__module__ if inspect.isroutine(plain) else type(plain).__module__)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import pandas as pd
 
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
+from bench.experiment.code import names_package
+from bench.registry import is_path
 
 TAKEN_OVER = ("cache", "cache_from")
 """Settings of a model that say where its replies came from; the same model would have given them."""
@@ -66,9 +68,11 @@ def _another_architecture(run: Run, earlier: Sequence[Run], name: str) -> bool:
 
 
 def _definition(run: Run, name: str) -> tuple[Mapping[str, Any], str | None]:
-    """A variant's settings, and the digest of code that is none of ours: for ours the run's code is said."""
+    """A variant's settings, and the digest of code that is none of ours, or of another package's: for ours the run's code is
+    said."""
     variant: Mapping[str, Any] = run.config.get("architecture", {}).get(name, {"base": name})
-    return variant, run.manifest.get("architectures", {}).get(name) if ":" in variant["base"] else None
+    digest = str(run.manifest.get("architectures", {}).get(name, ""))
+    return variant, digest if is_path(variant["base"]) or names_package(digest) else None
 
 
 def _architecture(key: Key) -> str:

@@ -10,50 +10,14 @@ import os
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from bench.answers.formats import ANSWER_FORMATS, AnswerFormat
+from bench.answers.formats import AnswerFormat
+from bench.architectures.part import Architecture, ArchitecturePart
 from bench.architectures.parts.form import Form
 from bench.errors import ConfigError
-from bench.registry import Kind, Part, attribute_at, importable, why_not_imported
-from bench.runtime.workbench import Workbench
-from bench.scenario import Task
-
-Architecture = Callable[[Task, Workbench], Coroutine[Any, Any, None]]
-"""Works on a task at a workbench until the state holds an output of every subtask. Raises GaveUp through the workbench."""
-
-
-@dataclass(frozen=True)
-class ArchitecturePart(Part):
-    """What an architecture is, what it can and what it needs.
-
-    path             where its function stands, `module:function`: imported when it is run
-    acts_in          a `task`, a `world`, or `either`
-    makes_own_calls  over the measuring endpoint; else it asks on the workbench's line
-    answer_formats   those that it can be run in
-    parallel         its function takes `parallel`: a form that asks at the same time for what it can
-    forms            its function takes `form`: the forms of a pattern (`bench.architectures.parts.form`)
-    is_instrument    it measures and is no architecture: it asks, and does nothing
-    is_outside       it works in a process that is not ours: what it hands in may be anybody's code
-    limits           what it cannot express, or where it differs from ours: a line each, for the reader of a table
-    """
-
-    path: str = ""
-    acts_in: Literal["task", "world", "either"] = "task"
-    makes_own_calls: bool = False
-    answer_formats: tuple[AnswerFormat, ...] = ANSWER_FORMATS
-    parallel: bool = False
-    forms: bool = False
-    is_instrument: bool = False
-    is_outside: bool = False
-    limits: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.refuse_unknown("acts_in", [self.acts_in], ("task", "world", "either"))
-        self.refuse_unknown("answer_formats", self.answer_formats, ANSWER_FORMATS)
-
+from bench.registry import Kind, attribute_at, importable, is_path, why_not_imported
 
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 """The formats of who makes its calls itself: nothing holds them to a schema."""
@@ -130,9 +94,23 @@ OURS = (
     ),
 )
 ARCHITECTURES = Kind("architecture", ArchitecturePart, f"{__name__}:OURS")
-COMMAND = ArchitecturePart("command", acts_in="world", makes_own_calls=True, answer_formats=IN_WORDS, is_outside=True)
+COMMAND = ArchitecturePart(
+    "command",
+    through=("bench.driver.architecture", "bench.driver.supervisor"),
+    acts_in="world",
+    makes_own_calls=True,
+    answer_formats=IN_WORDS,
+    is_outside=True,
+)
 """What every agent is that is a command."""
-SERVED = ArchitecturePart("served", acts_in="either", makes_own_calls=True, answer_formats=IN_WORDS, is_outside=True)
+SERVED = ArchitecturePart(
+    "served",
+    through=("bench.serve.trial_server",),
+    acts_in="either",
+    makes_own_calls=True,
+    answer_formats=IN_WORDS,
+    is_outside=True,
+)
 """What every system is that is served its trials."""
 
 
@@ -142,7 +120,7 @@ def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitectureP
 
     Raises ConfigError where there is none, or its module cannot be loaded.
     """
-    if ":" not in name:
+    if not is_path(name):
         return ARCHITECTURES.named(name, *variants)
     found: Any = load_architecture(ArchitecturePart(name, name))
     if isinstance(found, ArchitecturePart):

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.architectures.registry import ARCHITECTURES, ArchitecturePart
+from bench.architectures.part import ArchitecturePart
+from bench.architectures.registry import ARCHITECTURES
 from bench.cli.terminal import Terminal
 from bench.experiment.config import load_config
 from bench.experiment.model_entries import MODELS

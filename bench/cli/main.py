@@ -25,10 +25,10 @@ from bench.cli.verify import verify
 from bench.errors import BenchError, PackError
 from bench.experiment.archive import archive as write_archive
 from bench.experiment.budget import Budget, Spending
+from bench.experiment.code import our_codebase
 from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.model_entries import MODELS
-from bench.experiment.provenance import code_digest
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
@@ -131,7 +131,7 @@ def run(
     settings = load_config(config, given, recorded)
     require_known(settings.study)
     settings = cache_from(settings, cached or ())
-    matrix = build_matrix(settings, scenarios, code_digest())
+    matrix = build_matrix(settings, scenarios, our_codebase().digest)
     tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
     if dry_run:
         show_preview(out, matrix)

@@ -14,8 +14,8 @@ from bench.cli.progress import SoFar, calls_of
 from bench.cli.setup import Unguarded, chosen_models, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
+from bench.experiment.code import our_codebase
 from bench.experiment.matrix import Matrix
-from bench.experiment.provenance import code_digest
 from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
 from bench.experiment.untrusted import permission
@@ -67,7 +67,7 @@ def command(
     settings = external_config(config, architecture, overrides, recorded)
     made = run_name(settings, architecture, (scenario or "free").replace(":", "-"))
     folder = named(RESULTS, name or made)
-    matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, code_digest())
+    matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, our_codebase().digest)
     token = _token() if asks_token else ""
     permitted = permission(matrix, unguarded)
     writer, so_far = open_run(console, folder, matrix, aside, permitted), SoFar(matrix)

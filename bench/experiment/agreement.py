@@ -37,6 +37,7 @@ def _what_must_agree(there: Mapping[str, Any], now: Mapping[str, Any]) -> Iterat
     yield "word on missing guards (--unguarded)", there.get("unguarded"), now.get("unguarded")
     for what, key, part in (
         ("version of the architecture", "architectures", lambda value: value),
+        ("version of the code of", "parts", lambda value: value),
         ("version of what is asked by the scenario", "scenarios", lambda pack: pack.get("asked")),
         ("version of the reference of the scenario", "scenarios", lambda pack: pack.get("reference")),
         ("version of the settings of the model", "models", _plain),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bench.architectures.part import Architecture, ArchitecturePart
 from bench.architectures.parts.form import Form
-from bench.architectures.registry import Architecture, ArchitecturePart
 from bench.models.base import Model
 from bench.runtime.asking import Settings
 from bench.runtime.faults import FaultPlan

@@ -85,3 +85,7 @@ class Graders:
             raise Unguarded(self.refusal)
         self._known[key] = await asyncio.to_thread(graded, scenario, answer)
         return self._known[key]
+
+    async def grade_world(self, scenario: Scenario, content: bytes) -> Grade:
+        """Grade what became of a world, whose snapshot this is. Raises what `graded` raises."""
+        return await asyncio.to_thread(lambda: graded(scenario, final_world(content)))

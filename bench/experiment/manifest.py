@@ -32,6 +32,7 @@ def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = Non
         "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
         **_recordings(matrix.models.values()),
         "architectures": {name: one.digest for name, one in matrix.architectures.items()},
+        "parts": dict(matrix.parts),
         "scenarios": {name: {**_pack(instances), **_reference(instances, matrix)} for name, instances in matrix.packs.items()},
         "tokenizer": TOKENIZER,
         "code": code_version(),

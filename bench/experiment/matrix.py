@@ -9,10 +9,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bench.answers.formats import AnswerFormat
-from bench.architectures.registry import Architecture
+from bench.architectures.part import Architecture
 from bench.errors import ConfigError
 from bench.experiment.arm import ResolvedArchitecture, ResolvedArm
+from bench.experiment.code import Codebase, our_codebase
 from bench.experiment.config import Config
+from bench.experiment.keys import key_of
+from bench.experiment.model_entries import MODELS
 from bench.experiment.record import arm_of
 from bench.experiment.resolved_architectures import refuse_misfits, resolve_architectures, server_for
 from bench.experiment.resolved_models import refuse_unknown_routes, resolve_models
@@ -24,6 +27,7 @@ from bench.runtime.call import BackOff
 from bench.runtime.effects import EFFECTS
 from bench.runtime.endpoint_session import Server
 from bench.runtime.faults import FaultPlan
+from bench.runtime.key import TrialKey
 from bench.scenario import Scenario, scenario_key
 from bench.seeding import draw_for
 
@@ -55,6 +59,7 @@ class Matrix:
 
     scenarios   by `Scenario.key`: each instance of each pack
     formats     in which each model is asked to answer
+    parts       the digests of the code of all parts but the architectures, by what each is: an effect at a point, a model
     server      where a system finds its endpoint
     """
 
@@ -63,6 +68,7 @@ class Matrix:
     architectures: Mapping[str, ResolvedArchitecture]
     models: Mapping[str, Model]
     formats: Mapping[str, AnswerFormat]
+    parts: Mapping[str, str]
     back_off: BackOff
     server: Server
     specs: tuple[TrialSpec, ...]
@@ -73,6 +79,10 @@ class Matrix:
         asked, tags = self.formats[spec.model], self.config.tags_of(spec.model)
         settings = replace(architecture.settings, answer_format=asked, tags=tags)
         return ResolvedArm(self.scenarios[spec.scenario_key], architecture, self.models[spec.model], spec.plan, settings)
+
+    def key(self, spec: TrialSpec) -> TrialKey:
+        """What a trial's draws depend on."""
+        return key_of(self.config.seed, spec)
 
     def worked_by(self, work: Architecture) -> Matrix:
         """The same trials, at which this function works in every architecture's place."""
@@ -94,8 +104,10 @@ def build_matrix(
     *,
     architectures: Mapping[str, Architecture] | None = None,
     scenarios: Mapping[str, Scenario] | None = None,
+    codebase: Codebase | None = None,
 ) -> Matrix:
-    """Load what the config names and lay out its trials.
+    """Load what the config names and lay out its trials. `code_digest` is that of the code that every trial runs through;
+    `codebase` is where the code of parts lies, if not here.
 
     Trials are interleaved: all arms of a repetition run, in an order drawn anew for each, before the next repetition begins,
     so that whatever drifts with time hits all arms alike. Raises PackError or ConfigError for what cannot be loaded.
@@ -104,7 +116,8 @@ def build_matrix(
     known = {scenario.key: scenario for scenario in loaded}
     if len(known) < len(loaded):
         raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once")
-    chosen = resolve_architectures(config, architectures or {})
+    codebase = codebase or our_codebase()
+    chosen = resolve_architectures(config, architectures or {}, codebase)
     refuse_unknown_routes(config, known, packs)
     refuse_misfits(config, chosen.values(), known)
     matrix = Matrix(
@@ -113,6 +126,7 @@ def build_matrix(
         architectures=chosen,
         models=resolve_models(config, known, chosen.values()),
         formats={name: config.format_of(name) for name in config.models},
+        parts=dict(_parts(config, codebase)),
         back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
         server=server_for(chosen.values()),
         specs=(),
@@ -131,6 +145,24 @@ def _instances(name: str, config: Config, packs: Sequence[Path], own: Mapping[st
         return [load_pack(pack, packs, instance)]
     chosen = sample(instances_of(pack, packs), config.instances, "instances", config.seed, pack.partition(":")[0])
     return [load_pack(pack, packs, one) for one in chosen]
+
+
+def _parts(config: Config, codebase: Codebase) -> Iterator[tuple[str, str]]:
+    """What determines trials beside their architecture, and the digest of its code."""
+    faults = [fault for name in config.plans if name in config.plan for fault in config.plan[name].faults]
+    for name, point in dict.fromkeys((fault.effect, fault.point) for fault in faults):
+        yield _effect(name, point), codebase.of_part(EFFECTS[name, point])
+    for name in config.models:
+        kinds = [MODELS[config.model[one].kind] for one in (name, *config.model[name].passes_on_to)]
+        yield _model(name), " + ".join(dict.fromkeys(map(codebase.of_part, kinds)))
+
+
+def _effect(name: str, point: str) -> str:
+    return f"effect {name} at {point}"
+
+
+def _model(name: str) -> str:
+    return f"model {name}"
 
 
 def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
@@ -157,8 +189,9 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
         "asked": arm.scenario.asked,
         "scenario": [spec.scenario, spec.instance],
         "architecture": [own.name, own.part.name, own.digest, own.parallel, own.form and asdict(own.form), own.versions],
-        "model": [spec.model, arm.model.parameters],
-        "plan": asdict(spec.plan),
+        "model": [spec.model, arm.model.parameters, matrix.parts[_model(spec.model)]],
+        "plan": [asdict(spec.plan), [matrix.parts[_effect(one.effect, one.point)] for one in spec.plan.faults]],
+        "draws": asdict(matrix.key(spec)),
         "repetition": spec.repetition,
         "seed": matrix.config.seed,
         "settings": [asdict(arm.settings), asdict(matrix.back_off)],

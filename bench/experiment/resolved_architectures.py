@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from bench.architectures.registry import (
-    ARCHITECTURES,
-    COMMAND,
-    SERVED,
-    Architecture,
-    architecture_named,
-    load_architecture,
-)
+from bench.architectures.part import Architecture
+from bench.architectures.registry import ARCHITECTURES, COMMAND, SERVED, architecture_named, load_architecture
 from bench.errors import ConfigError
 from bench.experiment.architecture_entry import ArchitectureEntry
 from bench.experiment.arm import ResolvedArchitecture
+from bench.experiment.code import Codebase
 from bench.experiment.command_entry import TIME_LIMIT
 from bench.experiment.config import Config
-from bench.experiment.provenance import architecture_digest, extra_versions
+from bench.experiment.provenance import extra_versions
+from bench.registry import module_of
 from bench.runtime.asking import Settings
 from bench.runtime.endpoint_session import Server, no_server
 from bench.scenario import Scenario
@@ -27,7 +23,9 @@ if TYPE_CHECKING:
     from bench.driver.architecture import CommandArchitecture
 
 
-def resolve_architectures(config: Config, served: Mapping[str, Architecture]) -> dict[str, ResolvedArchitecture]:
+def resolve_architectures(
+    config: Config, served: Mapping[str, Architecture], codebase: Codebase
+) -> dict[str, ResolvedArchitecture]:
     """Each architecture that the config runs, by its name; `served` are functions for those that are systems of somebody's own.
 
     Raises ConfigError for one that does not exist, cannot be loaded, or has no form as a variant asks for.
@@ -35,21 +33,22 @@ def resolve_architectures(config: Config, served: Mapping[str, Architecture]) ->
     for name in config.architecture:
         if name in ARCHITECTURES:  # in every table it would be taken for that one
             raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another")
-    return {name: _resolve(name, config, served) for name in config.architectures}
+    return {name: _resolve(name, config, served, codebase) for name in config.architectures}
 
 
-def _resolve(name: str, config: Config, served: Mapping[str, Architecture]) -> ResolvedArchitecture:
+def _resolve(name: str, config: Config, served: Mapping[str, Architecture], codebase: Codebase) -> ResolvedArchitecture:
     if name in served:
-        work = served[name]
-        return ResolvedArchitecture(name, SERVED, work, Settings(config.max_attempts, config.repair), architecture_digest(work))
+        settings = Settings(config.max_attempts, config.repair)
+        return ResolvedArchitecture(name, SERVED, served[name], settings, codebase.of_part(SERVED, module_of(served[name])))
     variant = config.architecture.get(name) or ArchitectureEntry(base=name)
     settings = Settings(variant.max_attempts or config.max_attempts, variant.repair or config.repair)
     if variant.command:
         command = _command(name, variant)
-        return ResolvedArchitecture(name, COMMAND, command, settings, command.digest, command.versions)
+        digest = f"{command.digest}+{codebase.of_part(COMMAND)}"
+        return ResolvedArchitecture(name, COMMAND, command, settings, digest, command.versions)
     part = architecture_named(variant.base, config.architecture)
     work = load_architecture(part, variant.parallel, variant.form)
-    digest = architecture_digest(work, part.path.partition(":")[0])
+    digest = codebase.of_part(part, module_of(work))
     versions = extra_versions([part.extra]) if part.extra and not part.package else {}
     return ResolvedArchitecture(name, part, work, settings, digest, versions, variant.parallel, variant.form)
 

@@ -68,6 +68,7 @@ class _Manifest(_Part):
     scenarios: Table[str, _Pack]
     concurrency: Table[str, Count] = Field(default_factory=dict)
     architectures: Keys = Field(default_factory=dict)
+    parts: Table[str, str] = Field(default_factory=dict)
     code: Keys = Field(default_factory=dict)
     packages: Table[str, str | None] = Field(default_factory=dict)
     machine: Keys = Field(default_factory=dict)

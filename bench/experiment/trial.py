@@ -8,14 +8,10 @@ import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bench.architectures.registry import Architecture
-from bench.environment import World, final_world
+from bench.environment import World
 from bench.errors import CallFailed, CannotStart, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
-from bench.experiment.grading import Graders, graded
-from bench.experiment.keys import key_of
-from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord, outcome_of
 from bench.models.base import Response
@@ -32,6 +28,11 @@ from bench.runtime.slots import Slots
 from bench.runtime.state import State
 from bench.runtime.workbench import Workbench
 from bench.scenario import Grade, Scenario
+
+if TYPE_CHECKING:  # what a trial runs through is found in the other imports (`bench.experiment.code`)
+    from bench.architectures.part import Architecture
+    from bench.experiment.grading import Graders
+    from bench.experiment.matrix import Matrix, TrialSpec
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ async def run_trial(
     arm = matrix.arm(spec)
     scenario, model, settings, architecture = arm.scenario, arm.model, arm.settings, arm.architecture.work
     log, clock = TrialLog(on_response, on_counted), TrialClock(model.timing != "live")
-    key = key_of(matrix.config.seed, spec)
+    key = matrix.key(spec)
     schedule = FaultSchedule(spec.plan, key, log.emit)
     caller = Caller(model, clock, schedule, slots, matrix.back_off, log)
     environment = scenario.environment
@@ -91,7 +92,8 @@ async def run_trial(
         with closing(World(environment, drawn_from=key.drawn_from, keeps_past=schedule.strikes_past)) as world:
             workbench.acting = Acting(world, schedule, clock, log)
             caller.mid_reply = workbench.acting.mid_reply
-            ending = await _before(deadline, ending_in_world(architecture, scenario, clock, workbench, workbench.acting, log))
+            living = ending_in_world(architecture, scenario, clock, workbench, workbench.acting, graders, log)
+            ending = await _before(deadline, living)
     else:
         ending = await _before(deadline, _ending(architecture, scenario, clock, workbench, graders, log))
     workbench.close(schedule, answered=ending.grade is not None)
@@ -153,7 +155,13 @@ async def _ending(
 
 
 async def ending_in_world(
-    architecture: Architecture, scenario: Scenario, clock: TrialClock, workbench: Workbench, acting: Acting, log: TrialLog
+    architecture: Architecture,
+    scenario: Scenario,
+    clock: TrialClock,
+    workbench: Workbench,
+    acting: Acting,
+    graders: Graders,
+    log: TrialLog,
 ) -> Ending:
     """Let the architecture work in its world, over all its lives; then see what became of the world, however it ended."""
     stopped = None
@@ -168,7 +176,7 @@ async def ending_in_world(
         if stopped:
             return stopped
         content = acting.world.snapshot().content
-        grade = await asyncio.to_thread(lambda: graded(scenario, final_world(content)))
+        grade = await graders.grade_world(scenario, content)
     except Exception as error:
         return stopped or _ended_by(error, log)
     return Ending(outcome_of(grade), grade=grade)

@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, TypeVar, get_args
 from bench.errors import CutOff
 from bench.models.base import Reply, Sleep
 from bench.models.tool_calls import ToolCall, counted_text_of
-from bench.registry import Kind, Part
+from bench.registry import Kind, Part, module_of
 from bench.scenario import Json, Output
 
 Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
@@ -97,6 +97,10 @@ class TextEffect(Effect):
     ends_reply: bool = False
     breaks_form: bool = False
 
+    @property
+    def modules(self) -> Sequence[str]:
+        return (module_of(self.strike),)
+
 
 @dataclass(frozen=True)
 class CallEffect(Effect):
@@ -111,6 +115,10 @@ class CallEffect(Effect):
     fails: bool = False
     changes_reply: bool = False
     points: tuple[Point, ...] = field(default=("call",), kw_only=True)
+
+    @property
+    def modules(self) -> Sequence[str]:
+        return (module_of(self.strike),)
 
 
 EFFECTS: Kind[Effect] = Kind("effect", Effect, *(f"bench.effects.{name}:EFFECTS" for name in ("texts", "calls", "worlds")))

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, Protocol
 from bench.environment import Acted, Moment
 from bench.environment.calling import Code
 from bench.environment.schedule import Told
+from bench.registry import module_of
 from bench.runtime.effects import Effect, Point
 
 WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
@@ -54,6 +55,10 @@ class ToolEffect(Effect):
     needs_past: bool = False
     points: tuple[Point, ...] = field(default=("tool",), kw_only=True)
 
+    @property
+    def modules(self) -> Sequence[str]:
+        return (module_of(self.strike),)
+
 
 @dataclass(frozen=True)
 class NoticeEffect(Effect):
@@ -62,6 +67,10 @@ class NoticeEffect(Effect):
     possible: ClassVar[tuple[Point, ...]] = ("event",)
     strike: NoticeStrike
     points: tuple[Point, ...] = field(default=("event",), kw_only=True)
+
+    @property
+    def modules(self) -> Sequence[str]:
+        return (module_of(self.strike),)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from bench.experiment.runner import missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
 from bench.experiment.untrusted import Permission
+from bench.registry import is_path
 from bench.serve import free
-from bench.serve.trial_server import TrialServer
+from bench.serve.trial_server import TrialServer, nobody
 from bench.signals import Stop
 
 LAST_WORDS = 1.0
@@ -61,7 +62,7 @@ def external_config(
 
     Raises ConfigError, also where the name is one of ours.
     """
-    if architecture in ARCHITECTURES or ":" in architecture:  # an import path is one of a config's own
+    if architecture in ARCHITECTURES or is_path(architecture):
         raise ConfigError(f"--architecture: '{architecture}' is one of ours; name your own system otherwise")
     scenarios = overrides.get("scenarios") or [free.NAME]
     return load_config(path, {**overrides, "scenarios": scenarios, "architectures": [architecture]}, recorded)
@@ -91,7 +92,7 @@ def _counted(folder: Path) -> int:
 
 def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> Matrix:
     """The trials of an outside system. Raises ConfigError where a plan's faults could not strike it."""
-    architectures = dict.fromkeys(config.architectures, _nobody)
+    architectures = dict.fromkeys(config.architectures, nobody)
     matrix = build_matrix(config, packs, code_digest, architectures=architectures, scenarios={free.NAME: free.free_scenario()})
     for scenario in matrix.scenarios.values():
         if scenario.environment is not None:
@@ -154,10 +155,6 @@ async def _run(
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE):
             await trial_server.until_done_is_seen()
-
-
-async def _nobody(*_: object) -> None:
-    raise AssertionError("an outside system works at a trial_server")
 
 
 def _refuse_plans_out_of_reach(matrix: Matrix) -> None:

@@ -2,66 +2,170 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from little_worlds import ROOT as WORLDS
+from plugged import PARROT, install_parrot, plugged
 
 from bench.architectures.registry import architecture_named, load_architecture
-from bench.experiment import provenance
-from bench.experiment.provenance import DETERMINING, PACKAGE, architecture_digest, code_digest, determining
+from bench.cli.scaffold import new_scenario
+from bench.errors import ResultsError
+from bench.experiment.code import PACKAGE, Codebase, our_codebase
+from bench.experiment.config import Config
+from bench.experiment.manifest import manifest_of
+from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.store import RunWriter
+from bench.registry import module_of
 from bench.serve.free import free_scenario
 
-# -- the code that determines every trial ------------------------------------------------------------------------------
+# -- which trials become others by an edit -------------------------------------------------------------------------------------
+
+FAULTS = {
+    "texts": {"point": "output", "effect": "missing_field", "attempts": [1]},
+    "calls": {"point": "call", "effect": "timeout", "attempts": [1]},
+    "parrots": {"point": "output", "effect": "squawked", "attempts": [1]},
+}
+EXPERIMENT = {
+    "name": "test",
+    "scenarios": ["demo", "other"],
+    "architectures": ["static", "runtime_structured", "reflexion", "parrot"],
+    "models": ["simulated", "live", "mixed", "bird"],
+    "plans": ["none", *FAULTS],
+    "repetitions": 1,
+    "seed": 7,
+    "model": {
+        "simulated": {"kind": "simulated"},
+        "live": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1"},
+        "mixed": {"kind": "routed", "default": "simulated", "subtasks": {"decide": "simulated"}},
+        "bird": {"kind": "parrot"},
+    },
+    "plan": {name: {"faults": [fault]} for name, fault in FAULTS.items()},
+}
+IN_A_WORLD = {
+    **EXPERIMENT,
+    "scenarios": ["refunds"],
+    "architectures": ["state_machine", "agent"],
+    "models": ["simulated"],
+    "plans": ["none", "tools"],
+    "architecture": {"agent": {"command": ["python"]}},
+    "plan": {"tools": {"faults": [{"point": "tool", "effect": "slow", "attempts": [1]}]}},
+}
+Trial = tuple[str, str, str, str]
+"""(scenario, architecture, model, plan)"""
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of ours, to be edited; the packages it stands on, whose look-up takes its time, are another matter."""
-    monkeypatch.setattr(provenance, "package_versions", dict)
-    return Path(shutil.copytree(PACKAGE, tmp_path / "bench", ignore=shutil.ignore_patterns("__pycache__")))
+class Place:
+    """A copy of the package, of packs and of somebody's parts, to be edited, and the ids that two experiments have there."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        shutil.copytree(PACKAGE, folder / "bench", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(WORLDS / "refunds", folder / "packs" / "refunds")
+        for name in ("demo", "other"):
+            new_scenario(name, folder / "packs")
+        self.last = self.ids()
+
+    def matrix(self, values: Mapping[str, Any]) -> Matrix:
+        codebase = Codebase(self.folder / "bench")
+        return build_matrix(Config.model_validate(values), [self.folder / "packs"], codebase.digest, codebase=codebase)
+
+    def ids(self) -> dict[Trial, str]:
+        specs = [spec for values in (EXPERIMENT, IN_A_WORLD) for spec in self.matrix(values).specs]
+        return {(one.scenario, one.architecture, one.model, one.plan.name): one.id for one in specs}
 
 
 def edit(path: Path) -> None:
-    path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    """One byte more, at the end; of a text one that is seen."""
+    path.write_bytes(path.read_bytes() + (b"\n" if path.suffix == ".py" else b"x"))
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Each module of ours that a file names in an import, or may have from one, as a path without its ending."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        yield from (name.removeprefix("bench.").replace(".", "/") for name in names if name.startswith("bench."))
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("copy")
+    install_parrot(folder / "installed")
+    shutil.copytree(PARROT / "parrot_parts", folder / "installed" / "parrot_parts")
+    with plugged(folder / "installed"):
+        yield Place(folder)
 
 
-def test_each_file_that_determines_trials_changes_the_digest(package: Path) -> None:
-    digests = {code_digest(package)}
-    files = determining(package)
-    assert {"server.py", "wire.py", "workbench.py", "caller.py", "cached.py", "seeding.py"} <= {path.name for path in files}
-    for path in files:
-        edit(path)
-        digests.add(code_digest(package))
-    assert len(digests) == 1 + len(files)
+SIMULATED = ("simulated", "mixed", "bird")
+EDITS: dict[str, Callable[..., bool]] = {
+    "effects/texts.py": lambda _, __, ___, plan: plan == "texts",
+    "effects/calls.py": lambda _, __, ___, plan: plan == "calls",
+    "effects/worlds.py": lambda _, __, ___, plan: plan == "tools",
+    "architectures/static.py": lambda _, architecture, __, ___: architecture == "static",
+    "architectures/waves.py": lambda _, architecture, __, ___: architecture == "static",
+    "architectures/state_machine.py": lambda _, architecture, __, ___: architecture == "state_machine",
+    "architectures/langgraph.py": lambda *_: False,
+    "endpoint/wire.py": lambda _, architecture, __, ___: architecture in ("reflexion", "agent"),
+    "doors/openapi.py": lambda _, architecture, __, ___: architecture == "agent",
+    "driver/supervisor.py": lambda _, architecture, __, ___: architecture == "agent",
+    "models/simulated_replies.py": lambda _, __, model, ___: model in SIMULATED,
+    "models/routed.py": lambda _, __, model, ___: model == "mixed",
+    "models/openai_http.py": lambda _, __, model, ___: model == "live",
+    "models/recorded.py": lambda *_: False,
+    "runtime/workbench.py": lambda *_: True,
+    "environment/world.py": lambda *_: True,
+    "answers/fenced.py": lambda *_: True,
+    "experiment/trial.py": lambda *_: True,
+    "scenario.py": lambda *_: True,
+    "analysis/metrics.py": lambda *_: False,
+    "report/page.py": lambda *_: False,
+    "studies/depth.py": lambda *_: False,
+    "cli/main.py": lambda *_: False,
+    "render/table.py": lambda *_: False,
+    "serve/session.py": lambda *_: False,
+    "sandbox/parent.py": lambda *_: False,
+    "experiment/config.py": lambda *_: False,
+    "experiment/grading.py": lambda *_: False,
+    "experiment/store.py": lambda *_: False,
+    "__init__.py": lambda *_: False,
+    "../installed/parrot_parts/effects.py": lambda _, __, ___, plan: plan == "parrots",
+    "../installed/parrot_parts/architecture.py": lambda _, architecture, __, ___: architecture == "parrot",
+    "../installed/parrot_parts/model.py": lambda _, __, model, ___: model == "bird",
+    "../installed/parrot_parts/metrics.py": lambda *_: False,
+    "../installed/parrot_parts/tables.py": lambda *_: False,
+    "../packs/demo/scenario.py": lambda scenario, *_: scenario == "demo",
+    "../packs/demo/prompts/decide.md": lambda scenario, *_: scenario == "demo",
+    "../packs/demo/grader.py": lambda *_: False,
+    "../packs/refunds/scenario.py": lambda scenario, *_: scenario == "refunds",
+}
+"""A file -> which trials another one there makes others."""
 
 
-def test_no_other_file_changes_it(package: Path) -> None:
-    before = code_digest(package)
-    others = set(package.rglob("*.py")) - set(determining(package))
-    assert {"store.py", "tables.py", "main.py", "parent.py", "static.py"} <= {path.name for path in others}
-    for path in others:
-        edit(path)
-    assert code_digest(package) == before == code_digest()
+@pytest.mark.parametrize("file", EDITS)
+def test_an_edit_changes_the_ids_of_the_trials_that_use_what_was_edited_and_no_others(place: Place, file: str) -> None:
+    before = place.last
+    assert len(before) == len(set(before.values())) == 2 * 4 * 4 * 4 + 2 * 2
+    edit(place.folder / "bench" / file)
+    place.last = place.ids()
+    changed = {trial for trial, id_ in before.items() if place.last[trial] != id_}
+    assert changed == {trial for trial in before if EDITS[file](*trial)}
 
 
-def test_what_determines_trials_stands_on_nothing_else_of_ours_but_what_only_says_things() -> None:
-    allowed = {name.removesuffix(".py") for name in DETERMINING}
-    used = {name.split("/")[0] for path in determining() for name in imported(path)}
-    assert used - allowed <= {"wording"}
+def test_the_version_of_a_package_that_a_part_is_from_is_in_the_ids_of_its_trials(place: Place) -> None:
+    before = place.last
+    metadata = next((place.folder / "installed").glob("*.dist-info")) / "METADATA"
+    text = metadata.read_text()
+    metadata.write_text(text.replace("Version: 1.0", "Version: 1.1"))
+    with plugged(place.folder / "installed"):
+        changed = {trial for trial, id_ in place.ids().items() if before[trial] != id_}
+    metadata.write_text(text)
+    assert changed == {one for one in before if one[1] == "parrot" or one[2] == "bird" or one[3] == "parrots"}
+
+
+def test_a_folder_of_trials_that_use_an_effect_of_other_code_is_refused_by_its_name(place: Place, tmp_path: Path) -> None:
+    RunWriter(tmp_path / "run", manifest_of(place.matrix(EXPERIMENT), "run")).close()
+    edit(place.folder / "bench" / "effects" / "calls.py")
+    place.last = place.ids()
+    with pytest.raises(ResultsError, match="another version of the code of 'effect timeout at call'"):
+        RunWriter(tmp_path / "run", manifest_of(place.matrix(EXPERIMENT), "run"))
 
 
 def test_calls_without_a_task_have_a_digest_of_what_is_asked_and_none_of_a_grader() -> None:
@@ -97,7 +201,8 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 def digest_of(name: str) -> str:
     importlib.invalidate_caches()
-    return architecture_digest(load_architecture(architecture_named(name)), name.partition(":")[0])
+    part = architecture_named(name)
+    return our_codebase().of_part(part, module_of(load_architecture(part)))
 
 
 KIT = {

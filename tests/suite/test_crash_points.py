@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from little_worlds import ended, harm, lived
 
-from bench.architectures.registry import Architecture
+from bench.architectures.part import Architecture
 from bench.experiment.trial import TrialResult
 from bench.runtime.events import Called, Faulted
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import openai
 from openai.types.chat import ChatCompletionMessageParam
 
-from bench.architectures.registry import Architecture
+from bench.architectures.part import Architecture
 from bench.models.base import Message
 from bench.runtime.asking import Line
 from bench.runtime.endpoint_session import EndpointSession

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from trials import GRADERS, Fault
 
-from bench.architectures.registry import Architecture
+from bench.architectures.part import Architecture
 from bench.environment import Environment, Tool, World
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix

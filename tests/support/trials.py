@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from scripted_model import Line, ScriptedModel
 
-from bench.architectures.registry import ARCHITECTURES, Architecture
+from bench.architectures.part import Architecture
+from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.config import Config
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix

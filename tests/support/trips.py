@@ -11,8 +11,9 @@ from trials import GRADERS, Fault
 from worlds.trips.scenario import Trip, environment
 
 from bench.analysis.workflow import waiting_for_people
+from bench.architectures.part import Architecture
 from bench.architectures.parts.form import Form
-from bench.architectures.registry import ARCHITECTURES, Architecture, load_architecture
+from bench.architectures.registry import ARCHITECTURES, load_architecture
 from bench.environment import Environment
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix

@@ -13,10 +13,10 @@ import pandas as pd
 import bench
 from bench.analysis.beyond_control import PAIR
 from bench.analysis.frames import Run
+from bench.experiment.code import our_codebase
 from bench.experiment.config import load_config
 from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.provenance import code_digest
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.runtime.loop import run
@@ -35,7 +35,7 @@ KEPT = [
 
 def matrix_of(repetitions: int, instances: int = INSTANCES) -> Matrix:
     config = load_config(CONFIG, {"instances": instances, "repetitions": repetitions})
-    return build_matrix(config, [ROOT / "scenarios"], code_digest())
+    return build_matrix(config, [ROOT / "scenarios"], our_codebase().digest)
 
 
 def measured(matrix: Matrix, folder: Path) -> Iterator[Path]:

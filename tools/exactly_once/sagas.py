@@ -8,9 +8,9 @@ from pathlib import Path
 from exactly_once.crashes import ROOT, lived
 
 from bench.analysis.frames import Run
+from bench.experiment.code import our_codebase
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.provenance import code_digest
 
 WORLDS = ROOT / "tests" / "support" / "worlds"
 BASES = ("scatter_gather_saga", "state_machine", "composition")
@@ -36,7 +36,7 @@ def matrix_of_sagas(instances: int) -> Matrix:
         "plan": {name: {"faults": [fault]} for name, fault in PLANS.items()},
         "architecture": remedied,
     }
-    return build_matrix(Config.model_validate(values), [WORLDS], code_digest())
+    return build_matrix(Config.model_validate(values), [WORLDS], our_codebase().digest)
 
 
 def sagas(folder: Path, instances: int = 80) -> Run:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bench.architectures.registry import ARCHITECTURES, ArchitecturePart
+from bench.architectures.part import ArchitecturePart
+from bench.architectures.registry import ARCHITECTURES
 
 
 def page() -> str:

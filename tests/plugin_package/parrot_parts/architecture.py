@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.architectures.registry import ArchitecturePart
+from bench.architectures.part import ArchitecturePart
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bench.experiment.model_entries import Asked, ModelPart
+from bench.experiment.model_part import Asked, ModelPart
 from bench.models.making import Making
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 

@@ -1,0 +1,52 @@
+"""The entry of an architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bench.answers.formats import ANSWER_FORMATS, AnswerFormat
+from bench.registry import Part
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+Architecture = Callable[[Task, Workbench], Coroutine[Any, Any, None]]
+"""Works on a task at a workbench until the state holds an output of every subtask. Raises GaveUp through the workbench."""
+
+
+@dataclass(frozen=True)
+class ArchitecturePart(Part):
+    """What an architecture is, what it can and what it needs.
+
+    path             where its function stands, `module:function`: imported when it is run
+    through          modules of ours that it works through, beside the endpoint of who makes its calls itself
+    acts_in          a `task`, a `world`, or `either`
+    makes_own_calls  over the measuring endpoint; else it asks on the workbench's line
+    answer_formats   those that it can be run in
+    parallel         its function takes `parallel`: a form that asks at the same time for what it can
+    forms            its function takes `form`: the forms of a pattern (`bench.architectures.parts.form`)
+    is_instrument    it measures and is no architecture: it asks, and does nothing
+    is_outside       it works in a process that is not ours: what it hands in may be anybody's code
+    limits           what it cannot express, or where it differs from ours: a line each, for the reader of a table
+    """
+
+    path: str = ""
+    through: tuple[str, ...] = ()
+    acts_in: Literal["task", "world", "either"] = "task"
+    makes_own_calls: bool = False
+    answer_formats: tuple[AnswerFormat, ...] = ANSWER_FORMATS
+    parallel: bool = False
+    forms: bool = False
+    is_instrument: bool = False
+    is_outside: bool = False
+    limits: tuple[str, ...] = ()
+
+    @property
+    def modules(self) -> Sequence[str]:
+        endpoint = ("bench.endpoint.server",) if self.makes_own_calls else ()
+        return (*filter(None, [self.path.partition(":")[0]]), *self.through, *endpoint)
+
+    def __post_init__(self) -> None:
+        self.refuse_unknown("acts_in", [self.acts_in], ("task", "world", "either"))
+        self.refuse_unknown("answer_formats", self.answer_formats, ANSWER_FORMATS)
