@@ -26,7 +26,7 @@ Lookup = Annotated[Mapping[Key, Item], Field(fail_fast=True)]
 MOST_VALUES = 100_000
 """In one JSON text."""
 SPARSE = 10
-"""Bytes. A long record may hold as many values as it has times so many bytes; ours have twelve or more a value."""
+"""Bytes a value, in the long records of a run; the densest of ours have 12."""
 LONG = 2**17
 """Bytes."""
 
@@ -60,10 +60,10 @@ def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
     return adapter.validate_python(value)
 
 
-def crowded(text: bytes, is_record: bool = False) -> str:
-    """Why a JSON text is not read: it holds too many values, which a record of a run may where it is long. "" where it may be
-    read. It is not parsed for that."""
-    most = max(MOST_VALUES, len(text) // SPARSE) if is_record else MOST_VALUES
+def crowded(text: bytes, sparse: int = 0) -> str:
+    """Why a JSON text is not read: it holds too many values. A long one may hold one for every `sparse` bytes. "" where it may
+    be read. It is not parsed for that."""
+    most = max(MOST_VALUES, len(text) // sparse) if sparse else MOST_VALUES
     if _separators(text) <= most:
         return ""
     bare = text.replace(rb"\\", b"").replace(rb"\"", b"")

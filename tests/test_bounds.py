@@ -141,7 +141,7 @@ def read_config(path: Path) -> None:
         load_config(path, {})
 
 
-REQUEST, RECORD = MOST_VALUES, SIZE // SPARSE
+REQUEST, RECORD, WHOLE = MOST_VALUES, SIZE // SPARSE, SIZE // (2 * SPARSE)
 """How many values are read."""
 PLACES: dict[str, tuple[Callable[[Any], None], Callable[[Case], Any], int, tuple[str, ...]]] = {
     "a chat completion": (
@@ -165,7 +165,7 @@ PLACES: dict[str, tuple[Callable[[Any], None], Callable[[Case], Any], int, tuple
     "what is handed in": (read_what_is_handed_in, full, REQUEST, ("HERE",)),
     "a tool's arguments": (read_call, full, REQUEST, ("HERE", '{"order":HERE}')),
     "a scorecard": (read_card, in_file, RECORD, ('{"sources":HERE}', '{"rows":[{"results":HERE}]}')),
-    "a manifest": (read_run, in_manifest, RECORD, ('{"format":3,"models":HERE}', '{"format":3,"recordings":HERE}')),
+    "a manifest": (read_run, in_manifest, WHOLE, ('{"format":3,"models":HERE}', '{"format":3,"recordings":HERE}')),
     "a trial's record": (
         read_trials_line,
         in_lines,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from bench import files
-from bench.bounds import crowded
+from bench.bounds import SPARSE, crowded
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
 from bench.experiment.chain import Broken, sealed, unsealed
@@ -134,7 +134,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
                 if len(line) == LONGEST_LINE:
                     raise ResultsError(f"{path}: line {number} has more than {LONGEST_LINE >> 20} MiB, and no run writes such")
                 if line.endswith(b"\n"):
-                    if why := crowded(line, is_record=True):
+                    if why := crowded(line, SPARSE):
                         raise ResultsError(f"{path}: line {number} holds what no run writes: {why}")
                     yield number, line
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bench.bounds import Listed, Table, crowded
+from bench.bounds import SPARSE, Listed, Table, crowded
 from bench.numbers import Count, Price, Seconds
 from bench.wording import first_violation
 
@@ -82,7 +82,7 @@ def manifest_in(text: bytes) -> Any:
     """The JSON of a manifest, an object or not. Raises ValueError or RecursionError for what is no JSON, for more values than
     any run has, for numbers that do not fit into 64 bits, and for half a surrogate pair, which no file of a report could
     hold."""
-    if why := crowded(text, is_record=True):
+    if why := crowded(text, 2 * SPARSE):
         raise ValueError(why)
     value = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
     json.dumps(value, ensure_ascii=False).encode()

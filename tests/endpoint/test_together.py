@@ -26,7 +26,7 @@ from bench.models.base import Request, Timing
 from bench.runtime import declared_calls
 from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
-from bench.runtime.events import Called
+from bench.runtime.events import Called, Refused
 from bench.runtime.loop import run
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -247,7 +247,8 @@ def test_a_header_that_is_no_number_of_calls_is_a_bad_request(said: str) -> None
                     model="any", messages=[{"role": "user", "content": "1"}], extra_headers={PARALLEL: said}
                 )
 
-    assert events(trial(client), Called) == []
+    result = trial(client)
+    assert events(result, Called) == [] and [refused.status for refused in events(result, Refused)] == [400]
 
 
 # -- the order among calls made together ----------------------------------------------------------------------------------

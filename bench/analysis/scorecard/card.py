@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from bench.analysis.statistics import PassHat, Share
-from bench.bounds import Lookup, Many, crowded, validated
+from bench.bounds import SPARSE, Lookup, Many, crowded, validated
 from bench.errors import ResultsError
 from bench.files import content_of
 from bench.wording import first_violation
@@ -189,7 +189,7 @@ def read_scorecard(path: Path) -> Scorecard:
         content = content_of(path, MOST_BYTES)
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
-    if why := crowded(content, is_record=True):
+    if why := crowded(content, SPARSE):
         raise ResultsError(f"{path}: is no scorecard: {why}")
     try:
         return validated(SCORECARD, content)
