@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 
 import nox
@@ -33,7 +34,8 @@ def install(session: nox.Session, *groups: str, extra: str = "") -> None:
 
 def instances_of(run: str) -> int:
     """How many of its pack's instances a committed run has."""
-    manifest = json.loads(Path("results", run, "manifest.json").read_text(encoding="utf-8"))
+    with zipfile.ZipFile(Path("results", f"{run}.zip")) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
     return int(manifest["config"]["instances"])
 
 

@@ -18,7 +18,7 @@ from bench.analysis.frames import load_run
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS
 from bench.experiment.chain import sealed
-from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
+from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, runs_in
 from bench.experiment.reading import read_trials
 from bench.experiment.record import NewGrade, Regrade
 from bench.experiment.store import append_grades
@@ -26,7 +26,7 @@ from bench.experiment.verify import require_sound, sources, verify, whole_digest
 from bench.scenario import Grade
 
 Lines = list[bytes]
-COMMITTED = sorted(path.parent for path in Path("results").glob("*/manifest.json"))
+COMMITTED = runs_in(Path("results"))
 
 
 @pytest.fixture(scope="module")
