@@ -196,10 +196,12 @@ def _failure(record: TrialRecord) -> str | None:
 
 
 async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
+    # Another package's architecture may ask twice by design: whether a pack is sound depends on none that is installed.
+    ours = (part for part in ARCHITECTURES if not part.package)
     config = Config(
         name="check",
         scenarios=(scenario.name,),
-        architectures=tuple(part.name for part in ARCHITECTURES if part.acts_in == "task" and not part.makes_own_calls),
+        architectures=tuple(part.name for part in ours if part.acts_in == "task" and not part.makes_own_calls),
         models=("reference",),
         repetitions=1,
         seed=0,
