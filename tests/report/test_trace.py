@@ -30,7 +30,8 @@ from bench.report.trace import Pieces, Trace, trace_of
 from bench.runtime.events import Called, Judged, Waited
 
 EVIL = "<script>alert(1)</script></script><!--\u2028\ud800</pre>"
-TABLES = tuple(Table(name, name, ("a", "b"), (("x", 1),)) for name in ("ledger", "of_others", "comparison-x", "claims"))
+SECTIONS = {"ledger": "ledger", "of_others": "more", "comparison-x": "comparison", "claims": "verdicts"}
+TABLES = tuple(Table(name, name, ("a", "b"), (("x", 1),), section=section) for name, section in SECTIONS.items())
 
 
 def unpacked(packed: str) -> Any:
