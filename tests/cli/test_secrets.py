@@ -63,7 +63,7 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
         number += 1
         if number % 4 == 3 and failures:
             return failures.pop()
-        return completion(f"{TOLD}\n{json.dumps(reference)}\n{TOLD}", finish=f"stop {TOLD}" if number == 1 else "stop")
+        return completion(f"{TOLD}\n{json.dumps(reference)}\n{TOLD}", finish=f"stop {TOLD}" if number == 2 else "stop")
 
     said = list[str]()
     with closing(socket.socket()) as one:
