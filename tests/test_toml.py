@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
+from cost import processor_time
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -88,10 +88,8 @@ DEEP = (f"a{'.a' * 20_000} = 1", f"[a{'.a' * 4000}]\n" + "".join(f"b{number} = 1
 @pytest.mark.parametrize("text", DEEP, ids=["a key", "a heading", "a word"])
 def test_no_key_takes_longer_to_read_than_its_length_allows(tmp_path: Path, text: str) -> None:
     (tmp_path / "deep.toml").write_text(text)
-    began = time.process_time()
-    with pytest.raises(ConfigError):
+    with processor_time(at_most=1.0), pytest.raises(ConfigError):
         read_toml(tmp_path / "deep.toml")
-    assert time.process_time() - began < 1.0
 
 
 def test_a_file_that_is_larger_than_any_config_is_not_read(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import csv
 import io
 import json
 from pathlib import Path
-from time import process_time
 
 import pytest
+from cost import processor_time
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -201,11 +201,10 @@ def test_a_quoted_table_is_read_as_it_was_written(tmp_path: Path, data: st.DataO
 
 @pytest.mark.parametrize("part", ["\n", ",", '"', '"",', "sep=;", ";", '"\n', "a;", " ", "x\n", '"a""'])
 def test_a_long_table_is_read_in_time_that_grows_as_it_does(tmp_path: Path, part: str) -> None:
-    began = process_time()
-    for before in ("", "a,b\n", "sep=;", '"'):
-        path = written(tmp_path, "t.csv", before + part * (100_000 // len(part)))
-        try:
-            read_table(path)
-        except PackError as error:
-            assert len(str(error)) < 500 and "\n" not in str(error)
-    assert process_time() - began < 4
+    with processor_time(at_most=0.8):
+        for before in ("", "a,b\n", "sep=;", '"'):
+            path = written(tmp_path, "t.csv", before + part * (100_000 // len(part)))
+            try:
+                read_table(path)
+            except PackError as error:
+                assert len(str(error)) < 500 and "\n" not in str(error)

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 from commands import bench
+from cost import SLACK
 from scripted_server import ScriptedServer, Step, completion
 from strain import strained
 
 from bench.experiment.reading import read_trials
 
 ROOT = Path(__file__).parents[2]
-MOST_STALL, MOST_MEMORY = 0.1, 128 * 2**20
-"""Seconds, and bytes."""
+MOST_STALL, MOST_MEMORY = SLACK * 0.1, 128 * 2**20
+"""Seconds, and bytes. The promise is 0.1 seconds, on a quiet machine."""
 
 CONFIG = """
 name = "hostile"
