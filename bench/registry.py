@@ -25,9 +25,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
 from bench.errors import ConfigError, nearest
 from bench.raised import one_line, place_of
 
@@ -184,6 +181,9 @@ def _entry_points() -> Sequence[tuple[metadata.EntryPoint, metadata.Distribution
 
 def _newer(distribution: metadata.Distribution) -> str:
     """Which version of ours a distribution requires, where that is not the one that is here; else ""."""
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  slow, and few have such a distribution
+    from packaging.utils import canonicalize_name  # noqa: PLC0415  the same
+
     for line in distribution.requires or ():
         with suppress(InvalidRequirement):
             asked = Requirement(line)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
 from bench.answers.formats import DEFAULT
+from bench.render.table import TableColumn
 
 
 def recording_of(run: Run, model: str) -> str | None:
@@ -56,6 +57,16 @@ def arm_cells(run: Run, arm: Arm) -> tuple[str, str, str, str]:
     """Under ARM."""
     condition = arm.condition
     return condition.scenario, model_label(run, condition.model), condition.plan, arm.architecture
+
+
+def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
+    """The columns ARM, where the rows are arms."""
+    return (
+        TableColumn("Scenario", lambda arm: arm.condition.scenario),
+        TableColumn("Model", lambda arm: model_label(run, arm.condition.model)),
+        TableColumn("Fault plan", lambda arm: arm.condition.plan),
+        TableColumn("Architecture", lambda arm: arm.architecture),
+    )
 
 
 def each_arm(arms: Arms) -> Iterator[Arm]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean, RateDifference, Share
 from bench.render.escaping import escape_csv, escape_markdown
 
+Item = TypeVar("Item")
 NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
 
 
@@ -227,6 +230,22 @@ class Table:
         kept = [place for place in range(len(self.columns)) if place not in shared]
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         return replace(self, title=f"{self.title}: {said}", columns=tuple(self.columns[place] for place in kept), rows=rows)
+
+
+@dataclass(frozen=True)
+class TableColumn(Generic[Item]):
+    """A column of a table whose rows are all made alike: its title, and the cell under it for what stands in a row."""
+
+    title: str
+    cell: Callable[[Item], Cell]
+
+
+def table_of(
+    name: str, title: str, columns: Sequence[TableColumn[Item]], items: Iterable[Item], notes: Iterable[str] = ()
+) -> Table:
+    """A table with a row for each of these."""
+    rows = tuple(tuple(column.cell(item) for column in columns) for item in items)
+    return Table(name, title, tuple(column.title for column in columns), rows, tuple(notes))
 
 
 def text_of(cell: Cell) -> str:

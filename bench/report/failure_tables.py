@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 import pandas as pd
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, control_of, tokens_over
-from bench.analysis.claims.published import Published
+from bench.analysis.claims.published import Published, PublishedValue
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Metric
 from bench.experiment.config import FAULT_FREE
-from bench.render.labels import ARM, arm_cells, each_arm, model_label
-from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table
+from bench.render.labels import ARM, arm_cells, arm_columns, each_arm, model_label
+from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table, TableColumn, table_of
 
 NOT_MEASURED = "not measured"
 
@@ -30,31 +31,45 @@ def failure_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
 
 def first_round(run: Run, struck: Sequence[Arm], published: Published) -> Table:
     """The first round after each fault that was noticed, beside what the paper calls a retry."""
-    theirs = [published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture) for arm in struck]
-    has_paper = any(theirs)
-    rows: list[tuple[Cell, ...]] = []
-    for arm, value in zip(struck, theirs, strict=True):
-        tokens, *rest = (Estimate(arm.mean(measure.name), measure.digits) for measure in FIRST_ROUND.shown)
-        beside = [PublishedNumber(value.mean, value.sd) if value else PublishedNumber(None)] if has_paper else []
-        rows.append((*arm_cells(run, arm), *_impacts(run, arm), tokens.mean.n, tokens, *beside, *rest))
-    return Table(
-        name="first_round",
-        title="What one failure costs: the first round after it",
-        columns=(
-            *(*ARM, "Delivered", "Effective", "Masked", "Undetermined", "N", FIRST_ROUND.tokens.title),
-            *(("Retry tokens, paper",) if has_paper else ()),
-            FIRST_ROUND.seconds.title,
-            FIRST_ROUND.calls.title,
-        ),
-        rows=tuple(rows),
-        notes=(
-            "first round: the calls that a noticed fault caused, up to the next verdict on what it struck, whatever comes of "
-            "it; mean ± sd [95% interval] of the N trials with such a round; seconds: at least one of its calls in flight",
-            "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway, so "
-            "that the round would have come without the fault as well; undetermined: neither the trial nor its control tells",
-            *([_of_paper(published)] if has_paper else []),
-        ),
+
+    @cache
+    def delivered(arm: Arm) -> pd.DataFrame:
+        return run.faults[run.faults["trial"].isin(set(arm.usable["trial"])) & run.faults["delivered"]]
+
+    def having(impact: str) -> TableColumn[Arm]:
+        return TableColumn(impact.capitalize(), lambda arm: int(delivered(arm)["impact"].eq(impact).sum()))
+
+    def theirs(arm: Arm) -> PublishedNumber:
+        value = _published(arm, published)
+        return PublishedNumber(value.mean, value.sd) if value else PublishedNumber(None)
+
+    has_paper = any(_published(arm, published) for arm in struck)
+    columns = (
+        *arm_columns(run),
+        TableColumn("Delivered", lambda arm: len(delivered(arm))),
+        *map(having, IMPACTS),
+        TableColumn("N", lambda arm: arm.mean(FIRST_ROUND.tokens.name).n),
+        _mean(FIRST_ROUND.tokens),
+        *([TableColumn("Retry tokens, paper", theirs)] if has_paper else []),
+        _mean(FIRST_ROUND.seconds),
+        _mean(FIRST_ROUND.calls),
     )
+    notes = (
+        "first round: the calls that a noticed fault caused, up to the next verdict on what it struck, whatever comes of "
+        "it; mean ± sd [95% interval] of the N trials with such a round; seconds: at least one of its calls in flight",
+        "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway, so "
+        "that the round would have come without the fault as well; undetermined: neither the trial nor its control tells",
+        *([_of_paper(published)] if has_paper else []),
+    )
+    return table_of("first_round", "What one failure costs: the first round after it", columns, struck, notes)
+
+
+def _mean(metric: Metric, with_n: bool = False) -> TableColumn[Arm]:
+    return TableColumn(metric.title, lambda arm: Estimate(arm.mean(metric.name), metric.digits, with_n))
+
+
+def _published(arm: Arm, published: Published) -> PublishedValue | None:
+    return published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture)
 
 
 def _of_paper(published: Published) -> str:
@@ -63,48 +78,42 @@ def _of_paper(published: Published) -> str:
     return f"paper: its retry tokens ({said}); our prompts and inputs are not the paper's"
 
 
-def _impacts(run: Run, arm: Arm) -> tuple[int, ...]:
-    """How many faults were delivered to its trials, and how many of them by impact."""
-    faults = run.faults[run.faults["trial"].isin(set(arm.usable["trial"])) & run.faults["delivered"]]
-    return len(faults), *(int(faults["impact"].eq(impact).sum()) for impact in IMPACTS)
-
-
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
     """All rounds of the faults that mattered; recovered and given up apart."""
-    controls = [control_of(arms, arm) for arm in struck]
-    rows: list[tuple[Cell, ...]] = []
-    for arm, control in zip(struck, controls, strict=True):
-        effective = _only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name)
-        recovered = _recovered(run, arm)
-        apart = [_priced(_only(arm, recovered.eq(held)), PRICE.tokens) for held in (True, False)]
-        excess = [Estimate(tokens_over(control, arm), with_n=True)] if any(controls) else []
-        prices = [_priced(arm, measure) for measure in PRICE.shown]
-        rows.append((*arm_cells(run, arm), Estimate(effective, with_n=True), *prices, *apart, *excess, _retry_share(arm)))
-    return Table(
-        name="price",
-        title="The price of a failure that mattered",
-        columns=(
-            *(
-                *ARM,
-                FIRST_ROUND.tokens.title,
-                *(measure.title for measure in PRICE.shown),
-                "Recovered, tokens",
-                "Not recovered, tokens",
-            ),
-            *(("Paired excess tokens, both answered",) if any(controls) else ()),
-            "Retry share of tokens",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "first round: that of trials in which a fault was effective, alone",
-            "price: all calls from a noticed effective fault on, until what it struck and all that was invalidated with it "
-            "stood accepted again, or the trial ended; of several such faults in a trial the mean; not measured under "
-            f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
-            "recovered: it all stood accepted again; else the trial gave up, and what it took prices failing",
-            *([EXCESS] if any(controls) else []),
-            "retry share: retry tokens by all tokens, of all trials that did not end in an error, with its 95% interval",
-        ),
+
+    def effective(arm: Arm) -> Estimate:
+        return Estimate(_only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name), with_n=True)
+
+    def apart(recovered: bool) -> Callable[[Arm], Cell]:
+        return lambda arm: _priced(_only(arm, _recovered(run, arm).eq(recovered)), PRICE.tokens)
+
+    def excess(arm: Arm) -> Estimate:
+        return Estimate(tokens_over(control_of(arms, arm), arm), with_n=True)
+
+    has_controls = any(control_of(arms, arm) for arm in struck)
+    columns = (
+        *arm_columns(run),
+        TableColumn(FIRST_ROUND.tokens.title, effective),
+        *map(_price_of, PRICE.shown),
+        TableColumn("Recovered, tokens", apart(True)),
+        TableColumn("Not recovered, tokens", apart(False)),
+        *([TableColumn("Paired excess tokens, both answered", excess)] if has_controls else []),
+        TableColumn("Retry share of tokens", _retry_share),
     )
+    notes = (
+        "first round: that of trials in which a fault was effective, alone",
+        "price: all calls from a noticed effective fault on, until what it struck and all that was invalidated with it "
+        "stood accepted again, or the trial ended; of several such faults in a trial the mean; not measured under "
+        f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
+        "recovered: it all stood accepted again; else the trial gave up, and what it took prices failing",
+        *([EXCESS] if has_controls else []),
+        "retry share: retry tokens by all tokens, of all trials that did not end in an error, with its 95% interval",
+    )
+    return table_of("price", "The price of a failure that mattered", columns, struck, notes)
+
+
+def _price_of(metric: Metric) -> TableColumn[Arm]:
+    return TableColumn(metric.title, lambda arm: _priced(arm, metric))
 
 
 EXCESS = "paired excess: a trial's tokens less its control's, where both answered; it holds what failed anyway as well"
@@ -135,20 +144,13 @@ def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
 def first_pass(run: Run, arms: Arms) -> Table:
     """What the structure costs when nothing fails."""
     fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
-    rows: list[tuple[Cell, ...]] = [
-        (*arm_cells(run, arm), *(Estimate(arm.mean(measure.name), measure.digits, with_n=True) for measure in FIRST_PASS.shown))
-        for arm in fault_free or each_arm(arms)
-    ]
-    return Table(
-        name="first_pass",
-        title="The first pass: what the structure costs when nothing fails",
-        columns=(*ARM, *(measure.title for measure in FIRST_PASS.shown)),
-        rows=tuple(rows),
-        notes=(
-            "the calls that no rejection and no loss caused, of trials in which every subtask was asked for: those that gave "
-            "up before are left out; mean ± sd [95% interval], N",
-        ),
+    columns = (*arm_columns(run), *(_mean(metric, with_n=True) for metric in FIRST_PASS.shown))
+    notes = (
+        "the calls that no rejection and no loss caused, of trials in which every subtask was asked for: those that gave "
+        "up before are left out; mean ± sd [95% interval], N",
     )
+    title = "The first pass: what the structure costs when nothing fails"
+    return table_of("first_pass", title, columns, fault_free or each_arm(arms), notes)
 
 
 DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS.tokens, FIRST_PASS.seconds)

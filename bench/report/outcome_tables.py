@@ -13,8 +13,8 @@ from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
 from bench.analysis.metrics import LATENCY, TOKENS, Metric
 from bench.analysis.statistics import Denominators, Share
-from bench.render.labels import ARM, arm_cells, condition_label, each_arm
-from bench.render.table import Cell, Number, Rate, Table
+from bench.render.labels import ARM, arm_cells, arm_columns, condition_label, each_arm
+from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
 
 RERUN_BY = (TOKENS, LATENCY)
 """By what trials that were run again are compared with the rest, beside being solved."""
@@ -22,32 +22,30 @@ RERUN_BY = (TOKENS, LATENCY)
 
 def outcomes(run: Run, arms: Arms) -> Table:
     """What became of the trials, under each way to look at errors."""
-    rows: list[tuple[Cell, ...]] = []
-    for arm in each_arm(arms):
-        counts = [arm.count(outcome) for outcome in ("solved", "wrong", "gave_up", "error")]
-        rates, undetected = denominators_of(arm), share_in(arm.usable, arm.usable["undetected_failure"])
-        shares = (rates.left_out, rates.as_failures, rates.best, undetected)
-        rows.append((*arm_cells(run, arm), len(arm.graded), *counts, *map(Rate, shares)))
-    return Table(
-        name="outcomes",
-        title="Outcomes",
-        columns=(
-            *(*ARM, "Trials", "Solved", "Wrong", "Gave up", "Errors"),
-            "Solved, errors left out",
-            "Solved, errors as failures (worst case)",
-            "Solved, errors as solved (best case)",
+    columns = (
+        *arm_columns(run),
+        TableColumn("Trials", lambda arm: len(arm.graded)),
+        TableColumn("Solved", lambda arm: arm.count("solved")),
+        TableColumn("Wrong", lambda arm: arm.count("wrong")),
+        TableColumn("Gave up", lambda arm: arm.count("gave_up")),
+        TableColumn("Errors", lambda arm: arm.count("error")),
+        TableColumn("Solved, errors left out", lambda arm: Rate(denominators_of(arm).left_out)),
+        TableColumn("Solved, errors as failures (worst case)", lambda arm: Rate(denominators_of(arm).as_failures)),
+        TableColumn("Solved, errors as solved (best case)", lambda arm: Rate(denominators_of(arm).best)),
+        TableColumn(
             "Wrong though every check passed, errors left out",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
-            "wrong though every check passed: all that the answer stands on was judged and accepted; without faults that is an "
-            "undetected failure, and what an undetected fault made of a right answer is told as silent corruption",
-            *ranking_warnings(run, arms),
-            *([] if run.rerun else ["no trial was run again after an error, so none can differ from the rest"]),
-            *(["trials whose calls were only counted are ungraded, and none of these"] if _any_ungraded(arms) else []),
+            lambda arm: Rate(share_in(arm.usable, arm.usable["undetected_failure"])),
         ),
     )
+    notes = (
+        "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
+        "wrong though every check passed: all that the answer stands on was judged and accepted; without faults that is an "
+        "undetected failure, and what an undetected fault made of a right answer is told as silent corruption",
+        *ranking_warnings(run, arms),
+        *([] if run.rerun else ["no trial was run again after an error, so none can differ from the rest"]),
+        *(["trials whose calls were only counted are ungraded, and none of these"] if _any_ungraded(arms) else []),
+    )
+    return table_of("outcomes", "Outcomes", columns, each_arm(arms), notes)
 
 
 def _any_ungraded(arms: Arms) -> bool:

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from bench.analysis.arms import Arms
+from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Share
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels, tick_labels
-from bench.render.labels import ARM, arm_cells, model_label, slug
+from bench.render.labels import arm_columns, model_label, slug
 from bench.render.marks import Sign, bounded, signs_of
-from bench.render.table import BoundedNumber, Cell, Rate, Table
+from bench.render.table import BoundedNumber, Cell, Rate, Table, TableColumn, table_of
 
 
 def recovery_tables(run: Run, arms: Arms) -> list[Table]:
     """None where no control solved anything: then there is nothing to recover to."""
-    rows = tuple(_row(run, one) for one in recovery_rates(run, arms))
+    rates = list(recovery_rates(run, arms))
     title = "Recovery: what is solved under faults, beside the controls"
-    return [Table("recovery", title, _COLUMNS, rows, (*_NOTES, *_second_draw(run)))] if rows else []
+    return [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_second_draw(run)))] if rates else []
 
 
-_COLUMNS = (
-    *(*ARM, "Pairs", "Solved by both", "By the control alone", "Under faults alone", "By neither", "Net change"),
-    *("Recovered, of what all controls solve", "Struck of these", "Silent corruption"),
-)
+def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
+    return (
+        *(TableColumn(column.title, _of_arm(column)) for column in arm_columns(run)),
+        TableColumn("Pairs", lambda one: one.outcomes.pairs),
+        TableColumn("Solved by both", lambda one: one.outcomes.both),
+        TableColumn("By the control alone", lambda one: one.outcomes.first),
+        TableColumn("Under faults alone", lambda one: one.outcomes.second),
+        TableColumn("By neither", lambda one: one.outcomes.neither),
+        TableColumn("Net change", _net_change),
+        TableColumn("Recovered, of what all controls solve", lambda one: Rate(one.recovered)),
+        TableColumn("Struck of these", lambda one: one.struck),
+        TableColumn("Silent corruption", lambda one: Rate(one.corrupted)),
+    )
+
+
+def _of_arm(column: TableColumn[Arm]) -> Callable[[RecoveryRate], Cell]:
+    return lambda one: column.cell(one.arm)
+
+
+def _net_change(one: RecoveryRate) -> BoundedNumber:
+    return BoundedNumber(one.change.difference, one.change.low, one.change.high, 1, percent=True)
+
+
 _NOTES = (
     "pairs: of a trial under faults and its control, by instance and repetition; those in which one ended in an error are left "
     "out; net change: solved under faults less solved by the control, by all pairs, with Bonett and Price's 95% interval",
@@ -48,13 +67,6 @@ def _second_draw(run: Run) -> Iterator[str]:
                 f"{name} throws a good reply away and tells nothing to repair: its rate is that of a second draw, and what "
                 "another lies above it is repair"
             )
-
-
-def _row(run: Run, one: RecoveryRate) -> tuple[Cell, ...]:
-    found, change = one.outcomes, one.change
-    net = BoundedNumber(change.difference, change.low, change.high, 1, percent=True)
-    counts = (found.pairs, found.both, found.first, found.second, found.neither)
-    return (*arm_cells(run, one.arm), *counts, net, Rate(one.recovered), one.struck, Rate(one.corrupted))
 
 
 # The figure

@@ -7,11 +7,8 @@ from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.statistics import Mean, amount_of, by_unit
 from bench.architectures.registry import ARCHITECTURES
-from bench.render.labels import arm_cells, each_arm
-from bench.render.table import Cell, Estimate, Rate, Table
-
-SPENT = ("tokens", "retry_tokens", *ACCOUNTS, "calls")
-SECONDS = ("api_seconds", "waiting_seconds")
+from bench.render.labels import arm_columns, each_arm
+from bench.render.table import Estimate, Rate, Table, TableColumn, table_of
 
 
 def systems(run: Run, arms: Arms) -> list[Table]:
@@ -20,32 +17,34 @@ def systems(run: Run, arms: Arms) -> list[Table]:
     parts = [ARCHITECTURES[base] for base in bases if base in ARCHITECTURES]
     if not any(part.makes_own_calls for part in parts):
         return []
-    rows = [_row(run, arm) for arm in each_arm(arms)]
-    return [
-        Table(
-            name="systems",
-            title="All systems",
-            columns=(
-                *("Scenario", "Model", "Fault plan", "System", "Solved", "Wrong", "Gave up", "Errors"),
-                *("Tokens", "Retry tokens", *ACCOUNTS, "LLM calls", "LLM API s", "Waiting s", "Framework ms a call"),
-            ),
-            rows=tuple(rows),
-            notes=(
-                "means over trials without errors: mean ± sd [95% interval]; solved: k/N with Wilson's 95% interval",
-                "the accounts of the ledger add up to the tokens, trial by trial",
-                "framework time is that of the machine that made this run: of our own architectures the steps of the trial, "
-                "of the others all real time in which no call is in flight, their HTTP clients' and threads' too",
-                *(f"{part.name}: {limit}" for part in parts for limit in part.limits),
-            ),
-        )
-    ]
+    *place, _ = arm_columns(run)
+    columns = (
+        *place,
+        TableColumn("System", lambda arm: arm.architecture),
+        TableColumn("Solved", lambda arm: Rate(arm.solved())),
+        TableColumn("Wrong", lambda arm: arm.count("wrong")),
+        TableColumn("Gave up", lambda arm: arm.count("gave_up")),
+        TableColumn("Errors", lambda arm: arm.count("error")),
+        _mean("Tokens", "tokens"),
+        _mean("Retry tokens", "retry_tokens"),
+        *(_mean(account, account) for account in ACCOUNTS),
+        _mean("LLM calls", "calls", 1),
+        _mean("LLM API s", "api_seconds", 2),
+        _mean("Waiting s", "waiting_seconds", 2),
+        TableColumn("Framework ms a call", lambda arm: Estimate(_framework_a_call(arm), 1)),
+    )
+    notes = (
+        "means over trials without errors: mean ± sd [95% interval]; solved: k/N with Wilson's 95% interval",
+        "the accounts of the ledger add up to the tokens, trial by trial",
+        "framework time is that of the machine that made this run: of our own architectures the steps of the trial, "
+        "of the others all real time in which no call is in flight, their HTTP clients' and threads' too",
+        *(f"{part.name}: {limit}" for part in parts for limit in part.limits),
+    )
+    return [table_of("systems", "All systems", columns, each_arm(arms), notes)]
 
 
-def _row(run: Run, arm: Arm) -> tuple[Cell, ...]:
-    counts = [arm.count(outcome) for outcome in ("wrong", "gave_up", "error")]
-    spent = [Estimate(arm.mean(column), 1 if column == "calls" else 0) for column in SPENT]
-    seconds = [Estimate(arm.mean(column), 2) for column in SECONDS]
-    return (*arm_cells(run, arm), Rate(arm.solved()), *counts, *spent, *seconds, Estimate(_framework_a_call(arm), 1))
+def _mean(title: str, column: str, digits: int = 0) -> TableColumn[Arm]:
+    return TableColumn(title, lambda arm: Estimate(arm.mean(column), digits))
 
 
 def _framework_a_call(arm: Arm) -> Mean:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
 from bench.environment.damage import DAMAGES
-from bench.render.labels import ARM, arm_cells, each_arm
-from bench.render.table import Cell, Number, Rate, Table
+from bench.render.labels import ARM, arm_cells, arm_columns, each_arm
+from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
 
 OUTCOMES = ("done", "replayed", "refused", "failed")
 FORBIDDEN = ("deny", "person")
@@ -28,55 +29,54 @@ def _with_world(arms: Arms) -> list[Arm]:
 
 def damage(run: Run, arms: list[Arm]) -> Table:
     """Effects by kind of damage; a share of trials beside it, since one trial may do most of it."""
-    rows: list[tuple[Cell, ...]] = []
-    for arm in arms:
-        lived = _lived(arm)
-        counts = lived[[f"damage_{kind}" for kind in DAMAGES]]
-        harmed = counts.gt(0).any(axis=1).fillna(False).astype(bool)
-        disagree = int((~lived["recount_agrees"].astype(bool)).sum())
-        rows.append((*arm_cells(run, arm), len(lived), Rate(share_in(lived, harmed)), *map(int, counts.sum()), disagree))
-    return Table(
-        name="world_damage",
-        title="Damage: effects that went wrong, counted in the world's journal",
-        columns=(*ARM, "Trials", "Trials with damage", *(kind.capitalize() for kind in DAMAGES), "Recounts that differ"),
-        rows=tuple(rows),
-        notes=(
-            "effects, summed over the trials that did not end in an error; shares are k/N with Wilson's 95% interval",
-            "a recount is made from the world's tables alone; where one differs, a count is wrong",
-        ),
+    columns = (
+        *arm_columns(run),
+        TableColumn("Trials", lambda arm: len(_lived(arm))),
+        TableColumn("Trials with damage", lambda arm: Rate(share_in(_lived(arm), _harmed(arm)))),
+        *map(_damaged, DAMAGES),
+        TableColumn("Recounts that differ", lambda arm: int((~_lived(arm)["recount_agrees"].astype(bool)).sum())),
     )
+    notes = (
+        "effects, summed over the trials that did not end in an error; shares are k/N with Wilson's 95% interval",
+        "a recount is made from the world's tables alone; where one differs, a count is wrong",
+    )
+    return table_of("world_damage", "Damage: effects that went wrong, counted in the world's journal", columns, arms, notes)
+
+
+def _damaged(kind: str) -> TableColumn[Arm]:
+    return TableColumn(kind.capitalize(), lambda arm: int(_lived(arm)[f"damage_{kind}"].sum()))
+
+
+def _harmed(arm: Arm) -> pd.Series[bool]:
+    counts = _lived(arm)[[f"damage_{kind}" for kind in DAMAGES]]
+    return counts.gt(0).any(axis=1).fillna(False).astype(bool)
 
 
 def tool_calls(run: Run, arms: list[Arm]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for arm in arms:
-        lived = _lived(arm)
-        own = _calls_of(run, arm)
-        outcomes = own["outcome"].value_counts()
-        forbidden = int((own["outcome"].eq("done") & own["decision"].isin(FORBIDDEN)).sum())
-        crashes = int((lived["lives"] - 1).sum())
-        each = Number(len(own) / len(lived), 1)
-        rows.append(
-            (*arm_cells(run, arm), len(lived), each, *(int(outcomes.get(one, 0)) for one in OUTCOMES), forbidden, crashes)
-        )
-    return Table(
-        name="world_calls",
-        title="Calls of tools, and crashes",
-        columns=(
-            *ARM,
-            "Trials",
-            "Calls a trial",
-            *(one.capitalize() for one in OUTCOMES),
-            "Done against the policy",
-            "Crashes",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "calls as the agent was told of them, reads among them; replayed: its idempotency key was known, and nothing "
-            "happened a second time; failed: it cannot tell whether it happened",
-            "done against the policy: the policy denied it, or wanted a person who had not approved",
-        ),
+    @cache
+    def calls(arm: Arm) -> pd.DataFrame:
+        return _calls_of(run, arm)
+
+    def ended(outcome: str) -> TableColumn[Arm]:
+        return TableColumn(outcome.capitalize(), lambda arm: int(calls(arm)["outcome"].eq(outcome).sum()))
+
+    def forbidden(arm: Arm) -> int:
+        return int((calls(arm)["outcome"].eq("done") & calls(arm)["decision"].isin(FORBIDDEN)).sum())
+
+    columns = (
+        *arm_columns(run),
+        TableColumn("Trials", lambda arm: len(_lived(arm))),
+        TableColumn("Calls a trial", lambda arm: Number(len(calls(arm)) / len(_lived(arm)), 1)),
+        *map(ended, OUTCOMES),
+        TableColumn("Done against the policy", forbidden),
+        TableColumn("Crashes", lambda arm: int((_lived(arm)["lives"] - 1).sum())),
     )
+    notes = (
+        "calls as the agent was told of them, reads among them; replayed: its idempotency key was known, and nothing "
+        "happened a second time; failed: it cannot tell whether it happened",
+        "done against the policy: the policy denied it, or wanted a person who had not approved",
+    )
+    return table_of("world_calls", "Calls of tools, and crashes", columns, arms, notes)
 
 
 def refusals(run: Run, arms: Arms) -> list[Table]:
