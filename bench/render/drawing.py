@@ -67,7 +67,7 @@ RC: Mapping[Any, Any] = {
     "text.parse_math": False,
     "svg.hashsalt": "bench",
     "svg.fonttype": "path",
-    "figure.dpi": 200,
+    "figure.dpi": 120,
 }
 
 
