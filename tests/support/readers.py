@@ -1,0 +1,96 @@
+"""The readers in source code: calls of what takes a text apart, in time that may grow faster than the text does, or raises on it.
+
+Found are calls by the names of the standard library, methods of patterns and decoders by their names, since only those have
+them, and readers that are handed on, as in `map(int, words)`. A number, and a pattern that is written out, is no text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+OF_MODULES = {
+    "ast": {"literal_eval", "parse", "unparse"},
+    "difflib": {"Differ", "SequenceMatcher", "context_diff", "get_close_matches", "ndiff", "unified_diff"},
+    "fnmatch": {"filter", "fnmatch", "fnmatchcase", "translate"},
+    "json": {"JSONDecoder", "JSONEncoder", "dump", "dumps", "load", "loads"},
+    "re": {"compile", "findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"},
+    "shlex": {"shlex", "split"},
+    "tokenize": {"generate_tokens", "tokenize"},
+}
+BUILT_IN = {"Decimal", "Fraction", "compile", "eval", "exec", "float", "int"}
+METHODS = {
+    *("findall", "finditer", "fullmatch", "match", "search", "sub", "subn"),
+    *("iterdecode", "iterencode", "raw_decode"),
+    *("dump_json", "model_dump_json", "model_validate_json", "validate_json"),
+    *("encode_batch", "encode_ordinary", "encode_ordinary_batch", "encode_to_numpy"),
+}
+
+
+def readers_in(path: Path) -> Counter[str]:
+    """How often each reader stands in a file, as `NAME in FUNCTION`; in `module` where it stands in no function."""
+    found = _Readers()
+    found.visit(ast.parse(path.read_text(encoding="utf-8")))
+    return found.counts
+
+
+class _Readers(ast.NodeVisitor):
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self._within = list[str]()
+        self._names = dict[str, str]()
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self._names |= {one.asname or one.name: one.name for one in node.names}
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        self._names |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = self._reader(node.func)
+        if name and not (name in ("int", "float", "re.compile") and all(map(_is_no_text, node.args[:1]))):
+            self._count(name)
+        for handed in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if (name := self._reader(handed)) and not _is_about_types(node.func):
+                self._count(name)
+        self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        self._within.append(node.name)
+        self.generic_visit(node)
+        self._within.pop()
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
+
+    def _count(self, name: str) -> None:
+        self.counts[f"{name} in {'.'.join(self._within) or 'module'}"] += 1
+
+    def _reader(self, node: ast.expr) -> str:
+        """The reader that an expression names, "" where it names none."""
+        if isinstance(node, ast.Name):
+            name = self._names.get(node.id, node.id)
+            return name if name in BUILT_IN or _is_of_a_module(name) else ""
+        if not isinstance(node, ast.Attribute):
+            return ""
+        if isinstance(node.value, ast.Name) and node.value.id in self._names:
+            name = f"{self._names[node.value.id]}.{node.attr}"
+            if _is_of_a_module(name):
+                return name
+        return f".{node.attr}" if node.attr in METHODS else ""
+
+
+def _is_of_a_module(name: str) -> bool:
+    module, _, last = name.rpartition(".")
+    return last in OF_MODULES.get(module, ())
+
+
+def _is_no_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant | ast.Compare | ast.BoolOp) or (
+        isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add)
+    )
+
+
+def _is_about_types(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id in ("isinstance", "issubclass", "cast", "Metric", "Column")
