@@ -25,7 +25,7 @@ def copied(text: str) -> str:
 
 def _names(text: str, service: str) -> bool:
     """Whether a text names it: `billing-0` and `billing.internal` do, `rebilling` does not."""
-    return re.search(rf"(?<![\w-]){re.escape(service)}(?!\w)", text) is not None
+    return service in text and re.search(rf"(?<![\w-]){re.escape(service)}(?!\w)", text) is not None
 
 
 def _quoted(quote: str, document: str) -> list[str]:

@@ -19,6 +19,8 @@ SHARED = frozenset({"cpu_m", "pool"})
 """What a service needs of these, its replicas need together; of the others each one needs it."""
 LONGEST_PROBE = 60
 """Seconds. A probe that waits longer notices nothing any more."""
+LONGEST_NUMBER = 18
+"""Digits."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def shortcoming(before: Cluster, action: str, name: str, value: str) -> str:
 def _done(service: Service, action: str, value: str) -> Service | None:
     """The service after the action; None where it cannot be done."""
     if action in NUMBERS or action == "scale_out":
-        return _numbered(service, action, int(value)) if value.isascii() and value.isdigit() else None
+        is_number = value.isascii() and value.isdigit() and len(value) <= LONGEST_NUMBER
+        return _numbered(service, action, int(value)) if is_number else None
     if action == "rollback_image":
         return replace(service, image=value)
     if action == "revert_config":

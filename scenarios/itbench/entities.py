@@ -17,6 +17,8 @@ EPHEMERAL = frozenset(
     ["Pod", "ReplicaSet", "Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision", "PodMetrics", "NodeMetrics"]
 )
 """Kinds that come and go, or change all the time, without anybody changing anything."""
+LONGEST_NAME = 253
+"""Characters, as Kubernetes has it."""
 
 
 @dataclass(frozen=True, order=True)
@@ -37,7 +39,7 @@ class Entity:
 
 def parsed(text: str) -> Entity | None:
     """The entity that an answer means; None where it has another form."""
-    parts = re.fullmatch(r"([\w.-]*)/([A-Za-z]+)/([\w.:-]+)", text.strip())
+    parts = re.fullmatch(rf"([\w.-]*)/([A-Za-z]+)/([\w.:-]{{1,{LONGEST_NAME}}})", text.strip())
     return Entity("" if parts[1] == "cluster" else parts[1], parts[2], parts[3]) if parts else None
 
 
@@ -52,4 +54,4 @@ def is_shown(entity: Entity, documents: Mapping[str, str]) -> bool:
 
 
 def _says(text: str, name: str) -> bool:
-    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
+    return name in text and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None

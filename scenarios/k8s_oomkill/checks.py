@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 
 from bench.scenario import Context
 
@@ -14,6 +15,8 @@ from .schemas import AnomalyClassification, IncidentReport, LogTriage, Remediati
 CONFIDENT_ENOUGH = 0.6
 LEAST_SIGNALS = 3
 LEAST_STEPS = 3
+BEFORE, BEHIND = re.compile(r"[\w-]"), re.compile(r"[\w-]|\.\w")
+"""What makes a name that stands beside it a part of another word."""
 
 
 def _repeated(names: Iterable[str]) -> str | None:
@@ -22,8 +25,16 @@ def _repeated(names: Iterable[str]) -> str | None:
 
 def _mentioned(name: str, context: Context) -> bool:
     """Whether a document names it, as a whole word: `pay` is not named by `payments`."""
-    word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-]|\.\w)")
-    return any(word.search(text) for text in context.documents.values())
+    return any(_stands_in(text, name) for text in context.documents.values())
+
+
+def _stands_in(text: str, name: str) -> bool:
+    at = text.find(name)
+    while at >= 0:
+        if not (at and BEFORE.match(text, at - 1)) and not BEHIND.match(text, at + len(name)):
+            return True
+        at = text.find(name, at + 1)
+    return False
 
 
 def signals_have_their_times_from_the_documents(output: LogTriage, context: Context) -> str | None:
@@ -57,11 +68,12 @@ def chain_is_a_chain(output: RootCauseAnalysis, _: Context) -> str | None:
 
 
 def commands_are_safe(output: RemediationPlan, context: Context) -> str | None:
+    is_known = cache(lambda name: _mentioned(name, context))
     for text in output.commands:
         command = parse(text)
         if isinstance(command, str):
             return f"the command '{text}' {command}"
-        stranger = command.unknown_name(lambda name: _mentioned(name, context))
+        stranger = command.unknown_name(is_known)
         if stranger is not None:
             return f"the command '{text}' names '{stranger}', which stands in no document; use the names given to you"
     return None

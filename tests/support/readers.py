@@ -1,4 +1,4 @@
-"""The readers in source code: calls of what takes a text apart, in time that may grow faster than the text does, or raises on it.
+"""The readers in source code: what takes a text apart, in time that may grow faster than the text does, or raises on it.
 
 Found are calls by the names of the standard library, methods of patterns and decoders by their names, since only those have
 them, and readers that are handed on, as in `map(int, words)`. A number, and a pattern that is written out, is no text.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 OF_MODULES = {
     "ast": {"literal_eval", "parse", "unparse"},
@@ -29,10 +27,10 @@ METHODS = {
 }
 
 
-def readers_in(path: Path) -> Counter[str]:
-    """How often each reader stands in a file, as `NAME in FUNCTION`; in `module` where it stands in no function."""
+def readers_in(source: str) -> Counter[str]:
+    """How often each reader stands in it, as `NAME in FUNCTION`; in `module` where it stands in no function."""
     found = _Readers()
-    found.visit(ast.parse(path.read_text(encoding="utf-8")))
+    found.visit(ast.parse(source))
     return found.counts
 
 
@@ -62,7 +60,7 @@ class _Readers(ast.NodeVisitor):
         self.generic_visit(node)
         self._within.pop()
 
-    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # noqa: N815  as ast names them
 
     def _count(self, name: str) -> None:
         self.counts[f"{name} in {'.'.join(self._within) or 'module'}"] += 1
