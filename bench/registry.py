@@ -84,7 +84,7 @@ class Kind(Generic[P]):
 
     def __iter__(self) -> Iterator[P]:
         """Each part once, ours first."""
-        return iter(dict.fromkeys(self.by_key.values()))
+        return iter(self._all[1])
 
     def __getitem__(self, key: Hashable) -> P:
         """The part that is found by this key. Raises KeyError."""
@@ -114,10 +114,10 @@ class Kind(Generic[P]):
     @property
     def left_out(self) -> Sequence[str]:
         """Why parts of other packages are not here, a line each."""
-        return self._all[1]
+        return self._all[2]
 
     @cached_property
-    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[str]]:
+    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], Sequence[str]]:
         parts: dict[Hashable, P] = {}
         for path in self._ours:
             for part in self._entries(attribute_at(path)):
@@ -126,7 +126,7 @@ class Kind(Generic[P]):
         for point, distribution in _entry_points():
             if point.group == self.group:
                 self._add(point, distribution, parts, left_out)
-        return parts, left_out
+        return parts, tuple(dict.fromkeys(parts.values())), left_out
 
     def _add(
         self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from bench.experiment.record import TrialRecord
-from bench.runtime.events import Faulted, Judged
+from bench.runtime.events import Faulted, Judged, of_kind
 
 CONTENT_POINTS = ("output", "input", "state")
 ENDINGS = ("recovered", "gave_up", "undetected")
@@ -45,12 +45,9 @@ def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingPr
     told_by_control   the impact of faults, by number, that the trial alone does not tell (`bench.analysis.impact`)
     """
     entries: dict[int, list[Faulted]] = {}
-    undamaged: dict[int, Judged] = {}
-    for event in record.events:
-        if isinstance(event, Faulted):
-            entries.setdefault(event.fault, []).append(event)
-        elif isinstance(event, Judged) and event.fault is not None:
-            undamaged[event.fault] = event
+    for entry in of_kind(record.events, Faulted):
+        entries.setdefault(entry.fault, []).append(entry)
+    undamaged = {verdict.fault: verdict for verdict in of_kind(record.events, Judged)}
     error = record.outcome == "error"
     return tuple(
         _receipt(number, found, _impact(found[0].point, undamaged.get(number), told_by_control.get(number)), error)

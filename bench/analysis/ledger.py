@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bench.runtime.events import Called, Committed, Event, Judged
+from bench.runtime.events import Called, Committed, Event, Judged, of_kind
 from bench.runtime.lineage import Lineage
 
 Account = Literal["useful", "rejected", "superseded", "redundant", "lost", "judging"]
@@ -48,8 +48,8 @@ def is_retry(call: Called) -> bool:
 def book(events: Sequence[Event]) -> tuple[Entry, ...]:
     """Each call once, in the order of the calls."""
     in_answer = Lineage(events).of_answer
-    calls = [event for event in events if isinstance(event, Called)]
-    written = {call for event in events if isinstance(event, Committed) for call in event.calls}
+    calls = of_kind(events, Called)
+    written = {call for commit in of_kind(events, Committed) for call in commit.calls}
     verdicts = last_verdicts(events)
     sampled = {_attempt(call) for call in calls if call.sample > 1}
     entries = []
@@ -77,10 +77,8 @@ def imbalance(entries: Iterable[Entry], counted: int) -> str | None:
 def last_verdicts(events: Iterable[Event]) -> dict[int, str]:
     """Call -> "" where the last verdicts on all its outputs accepted them, else the reason of the first that did not. What was
     judged as it was before a fault struck it does not count."""
-    last: dict[tuple[int, str], Judged] = {}
-    for event in events:
-        if isinstance(event, Judged) and event.view != "undamaged":
-            last |= {(call, event.subtask): event for call in event.calls}
+    judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
+    last = {(call, verdict.subtask): verdict for verdict in judged for call in verdict.calls}
     reasons: dict[int, str] = {}
     for (call, _), verdict in last.items():
         reasons[call] = reasons.get(call, "") or verdict.reason

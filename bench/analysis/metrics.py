@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
 from bench.analysis.faults import silently_corrupted
-from bench.analysis.recovery import rejections
 from bench.analysis.statistics import Measure
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.analysis.workflow import (
     compensations,
     completion_minutes,
     refused_for,
-    steps_of,
     tool_retries,
     waiting_for_people,
 )
@@ -111,7 +109,7 @@ OURS: tuple[Metric, ...] = (
     Metric("note", "str", lambda trial: trial.record.grade.note if trial.is_graded and trial.record.grade else ""),
     TOKENS,
     RETRY_TOKENS,
-    Metric("rejections", "int64", lambda trial: rejections(trial.record.events), measure="retry"),
+    Metric("rejections", "int64", lambda trial: trial.course.rejections, measure="retry"),
     *FIRST_ROUND,
     *PRICE,
     *FIRST_PASS,
@@ -142,8 +140,8 @@ OURS: tuple[Metric, ...] = (
     Metric("stale_refused", "int64", lambda trial: refused_for(trial.record.events, "stale")),
     Metric("calls_forbidden", "int64", lambda trial: refused_for(trial.record.events, "forbidden")),
     Metric("calls_over_quota", "int64", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
-    Metric("steps_done", "int64", lambda trial: sum(step.done for step in steps_of(trial.record.events))),
-    Metric("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in steps_of(trial.record.events))),
+    Metric("steps_done", "int64", lambda trial: sum(step.done for step in trial.steps)),
+    Metric("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in trial.steps)),
     Metric("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events)),
     Metric("waiting_for_people_minutes", "int64", lambda trial: waiting_for_people(trial.record.events)),
     API,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.runtime.events import Event
+from bench.runtime.events import Event, of_kind
 from bench.runtime.process_events import ProcessEnded
 from bench.runtime.world_events import ProcessDied, ToolCalled
 
@@ -12,12 +12,12 @@ from bench.runtime.world_events import ProcessDied, ToolCalled
 def unbooked(events: Sequence[Event]) -> str | None:
     """What does not add up, in words: each call that the world's door took is a call in the record, but for one that the agent
     died before; each process that a planned kill ended is a crash in the record, and the reverse."""
-    ends = [event for event in events if isinstance(event, ProcessEnded)]
+    ends = of_kind(events, ProcessEnded)
     if not ends:
         return None
-    deaths = [event for event in events if isinstance(event, ProcessDied)]
+    deaths = of_kind(events, ProcessDied)
     taken = sum(one.requests for one in ends)
-    booked = sum(isinstance(event, ToolCalled) for event in events) + sum(one.point == "before" for one in deaths)
+    booked = len(of_kind(events, ToolCalled)) + sum(one.point == "before" for one in deaths)
     if taken != booked:
         return f"the world's door took {taken} calls, and {booked} are in the record"
     killed = sum(one.why == "crash" for one in ends)

@@ -7,12 +7,12 @@ what was struck. Every call names the one event that caused it, so no call stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from bench.analysis.faults import Receipt
-from bench.runtime.events import Called, Committed, Event, Faulted, Judged
+from bench.runtime.events import Called, Committed, Event, Faulted, Judged, of_kind
 from bench.runtime.intervals import in_nanoseconds, in_seconds, total, union
 
 
@@ -52,44 +52,39 @@ def seconds_of(calls: Iterable[Called]) -> float:
     return in_seconds(total(union(spans)))
 
 
-def recoveries(events: Sequence[Event], found: Iterable[Receipt]) -> tuple[Recovery, ...]:
-    """One for each failure by which a fault was noticed, in the order of the failures."""
-    course = _Course(events)
-    noticed: dict[_Failure, list[Receipt]] = {}
-    for receipt in found:
-        failure = course.failure_that_told_of(receipt)
-        if failure:
-            noticed.setdefault(failure, []).append(receipt)
-    return tuple(course.recovery(failure, tuple(noticed[failure])) for failure in course.failures if failure in noticed)
-
-
-def rejections(events: Sequence[Event]) -> int:
-    """How often verification turned something away; outputs that were judged together count once."""
-    return sum(any(not verdict.accepted for _, verdict in verdicts) for verdicts in _given_together(events))
-
-
 @dataclass(frozen=True)
-class _Failure:
+class Failure:
     """The numbers of the events that it consists of, and the subtasks that it left without an output."""
 
     events: tuple[int, ...]
     subtasks: frozenset[str]
 
 
-class _Course:
-    """What happened in a trial, seen by its failures."""
+class Course:
+    """What happened in a trial, seen by its failures.
+
+    rejections   how often verification turned something away; outputs that were judged together count once
+    """
 
     def __init__(self, events: Sequence[Event]):
         self._events = events
-        self.failures = tuple(_failures(events))
+        self._calls = {number: event for number, event in enumerate(events) if isinstance(event, Called)}
+        rejected, lost = list(_rejected(events)), _lost(self._calls)
+        self.rejections = len(rejected)
+        self.failures = tuple(sorted([*rejected, *lost], key=lambda failure: failure.events[-1]))
         self._failure_at = {number: failure for failure in self.failures for number in failure.events}
-        self._numbers = {event.call: number for number, event in enumerate(events) if isinstance(event, Called)}
-        self._caused: dict[_Failure, dict[int, Called]] = {failure: {} for failure in self.failures}
-        for number, event in enumerate(events):
-            if isinstance(event, Called) and event.caused_by in self._failure_at:
-                self._caused[self._failure_at[event.caused_by]][number] = event
+        self._numbers = {call.call: number for number, call in self._calls.items()}
 
-    def failure_that_told_of(self, receipt: Receipt) -> _Failure | None:
+    def recoveries(self, found: Iterable[Receipt]) -> tuple[Recovery, ...]:
+        """One for each failure by which a fault was noticed, in the order of the failures."""
+        noticed: dict[Failure, list[Receipt]] = {}
+        for receipt in found:
+            failure = self._failure_that_told_of(receipt)
+            if failure:
+                noticed.setdefault(failure, []).append(receipt)
+        return tuple(self._recovery(failure, tuple(noticed[failure])) for failure in self.failures if failure in noticed)
+
+    def _failure_that_told_of(self, receipt: Receipt) -> Failure | None:
         """The loss of the call that it struck, else the rejection just before its entry `detected`. A call that was refused
         unpaid is no failure: nothing had to be run again for it."""
         carrier = self._numbers.get(receipt.call) if receipt.call is not None else None
@@ -103,28 +98,29 @@ class _Course:
         event = self._events[number]
         return isinstance(event, Called) and event.failure is not None
 
-    def recovery(self, failure: _Failure, faults: tuple[Receipt, ...]) -> Recovery:
+    def _recovery(self, failure: Failure, faults: tuple[Receipt, ...]) -> Recovery:
         struck = {receipt.first.subtask for receipt in faults}
         first = self._before_next_verdict(failure, struck)
         calls, recovered = self._until_accepted(failure, struck)
         return Recovery(faults, first, calls, recovered)
 
-    def _before_next_verdict(self, failure: _Failure, struck: set[str]) -> tuple[Called, ...]:
+    def _before_next_verdict(self, failure: Failure, struck: set[str]) -> tuple[Called, ...]:
         since = failure.events[-1]
         verdicts = (number for number, event in self._verdicts_since(since) if event.subtask in struck)
         end = next(verdicts, len(self._events))
-        return tuple(call for number, call in self._caused[failure].items() if number < end)
+        return tuple(call for number, call in self._caused_by(failure).items() if number < end)
 
-    def _until_accepted(self, failure: _Failure, struck: set[str]) -> tuple[tuple[Called, ...], bool]:
+    def _until_accepted(self, failure: Failure, struck: set[str]) -> tuple[tuple[Called, ...], bool]:
         """All calls that the failure caused, and each further failure of what is not accepted again yet; and whether it all
         was at last."""
         calls: dict[int, Called] = {}
         lacking: dict[str, int] = dict.fromkeys(struck, failure.events[-1])
 
-        def follow(one: _Failure) -> None:
-            calls.update(self._caused[one])
-            caused = {name for call in self._caused[one].values() for name in call.subtasks}
-            lacking.update(dict.fromkeys(one.subtasks | caused, one.events[-1]))
+        def follow(one: Failure) -> None:
+            caused = self._caused_by(one)
+            calls.update(caused)
+            names = {name for call in caused.values() for name in call.subtasks}
+            lacking.update(dict.fromkeys(one.subtasks | names, one.events[-1]))
 
         follow(failure)
         for number in range(failure.events[-1] + 1, len(self._events)):
@@ -137,6 +133,9 @@ class _Course:
                 break
         return tuple(call for _, call in sorted(calls.items())), not lacking
 
+    def _caused_by(self, failure: Failure) -> dict[int, Called]:
+        return {number: call for number, call in self._calls.items() if call.caused_by in failure.events}
+
     def _verdicts_since(self, since: int) -> Iterator[tuple[int, Judged]]:
         for number in range(since + 1, len(self._events)):
             event = self._events[number]
@@ -148,16 +147,18 @@ class _Course:
         return any(self._numbers.get(call, -1) > since for call in verdict.calls)
 
 
-def _failures(events: Sequence[Event]) -> list[_Failure]:
-    """In the order of their last events."""
-    failures = []
+def _rejected(events: Sequence[Event]) -> Iterator[Failure]:
+    if all(verdict.accepted for verdict in of_kind(events, Judged)):
+        return
     for verdicts in _given_together(events):
         if rejected := {number: verdict.subtask for number, verdict in verdicts if not verdict.accepted}:
-            failures.append(_Failure(tuple(rejected), frozenset(rejected.values())))
-    for number, event in enumerate(events):
-        if isinstance(event, Called) and event.failure and tokens_of([event]):
-            failures.append(_Failure((number,), frozenset(event.subtasks)))
-    return sorted(failures, key=lambda failure: failure.events[-1])
+            yield Failure(tuple(rejected), frozenset(rejected.values()))
+
+
+def _lost(calls: Mapping[int, Called]) -> Iterator[Failure]:
+    for number, call in calls.items():
+        if call.failure and tokens_of([call]):
+            yield Failure((number,), frozenset(call.subtasks))
 
 
 def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]]]:
@@ -170,14 +171,15 @@ def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]
             (unverified.discard if event.verified else unverified.add)((event.subtask, event.calls))
         if isinstance(event, Faulted) or (isinstance(event, Judged) and event.view == "undamaged"):
             continue  # both stand between verdicts that were given together
-        what = None
-        if _is_verdict(event):
+        if not isinstance(event, Judged):
+            what = None
+        else:
             what = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
         if verdicts and what != together:
             yield verdicts
             verdicts = []
         together = what
-        if _is_verdict(event):
+        if isinstance(event, Judged):
             verdicts.append((number, event))
     if verdicts:
         yield verdicts

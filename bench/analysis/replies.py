@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bench.analysis.faults import Receipt
 from bench.digests import digest_of
-from bench.runtime.events import Called, Event, Judged
+from bench.runtime.events import Called, Event, Judged, of_kind
 from bench.runtime.lineage import Lineage
 
 Kind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]
@@ -71,12 +71,13 @@ class JudgedReply:
 def judged_replies(events: Sequence[Event], receipts: Iterable[Receipt]) -> tuple[JudgedReply, ...]:
     """Each reply that was judged as it stood, once however many outputs it held. An output that several calls made is the last
     one's."""
-    made = {event.call: event for event in events if isinstance(event, Called)}
-    touched = Lineage(events).calls_made_from(one.call for one in receipts if one.delivered and one.call is not None)
+    made = {call.call: call for call in of_kind(events, Called)}
+    struck = [one.call for one in receipts if one.delivered and one.call is not None]
+    touched = Lineage(events).calls_made_from(struck) if struck else frozenset()
     judged: dict[int, list[Judged]] = {}
-    for event in events:
-        if isinstance(event, Judged) and event.calls and event.view != "undamaged":
-            judged.setdefault(event.calls[-1], []).append(event)
+    for verdict in of_kind(events, Judged):
+        if verdict.calls and verdict.view != "undamaged":
+            judged.setdefault(verdict.calls[-1], []).append(verdict)
     return tuple(_reply(made[call], verdicts, touched) for call, verdicts in judged.items() if call in made)
 
 
@@ -88,6 +89,6 @@ def _reply(call: Called, verdicts: Sequence[Judged], touched: frozenset[int]) ->
         subtasks=call.subtasks,
         attempt=call.attempt,
         exposed=not touched.isdisjoint(one for verdict in verdicts for one in verdict.calls),
-        kind=next((kind for kind in KINDS if kind in kinds), ""),
+        kind=next((kind for kind in KINDS if kind in kinds), "") if kinds else "",
         digest=digest_of("\n".join([*asked, str(call.seed), str(call.reply)])),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from bench.analysis.faults import IMPACTS, Receipt
 from bench.analysis.ledger import Entry
@@ -12,8 +12,8 @@ from bench.analysis.metrics import METRICS
 from bench.analysis.recovery import Recovery
 from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
-from bench.analysis.workflow import StepTaken, steps_of
-from bench.runtime.events import Waited
+from bench.analysis.workflow import StepTaken
+from bench.runtime.events import Waited, of_kind
 from bench.runtime.world_events import ToolCalled
 
 Row = tuple[Any, ...]
@@ -29,8 +29,7 @@ class Column(Generic[Item]):
     value: Callable[[Item], Any]
 
 
-@dataclass(frozen=True)
-class Of(Generic[Item]):
+class Of(NamedTuple, Generic[Item]):
     """Something of a trial: a call, a receipt, a reply, a wait, a step, a call of a tool."""
 
     trial: Trial
@@ -169,23 +168,22 @@ def rows_of(trial: Trial) -> TrialRows:
     """All that is kept of a trial."""
     record = trial.record
     place = tuple(column.value(trial) for column in PLACE)
-    waits = [event for event in record.events if isinstance(event, Waited)]
     return TrialRows(
         place=place,
-        trial=(*place, *(metric.value(trial) for metric in METRICS)),
+        trial=(*place, *[metric.value(trial) for metric in METRICS]),
         calls=_rows(place, CALLS, trial, trial.entries),
         faults=_rows(place, FAULTS, trial, trial.receipts),
         recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),
         replies=_rows(place, REPLIES, trial, judged_replies(record.events, trial.receipts)),
-        waits=_rows(place, WAITS, trial, waits),
-        steps=_rows(place, STEPS, trial, steps_of(record.events)),
+        waits=_rows(place, WAITS, trial, of_kind(record.events, Waited)),
+        steps=_rows(place, STEPS, trial, trial.steps),
         tool_calls=_rows(place, TOOL_CALLS, trial, trial.tool_calls),
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )
 
 
 def _rows(place: Row, columns: Sequence[Column[Of[Item]]], trial: Trial, items: Sequence[Item]) -> tuple[Row, ...]:
-    return tuple((*place, *(column.value(Of(trial, item)) for column in columns)) for item in items)
+    return tuple((*place, *[column.value(of) for column in columns]) for of in [Of(trial, item) for item in items])
 
 
 def _subtask_label(called: Sequence[str], known: frozenset[str]) -> str:

@@ -12,10 +12,11 @@ from bench.analysis.faults import Receipt, receipts
 from bench.analysis.impact import impacts_by_control
 from bench.analysis.ledger import Account, Entry
 from bench.analysis.processes import unbooked
-from bench.analysis.recovery import Recovery, recoveries, seconds_of, tokens_of
+from bench.analysis.recovery import Course, Recovery, seconds_of, tokens_of
+from bench.analysis.workflow import StepTaken, steps_of
 from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
-from bench.runtime.events import Answered, Called, Committed, Judged
+from bench.runtime.events import Answered, Called, Committed, Judged, of_kind
 from bench.runtime.lineage import Lineage
 from bench.runtime.world_events import ToolCalled, WorldEnded
 
@@ -56,8 +57,12 @@ class Trial:
         return receipts(self.record, told) if told else found
 
     @cached_property
+    def course(self) -> Course:
+        return Course(self.record.events)
+
+    @cached_property
     def recoveries(self) -> tuple[Recovery, ...]:
-        return recoveries(self.record.events, self.receipts)
+        return self.course.recoveries(self.receipts)
 
     @cached_property
     def first_rounds(self) -> tuple[tuple[Called, ...], ...]:
@@ -80,12 +85,17 @@ class Trial:
         faults = sum(recovery.having("effective") for recovery in self.effective)
         return measured(tuple(calls.values())) / faults if faults else None
 
-    def first_pass(self, measured: CallMeasure) -> float | None:
+    @cached_property
+    def first_attempts(self) -> tuple[Called, ...] | None:
         """The calls that no failure caused; None where a subtask was never asked for, since the trial gave up before."""
-        by_code = {event.subtask for event in self.record.events if isinstance(event, Committed) and not event.calls}
+        by_code = {commit.subtask for commit in of_kind(self.record.events, Committed) if not commit.calls}
         if not self.subtasks | by_code >= set(self.task):
             return None
-        return measured([entry.call for entry in self.entries if entry.call.caused_by is None])
+        return tuple(entry.call for entry in self.entries if entry.call.caused_by is None)
+
+    def first_pass(self, measured: CallMeasure) -> float | None:
+        """Its first attempts; None where it has not all of them."""
+        return None if self.first_attempts is None else measured(self.first_attempts)
 
     @cached_property
     def accounts(self) -> dict[Account, int]:
@@ -96,14 +106,18 @@ class Trial:
         """A ledger that does not add up makes the trial an error, and so do requests or kills that are not booked."""
         return ledger.imbalance(self.entries, self.record.tokens) or unbooked(self.record.events)
 
+    @property
+    def tool_calls(self) -> Sequence[ToolCalled]:
+        return of_kind(self.record.events, ToolCalled)
+
     @cached_property
-    def tool_calls(self) -> tuple[ToolCalled, ...]:
-        return tuple(event for event in self.record.events if isinstance(event, ToolCalled))
+    def steps(self) -> Sequence[StepTaken]:
+        return steps_of(self.record.events)
 
     @cached_property
     def world(self) -> WorldEnded | None:
         """What became of its world; None where it has none."""
-        return next((event for event in self.record.events if isinstance(event, WorldEnded)), None)
+        return next(iter(of_kind(self.record.events, WorldEnded)), None)
 
     def damage(self, kind: str) -> int | None:
         """How often this kind of damage happened, by the journal; None where there is no world."""
@@ -144,12 +158,12 @@ class Trial:
     @cached_property
     def passed_every_check(self) -> bool:
         """Whether all that the answer stands on was judged at last, and accepted; what code wrote is not judged."""
-        judged = [event for event in self.record.events if isinstance(event, Judged) and event.view != "undamaged"]
-        accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in judged}
         events = self.record.events
-        answer = [output for event in events if isinstance(event, Answered) for output in event.versions]
+        judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
+        accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in judged}
+        answer = [output for answered in of_kind(events, Answered) for output in answered.versions]
         behind = Lineage(events).ancestry(answer)
-        made = [one for one in events if isinstance(one, Committed) and one.calls and (one.subtask, one.version) in behind]
+        made = [one for one in of_kind(events, Committed) if one.calls and (one.subtask, one.version) in behind]
         return bool(made) and all(accepted.get((commit.subtask, commit.calls)) for commit in made)
 
     @property

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.environment import Moment
 from bench.environment.procedure import COMPENSATION
-from bench.runtime.events import Event
+from bench.runtime.events import Event, of_kind
 from bench.runtime.intervals import Interval, total, union
 from bench.runtime.world_events import PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
 
@@ -37,7 +37,7 @@ class StepTaken:
 
 def steps_of(events: Events) -> list[StepTaken]:
     """The steps that began, in the order in which they did. One that was done anew counts once, by its last end."""
-    stepped = [event for event in events if isinstance(event, Stepped)]
+    stepped = of_kind(events, Stepped)
     attempts = Counter(event.step for event in stepped if event.stage == "began")
     began = {event.step: _moment(event) for event in reversed(stepped) if event.stage == "began"}
     ended = {event.step: event for event in stepped if event.stage == "ended"}
@@ -56,13 +56,15 @@ def steps_of(events: Events) -> list[StepTaken]:
 def completion_minutes(events: Events) -> int | None:
     """From the world's beginning to the end of the last step that ended; None where none did."""
     ends = [step.ended.total for step in steps_of(events) if step.ended]
-    began = next((_moment(event).total for event in events if isinstance(event, WorldBegan)), 0)
+    began = next((_moment(event).total for event in of_kind(events, WorldBegan)), 0)
     return max(ends) - began if ends else None
 
 
 def waiting_for_people(events: Events) -> int:
     """Minutes in which an answer was waited for: from the first time that a question was asked, over crashes, until the wait
     for it ended. What was waited for at the same time counts once."""
+    if not of_kind(events, PersonAsked):
+        return 0
     asked: dict[str, int] = {}
     waits: list[Interval] = []
     for event in events:
@@ -77,7 +79,7 @@ def tool_retries(events: Events) -> int:
     """Calls that were made because the call of the same effect before had failed, or was throttled."""
     unanswered: set[tuple[str, str]] = set()
     retries = 0
-    for call in _calls(events):
+    for call in of_kind(events, ToolCalled):
         retries += (call.tool, call.effect) in unanswered
         kept = call.outcome == "failed" or call.code == "throttled"
         (unanswered.add if kept else unanswered.discard)((call.tool, call.effect))
@@ -90,7 +92,7 @@ def compensations(events: Events) -> tuple[int, int]:
     done: dict[str, int] = {}
     pairs = otherwise = 0
     last: int | None = None
-    for number, call in enumerate(one for one in _calls(events) if one.outcome == "done" and one.access != "read"):
+    for number, call in enumerate(one for one in of_kind(events, ToolCalled) if one.outcome == "done" and one.access != "read"):
         if call.role != COMPENSATION:
             done[call.effect], last = number, None
             continue
@@ -102,11 +104,7 @@ def compensations(events: Events) -> tuple[int, int]:
 
 
 def refused_for(events: Events, *codes: str) -> int:
-    return sum(call.code in codes for call in _calls(events))
-
-
-def _calls(events: Iterable[Event]) -> Iterator[ToolCalled]:
-    return (event for event in events if isinstance(event, ToolCalled))
+    return sum(call.code in codes for call in of_kind(events, ToolCalled))
 
 
 def _moment(event: Stepped | PersonAsked | PersonDecided | WorldBegan) -> Moment:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.experiment.record import TrialRecord
 from bench.models.routed import RoutedSettings
-from bench.runtime.events import Called
+from bench.runtime.events import Called, of_kind
 
 Parameters = Mapping[str, Any]
 """`Model.parameters`, which a run's manifest keeps: prices, if there are any, are in dollars per million tokens."""
@@ -26,7 +26,7 @@ class Tariff:
         if not _is_routed(parameters) and prices_of(parameters) is None:
             return None
         total = 0.0
-        for call in (event for event in record.events if isinstance(event, Called)):
+        for call in of_kind(record.events, Called):
             tokens_in = call.tokens_in if call.usage_in is None else call.usage_in
             tokens_out = call.tokens_out if call.usage_out is None else call.usage_out
             cost = priced(parameters_of(parameters, call.by, call.subtasks), tokens_in, tokens_out)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from bench.bounds import Many
 from bench.models.base import Timing
 from bench.numbers import Count, Seconds, Seed
-from bench.runtime.events import Event, Seldom, StoredMessage
+from bench.runtime.events import Event, Events, Seldom, StoredMessage
 from bench.scenario import Grade
 
 Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
@@ -42,7 +42,7 @@ class TrialRecord:
     waiting_seconds: Seconds
     framework_seconds: Seconds
     timing: Timing
-    events: Many[Event]
+    events: Annotated[Many[Event], AfterValidator(Events)]
     instance: str = ""
     traceback: str | None = None
     kind: Literal["trial"] = "trial"

@@ -7,9 +7,10 @@ is named by its number: its place among the trial's events, from 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
@@ -31,6 +32,7 @@ from bench.runtime.world_events import (
     WorldEnded,
 )
 
+Kind = TypeVar("Kind")
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
 """Why a call is made.
 
@@ -249,3 +251,21 @@ Event = Annotated[
     Discriminator(_kind),
 ]
 """An event. One of a kind that a later version added is kept as it stands and read over."""
+
+
+class Events(tuple[Event, ...]):
+    """A trial's events in order, sorted by kind once: they are asked for by kind many times."""
+
+    @cached_property
+    def by_kind(self) -> Mapping[type, Sequence[Any]]:
+        found: dict[type, list[Event]] = {}
+        for event in self:
+            found.setdefault(type(event), []).append(event)
+        return found
+
+
+def of_kind(events: Iterable[Event], kind: type[Kind]) -> Sequence[Kind]:
+    """The events of one kind, in order."""
+    if isinstance(events, Events):
+        return events.by_kind.get(kind, ())
+    return [event for event in events if isinstance(event, kind)]

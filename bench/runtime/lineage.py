@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bench.runtime.events import Answered, Committed, Event
+from bench.runtime.events import Answered, Committed, Event, of_kind
 
 Output = tuple[str, int]
 """A version in the state: (subtask, version)."""
@@ -13,14 +13,10 @@ Output = tuple[str, int]
 class Lineage:
     """The lineage of a trial's outputs, read from its events."""
 
-    def __init__(self, events: Iterable[Event]):
-        self._commits: dict[Output, Committed] = {}
-        self._answer: tuple[Output, ...] = ()
-        for event in events:
-            if isinstance(event, Committed):
-                self._commits[event.subtask, event.version] = event
-            elif isinstance(event, Answered):
-                self._answer = event.versions
+    def __init__(self, events: Sequence[Event]):
+        self._commits: dict[Output, Committed] = {(one.subtask, one.version): one for one in of_kind(events, Committed)}
+        answers = of_kind(events, Answered)
+        self._answer = answers[-1].versions if answers else ()
 
     @property
     def of_answer(self) -> frozenset[int]:
