@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from pathlib import Path
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from bench.analysis.ledger import Entry, book
 from bench.experiment.config import FAULT_FREE
-from bench.experiment.reading import latest, read_trials
+from bench.experiment.reading import latest
 from bench.experiment.record import TrialRecord
 
 Place = tuple[str, str, str, str, int]
 
 
-def with_controls(folder: Path, wanted: Container[str]) -> Iterator[tuple[TrialRecord, tuple[Entry, ...]]]:
-    """Each of these trials, by id, with the calls of its control; left out where it has none. Nothing is read for none."""
+def with_controls(
+    read: Callable[[], Iterable[TrialRecord]], wanted: Container[str]
+) -> Iterator[tuple[TrialRecord, tuple[Entry, ...]]]:
+    """Each of these trials, by id, with the calls of its control; left out where it has none. `read` gives all trials of the
+    run; it is called twice, and not at all where none is wanted."""
     if not wanted:
         return
-    struck = latest(record for record in read_trials(folder) if record.id in wanted)
+    struck = latest(record for record in read() if record.id in wanted)
     places = {_place(record) for record in struck}
-    fault_free = (record for record in read_trials(folder) if record.plan == FAULT_FREE and _place(record) in places)
+    fault_free = (record for record in read() if record.plan == FAULT_FREE and _place(record) in places)
     controls = {_place(record): book(record.events) for record in fault_free}
     for record in struck:
         if control := controls.get(_place(record)):

@@ -35,7 +35,7 @@ from bench.analysis.rows import (
 from bench.analysis.trial import Trial
 from bench.errors import ResultsError
 from bench.experiment.cost import Tariff
-from bench.experiment.reading import read_grades, read_manifest, read_records
+from bench.experiment.reading import read_grades, read_manifest, read_records, read_trials
 from bench.experiment.record import Regrade, SessionRecord, TrialRecord
 from bench.experiment.verify import sources
 
@@ -81,6 +81,7 @@ class Run:
     rerun     the ids of the trials that ended in an error at first and were run again
     folder    where it was read from, and its events and texts can be read; None where it was put together
     sources   the digests of the files that it was read from (`bench.experiment.verify.sources`)
+    records   the trials as they were recorded, where they are kept; else they are read from the folder again
     notes     what a reader must know of how it was put together: what was left out, what has a name of its own
     """
 
@@ -100,6 +101,7 @@ class Run:
     regrades: tuple[Regrade, ...] = ()
     sources: str = ""
     notes: tuple[str, ...] = ()
+    records: tuple[TrialRecord, ...] = ()
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
@@ -140,26 +142,30 @@ def _simulates(parameters: Mapping[str, Any]) -> bool:
     return parameters.get("kind") == "simulated" or any(map(_simulates, parameters.get("models", {}).values()))
 
 
-def load_run(path: str | Path) -> Run:
-    """Read a run's folder. Raises ResultsError where it holds none, where it is damaged, or where no trial is recorded yet."""
+def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | None = None) -> Run:
+    """Read a run's folder. `records` are those in it, where they have been read already: then the run keeps its trials'.
+
+    Raises ResultsError where the folder holds no run, where it is damaged, or where no trial is recorded yet.
+    """
     folder = Path(path)
     manifest = read_manifest(folder)
     tariff = Tariff(manifest.get("models", {}))
     latest: dict[str, TrialRows] = {}
     rerun: set[str] = set()
     sessions: list[SessionRecord] = []
-    records = 0
-    for record in read_records(folder):
+    trials = 0
+    for record in records or read_records(folder):
         if isinstance(record, SessionRecord):
             sessions.append(record)
         else:
             rerun |= {record.id} & latest.keys()
             latest[record.id] = rows_of(Trial(record, tariff, _task(manifest, record)))
-            records += 1
+            trials += 1
     if not latest:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     undetermined = {trial for trial, rows in latest.items() if rows.undetermined}
-    for record, control in with_controls(folder, undetermined):
+    kept = tuple(record for record in records or () if isinstance(record, TrialRecord))
+    for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
         latest[record.id] = rows_of(Trial(record, tariff, _task(manifest, record), control))
     ranks = [_rank(manifest, column) for column in ("scenario", "model", "fault", "architecture")]
     rows = sorted(latest.values(), key=lambda one: _position(one.place, ranks))
@@ -174,11 +180,12 @@ def load_run(path: str | Path) -> Run:
         waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), (*PLACE, *WAITS)),
         steps=_frame(itertools.chain.from_iterable(one.steps for one in rows), (*PLACE, *STEPS)),
         tool_calls=_frame(itertools.chain.from_iterable(one.tool_calls for one in rows), (*PLACE, *TOOL_CALLS)),
-        errors_rerun=records - len(latest),
+        errors_rerun=trials - len(latest),
         folder=folder,
         rerun=frozenset(rerun),
         regrades=read_grades(folder).history,
         sources=sources(folder),
+        records=kept,
     )
 
 

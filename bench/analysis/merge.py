@@ -73,7 +73,7 @@ def _records(run: Run, parts: Labelled) -> Iterator[TrialRecord]:
     for label, part in parts.items():
         assert part.folder is not None
         apart_here = {recorded_id(trial): trial for trial in names if trial.endswith(f" ({label})")}
-        for record in read_trials(part.folder):
+        for record in part.records or read_trials(part.folder):
             trial = apart_here.get(record.id, record.id)
             if trial in names:
                 architecture, model = names[trial]

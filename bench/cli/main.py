@@ -171,9 +171,8 @@ def _report(folders: list[Path], target: Path) -> None:
     from bench.report.report import report_of, write_report  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
 
-    for folder in folders:
-        require_sound(folder)
-    run, published = merge([load_run(folder) for folder in folders]), load_published()
+    run = merge([load_run(folder, require_sound(folder)) for folder in folders])
+    published = load_published()
     found = report_of(run, published, load_others())
     written = write_report(found, target)
     tell_left_out(err, METRICS, TABLES, STUDIES)

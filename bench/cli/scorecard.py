@@ -64,10 +64,7 @@ def scorecard_in(names: Sequence[str]) -> Scorecard:
         if len(names) > 1:
             raise ConfigError(f"{names[0]} is one scorecard; give one file, or runs")
         return read_scorecard(Path(names[0]))
-    folders = [folder_of(name) for name in names]
-    for folder in folders:
-        require_sound(folder)
-    return scorecard_of([load_run(folder) for folder in folders])
+    return scorecard_of([load_run(folder, require_sound(folder)) for folder in map(folder_of, names)])
 
 
 def is_file(name: str) -> bool:

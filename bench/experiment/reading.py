@@ -60,8 +60,14 @@ def read_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
     A trial that was graded anew has its new grade. A truncated last line is passed over: its trial is as good as not run.
     Raises ResultsError, naming the line, for any other damage.
     """
-    grades = read_grades(folder).grades
-    for record in _chained(folder / TRIALS, RECORD):
+    return with_grades(_chained(folder / TRIALS, RECORD), read_grades(folder).grades)
+
+
+def with_grades(
+    records: Iterable[TrialRecord | SessionRecord], grades: Mapping[str, NewGrade]
+) -> Iterator[TrialRecord | SessionRecord]:
+    """The records, each trial with its new grade where it was graded anew."""
+    for record in records:
         if isinstance(record, TrialRecord) and record.id in grades and record.grade:
             grade = grades[record.id]
             yield replace(record, outcome=grade.outcome, grade=grade.grade)

@@ -7,9 +7,11 @@ anew: the digests that its report carries (`sources`) are then others.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,9 +35,9 @@ from bench.experiment.files import (
     opened,
 )
 from bench.experiment.graded import contradicted, misplaced
-from bench.experiment.reading import read_manifest, text_of_line
-from bench.experiment.record import GRADE, RECORD, RESPONSE, ResponseRecord, SessionRecord, TrialRecord
-from bench.runtime.events import Called, Committed, StoredMessage
+from bench.experiment.reading import read_manifest, text_of_line, with_grades
+from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
+from bench.runtime.events import Called, Committed, StoredMessage, of_kind
 from bench.wording import first_violation
 
 MOST = 20
@@ -61,9 +63,11 @@ class Defect:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a run's folder holds: how many trials, responses and texts; all that is wrong with it; and how its last session
-    ended, `complete` where all that was planned is there."""
+    """What a run's folder holds: its records, as far as they can be read, each trial with its present grade; how many trials,
+    responses and texts; all that is wrong with it; and how its last session ended, `complete` where all that was planned is
+    there."""
 
+    records: tuple[TrialRecord | SessionRecord, ...] = ()
     trials: int = 0
     responses: int = 0
     texts: int = 0
@@ -75,9 +79,10 @@ def verify(folder: Path) -> Checked:
     """Check all files of a run. Raises ResultsError where the folder holds no run of this format."""
     read_manifest(folder)
     files = {name: _Chain(folder / name, adapter) for name, adapter in CHAINED.items()}
-    for name, file in files.items():
-        if name != GRADES or holds(folder, name):
-            file.read()
+    with _uncollected():
+        for name, file in files.items():
+            if name != GRADES or holds(folder, name):
+                file.read()
     found = [defect for file in files.values() for defect in file.defects]
     trials = [(number, one) for number, one in files[TRIALS].records if isinstance(one, TrialRecord)]
     texts = _Texts(folder / TEXTS)
@@ -89,15 +94,32 @@ def verify(folder: Path) -> Checked:
     scenarios = {one.id: one.scenario for _, one in trials}
     found += (Defect(folder / GRADES, *one) for one in misplaced(files[GRADES].records, scenarios))
     ending = _ending([one for _, one in files[TRIALS].records if isinstance(one, SessionRecord)])
-    return Checked(len(trials), len(files[RESPONSES].records), len(texts.known), tuple(_shortened(found)), ending)
+    grades = {one.trial: one for _, one in files[GRADES].records if isinstance(one, NewGrade)}
+    records = tuple(with_grades((one for _, one in files[TRIALS].records), grades))
+    counts = (len(trials), len(files[RESPONSES].records), len(texts.known))
+    return Checked(records, *counts, tuple(_shortened(found)), ending)
 
 
-def require_sound(folder: Path) -> None:
-    """Raise ResultsError, naming the first place and the command that names the others, where a run is not sound."""
-    defects = verify(folder).defects
-    if defects:
+def require_sound(folder: Path) -> Sequence[TrialRecord | SessionRecord]:
+    """Return the records of a run. Raise ResultsError, naming the first place and the command that names the others, where it
+    is not sound."""
+    checked = verify(folder)
+    if defects := checked.defects:
         more = f"{len(defects) - 1} more by" if len(defects) > 1 else "see"
         raise ResultsError(f"{defects[0].text}; {more} `bench verify {folder}`; restore the file from a copy")
+    return checked.records
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """While inside, nobody looks for cycles: records are in none, and each search walks over all that are there."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def whole_digest(folder: Path) -> str:
@@ -230,9 +252,10 @@ def _lost_responses(path: Path, trials: Lines, responses: Iterable[ResponseRecor
     kept = {(one.scenario, one.instance, one.repetition, one.arm, one.reply, one.messages) for one in responses}
     for number, trial in trials:
         place = (trial.scenario, trial.instance, trial.repetition, trial.arm)
-        calls = (event for event in trial.events if isinstance(event, Called))
         lost = sum(
-            (*place, one.reply, one.messages) not in kept for one in calls if one.asked and one.reply and not one.failure
+            (*place, one.reply, one.messages) not in kept
+            for one in of_kind(trial.events, Called)
+            if one.asked and one.reply and not one.failure
         )
         if lost:
             yield Defect(path, None, f"lacks {lost} responses of the trial in line {number} of {TRIALS}")
@@ -249,29 +272,24 @@ def _lost_texts(texts: _Texts, named_in: Mapping[str, Lines]) -> Iterator[Defect
         yield Defect(texts.path, None, f"lacks the text {digest}, which {where} names")
 
 
-def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Iterator[str | None]:
+def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str | None]:
     """The digests of the texts that a record names."""
+    if isinstance(record, SessionRecord):
+        return ()
     if isinstance(record, ResponseRecord):
-        yield from (
-            record.reply,
-            record.partial,
-            record.tool_calls,
-            record.options,
-            record.extra,
-            *_in_messages(record.messages),
-        )
-    elif isinstance(record, TrialRecord):
-        yield record.traceback
-        for event in record.events:
-            if isinstance(event, Called):
-                yield from (event.reply, event.delivered, event.tool_calls, event.options, *_in_messages(event.messages))
-            elif isinstance(event, Committed):
-                yield event.digest
+        own = [record.reply, record.partial, record.tool_calls, record.options, record.extra]
+        return [*own, *_in_messages(record.messages)]
+    named = [record.traceback]
+    for event in record.events:
+        if isinstance(event, Called):
+            named += (event.reply, event.delivered, event.tool_calls, event.options, *_in_messages(event.messages))
+        elif isinstance(event, Committed):
+            named.append(event.digest)
+    return named
 
 
-def _in_messages(messages: Iterable[StoredMessage]) -> Iterator[str | None]:
-    for message in messages:
-        yield from (message.content, message.tool_calls, message.extra)
+def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
+    return [digest for one in messages for digest in (one.content, one.tool_calls, one.extra)]
 
 
 def _ending(sessions: list[SessionRecord]) -> str:
