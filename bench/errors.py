@@ -216,5 +216,9 @@ def one_line(text: str, longest: int) -> str:
 
 
 def whole_text(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair, which JSON can name and neither file nor terminal can hold."""
-    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+    """The text with U+FFFD for each half of a surrogate pair, which JSON can name and neither file nor terminal can hold. Two
+    halves that follow each other are the character that they are halves of: a stream may cut one between two pieces."""
+    joined = re.sub(
+        "[\ud800-\udbff][\udc00-\udfff]", lambda halves: halves[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
+    )
+    return re.sub("[\ud800-\udfff]", "\ufffd", joined)

@@ -7,7 +7,7 @@ from hostile import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.errors import one_line
+from bench.errors import one_line, whole_text
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
@@ -30,3 +30,9 @@ def test_a_line_that_is_not_the_whole_text_says_so(text: str, longest: int) -> N
 
 def test_of_megabytes_only_the_beginning_is_read() -> None:
     assert one_line(" " * 2**22 + "x", 8) == "..." and one_line("x" * 2**22, 8) == "xxxxx..."
+
+
+@given(st.text(st.characters(categories=["Cs"]) | st.sampled_from("a😀\ud83d\ude00")))
+def test_halves_of_a_character_come_together_and_a_lone_one_is_replaced(text: str) -> None:
+    whole = whole_text(text)
+    assert whole.encode() and whole == text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -14,15 +14,24 @@ from bench.models.tool_calls import ToolCall, call_extra
 
 
 def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
-    """A content's parts as one text, where all of them are text of these kinds. Raises ValueError where one is not."""
+    """A content's parts as one text, where all of them are text of these kinds, or what a model said to refuse. Raises
+    ValueError where one is not."""
     if not isinstance(content, list):
         return content
+    content = [_refusal_as_text(part) for part in content]
     for part in content:
         if not isinstance(part, dict) or part.get("type") not in kinds or not isinstance(part.get("text"), str):
             raise ValueError(f"only parts of type '{kinds[0]}', each with a text, are taken; images and sound are not served")
         if unknown := {name for name, value in part.items() if value not in ([], None)} - {"type", "text", "cache_control"}:
             raise ValueError(f"a part has a type and a text; '{min(unknown)}' would not be passed on")
     return "".join(part["text"] for part in content)
+
+
+def _refusal_as_text(part: object) -> object:
+    """A part of type `refusal` as one of text: an endpoint has said it in a reply, whose text it is."""
+    if isinstance(part, dict) and part.get("type") == "refusal":
+        return {"type": "text", **{"text" if name == "refusal" else name: part[name] for name in part if name != "type"}}
+    return part
 
 
 def _served_role(role: object) -> object:

@@ -2,7 +2,7 @@
 
     /v1/chat/completions           asks for all of the session's subtasks
     /NAME+NAME/v1/chat/completions asks for these
-    /v1/deployments/MODEL/...      the same as /v1/..., as Azure's clients ask it
+    /v1/deployments/MODEL/...      the same as /v1/..., as Azure's clients ask it; /openai/deployments/MODEL/... as well
     /v1/responses                  the same in the other dialect; /NAME+NAME/v1/responses as well
     /v1/models                     one model: the experiment's, whatever name the client sends
 
@@ -144,7 +144,8 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
         names = request.match_info["names"]
         raise _nothing_at(request, names=f"/{names}" if current().named(names) else "")
 
-    roots = ("/v1", "/{names}/v1", "/v1/deployments/{deployment}")
+    azures = (f"{base}/deployments/{{deployment}}" for base in ("/v1", "/openai", "/v1/openai"))
+    roots = ("/v1", "/{names}/v1", *azures)
     return [
         *(web.post(f"{root}{dialect.path}", asking(dialect)) for dialect in (CHAT, RESPONSES) for root in roots),
         *(web.post(f"/{{names}}{dialect.path}", astray) for dialect in (CHAT, RESPONSES)),

@@ -7,6 +7,7 @@ order, and goes back as it came. It is no part of what is counted: it stands in 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,13 +17,13 @@ mean something: Kimi tells it from none."""
 
 
 def extra_text(fields: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
-    """The fields as one text, all texts in them passed through `clean`; "" for none. What JSON cannot hold is left out."""
+    """The fields as one text, all texts in them passed through `clean`; "" for none. A number that JSON cannot hold is null."""
     kept = {name: value for name, value in fields.items() if _says_something(name, value)}
     if not kept:
         return ""
     try:
         return json.dumps(_cleaned(kept, clean), ensure_ascii=False, allow_nan=False, sort_keys=True)
-    except (ValueError, RecursionError):  # an infinite number, or a nest without end: no provider's
+    except RecursionError:  # a nest without end: no provider's
         return ""
 
 
@@ -46,4 +47,6 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
         return clean(value)
     if isinstance(value, dict):
         return {clean(name): _cleaned(one, clean) for name, one in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return [_cleaned(one, clean) for one in value] if isinstance(value, list) else value

@@ -26,7 +26,7 @@ from bench.errors import (
 )
 from bench.models.openai_errors import error_of
 from bench.models.openai_http import Refused
-from bench.models.openai_settings import OpenAISettings, normal_url
+from bench.models.openai_settings import NEEDED, OpenAISettings, normal_url
 from bench.models.options import OPTIONS
 from bench.models.proxies import Proxy
 
@@ -43,6 +43,11 @@ _MENTION = r"""(?:(?<!\w)(?=\w*_|seed|temperature)|(?<=["'`]))(?P<field>{name})(
 """A field's name in a sentence; one that is a common word only within quotes."""
 OF_A_MESSAGE = re.compile(r"messages[.\[\]\w]{1,40}\.(?P<field>\w+)")
 """A field of a message, as it is named by its place: `messages.2.assistant.reasoning_content`."""
+PARAMETERS = "check the model's parameters in the config"
+NO_SYSTEM = re.compile(
+    r"system\W{0,3}(role|messages?) (is |are )?not supported|not support \W?system\b|roles must alternate", re.I
+)
+"""A model, or its chat template, that knows no system message."""
 OF_A_KIND = {
     Unreachable.kind: "check base_url, and that the server is running",
     TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
@@ -76,6 +81,8 @@ def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) 
         return _on_tls(refused)
     if isinstance(error, Refused):
         return _on_status(error, failure, settings)
+    if error is failure and isinstance(failure, BadAnswer):  # an error in an answer of status 200
+        return PARAMETERS
     return OF_A_KIND[failure.kind]
 
 
@@ -92,6 +99,8 @@ def _on_status(error: Refused, failure: CallFailed, settings: OpenAISettings) ->
 
 def _on_refusal(error: Refused, settings: OpenAISettings) -> str:
     """What is to be done about a request that the endpoint does not take, by the field that it names."""
+    if NO_SYSTEM.search(error.body):
+        return "prompts begin with a system message: take a model, or give its server a chat template, that has one"
     field = _named(error.body, settings)
     if field == "max_tokens":
         return (
@@ -103,7 +112,7 @@ def _on_refusal(error: Refused, settings: OpenAISettings) -> str:
         return f'leave {field} out: set omit = ["{field}"] in the model\'s table'
     held = settings.response_format
     also = f'; it may not offer response_format = "{held}"' if held else ""
-    return f"check the model's parameters in the config{also}"
+    return f"{PARAMETERS}{also}"
 
 
 def _named(said: str, settings: OpenAISettings) -> str:
@@ -114,7 +123,7 @@ def _named(said: str, settings: OpenAISettings) -> str:
     if found:
         return min(found, key=lambda match: match.start())["field"]
     of_a_message = OF_A_MESSAGE.search(said)
-    return of_a_message["field"] if of_a_message else ""
+    return of_a_message["field"] if of_a_message and of_a_message["field"] not in NEEDED else ""
 
 
 def _suggested(location: str) -> str:

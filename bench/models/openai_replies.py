@@ -34,7 +34,7 @@ from bench.models.extra_fields import extra_text
 from bench.models.openai_documents import UnreadableDocument, document_of
 from bench.models.openai_errors import ErrorSaid, error_at_the_top, error_beside, error_of
 from bench.models.openai_streams import completion_in, is_stream
-from bench.models.openai_words import Event, error_event, finish_event
+from bench.models.openai_words import Event, error_event, finish_event, word_in
 from bench.models.tool_calls import ToolCall, call_extra, counted_text_of
 from bench.numbers import Count
 
@@ -74,13 +74,17 @@ def reply_of(body: str, key: str = "") -> Reply:
     if choice is None:
         return _without_choice(document, body, key)
     said = _said_in(choice, lambda text: blotted(whole_text(text), key))
-    usage = usage_of(document.get("usage"), said.wrote_something)
+    usage = _usage_in(document, choice, said.wrote_something)
     word = _finish_word(choice)
     event = finish_event(word) if word else "answer"
     if said.refusal or event == "refusal":
         return Reply(said.refusal or said.text, "content_filter", usage, extra=said.extra)
     if error := error_beside(choice) or error_beside(document):
         return _in_place_of_an_answer(error, said, usage, key)
+    if not word and "message" not in choice and isinstance(choice.get("delta"), dict):
+        raise CutOff(
+            f"a piece of a stream without its end: {excerpt(body, key)}", partial=said.partial, counted=_counted(usage)
+        )
     if not word and said.is_missing:
         raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_counted(usage))
     if event in ("answer", "own", "cut_off"):
@@ -153,7 +157,7 @@ def _choice(choices: object) -> dict[str, Any] | None:
 
 
 def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
-    usage = usage_of(document.get("usage"), False)
+    usage = _usage_in(document, {}, False)
     at_the_top = error_at_the_top(document)
     if error := error_beside(document) or (at_the_top if at_the_top and at_the_top.words else None):
         return _in_place_of_an_answer(error, _Said(), usage, key)
@@ -175,11 +179,7 @@ def _in_place_of_an_answer(error: ErrorSaid, said: _Said, usage: Usage | None, k
 
 def _finish_word(choice: Mapping[str, Any]) -> str:
     """How it ended, in the provider's word; "" where no text says it. A gateway may tell only how it ended behind it."""
-    for field in ("finish_reason", "native_finish_reason"):
-        word = choice.get(field)
-        if isinstance(word, str) and word.strip().lower() not in ("", "null", "none"):
-            return word.strip()
-    return ""
+    return next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
 
 
 def _finish(event: Event, word: str, calls: tuple[ToolCall, ...]) -> str:
@@ -258,6 +258,13 @@ def _calls(message: Mapping[str, Any], clean: _Clean) -> Iterator[ToolCall]:
         yield ToolCall(clean(id_), clean(name) if isinstance(name, str) else "", clean(written), extra)
 
 
+def _usage_in(document: Mapping[str, Any], choice: Mapping[str, Any], wrote_something: bool) -> Usage | None:
+    """The usage where OpenAI has it, or as Moonshot and Groq have it in a stream: in the choice, or in a field of Groq's."""
+    groq = document.get("x_groq")
+    places = (document, choice, groq if isinstance(groq, dict) else {})
+    return next((found for place in places if (found := usage_of(place.get("usage"), wrote_something))), None)
+
+
 def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
     """What the provider counted, or None where it says nothing usable: no prompt has no tokens, nor has a text. A good reply is
     not lost for that."""
@@ -268,8 +275,13 @@ def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
     )
     if not tokens_in:
         return None
+    total = _count(counted, "total_tokens") or 0
     if wrote_something and not tokens_out:
-        tokens_out = max(0, (_count(counted, "total_tokens") or 0) - tokens_in) or None
+        tokens_out = max(0, total - tokens_in) or None
+    elif tokens_out and total == tokens_in + tokens_out + (
+        thought := _detail(counted, "completion_tokens_details", "reasoning_tokens") or 0
+    ):
+        tokens_out += thought  # xAI counts what was thought apart
     return None if tokens_out is None else Usage(tokens_in, tokens_out, _cached_of(counted, tokens_in))
 
 
@@ -282,8 +294,14 @@ def _count(counted: Mapping[str, Any], *names: str) -> int | None:
     return None
 
 
+def _detail(counted: Mapping[str, Any], of: str, name: str) -> int | None:
+    details = counted.get(of)
+    return _count(details, name) if isinstance(details, dict) else None
+
+
 def _cached_of(counted: Mapping[str, Any], tokens_in: int) -> int | None:
     """Of a prompt's tokens those that were cached; None where that is not told, or cannot be."""
-    details = counted.get("prompt_tokens_details")
-    cached = _count(details, "cached_tokens") if isinstance(details, dict) else None
+    cached = _detail(counted, "prompt_tokens_details", "cached_tokens")
+    if cached is None:
+        cached = _count(counted, "prompt_cache_hit_tokens", "cached_tokens")  # as DeepSeek and Moonshot have it
     return cached if cached is not None and cached <= tokens_in else None

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench.models.openai_documents import UnreadableDocument, document_of
+from bench.models.openai_words import word_in
+from bench.models.tool_calls import OF_A_FUNCTION
 
 MOST_EVENTS = 50_000
+FIELDS = ("data:", "event:", "id:", "error:", ":")
+"""How a line of a stream begins. llama.cpp told an error in a field of that name, until late in 2025."""
 
 
 def is_stream(body: str) -> bool:
-    return body.lstrip("\ufeff \t\r\n").startswith(("data:", "event:", "id:", ":"))
+    return body.lstrip("\ufeff \t\r\n").startswith(FIELDS)
 
 
 def completion_in(body: str) -> dict[str, Any]:
@@ -30,48 +34,107 @@ def completion_in(body: str) -> dict[str, Any]:
 
 
 def _there(fields: Mapping[str, Any], *but: str) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and name not in but}
+    """The fields that say something: many write an empty word, or `"null"`, before and behind the one event that ends it."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and (not isinstance(value, str) or word_in(value)) and name not in but
+    }
 
 
 def _events(body: str) -> Iterator[dict[str, Any]]:
-    lines = (line.removeprefix("data:").strip() for line in body.splitlines() if line.startswith("data:"))
-    for number, data in enumerate(line for line in lines if line not in ("", "[DONE]")):
+    """A line ends as the standard says, and at no other character that Python takes for an end: a text may hold those."""
+    number = 0
+    for line in body.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        field, _, data = line.partition(":")
+        data = data.strip()
+        if field not in ("data", "error") or data in ("", "[DONE]") or data.startswith(":"):  # a comment, wrapped as data
+            continue
         if number == MOST_EVENTS:
             raise UnreadableDocument("too_many")
-        yield document_of(data)
+        number += 1
+        document = document_of(data)
+        yield {"error": document} if field == "error" else document
 
 
 class _Message:
-    """What a message's pieces come to: texts and lists grow, and so do the arguments of each tool call, by its index."""
+    """What a message's pieces come to: its texts and lists grow, and so do its tool calls."""
 
     def __init__(self) -> None:
         self._fields = dict[str, Any]()
-        self._texts = dict[str, list[str]]()
-        self._calls = dict[object, _Message]()
+        self._grown = dict[str, list[Any]]()
+        self._lists = set[str]()
+        self._calls = list[_Call]()
+        self._last_at = dict[str, _Call]()
 
-    def add(self, piece: Mapping[str, Any], growing: tuple[str, ...] = ()) -> None:
+    def add(self, piece: Mapping[str, Any]) -> None:
         for name, value in piece.items():
             if name == "tool_calls" and isinstance(value, list):
-                for call in filter(_is_object, value):
-                    self._part(str(call.get("index", len(self._calls)))).add(call, ("arguments",))
-            elif name == "function" and isinstance(value, dict):
-                self._part("function").add(value, ("arguments",))
-            elif isinstance(value, str) and (name in growing or (not growing and name != "role")):
-                self._texts.setdefault(name, []).append(value)
-            elif isinstance(value, list) and isinstance(self._fields.get(name), list):
-                self._fields[name].extend(value)
-            elif value is not None and value != "":
-                self._fields[name] = value
+                for call in map(_nested, filter(_is_object, value)):
+                    self._call_of(call).add(call)
+            elif name == "function_call" and isinstance(value, dict):
+                self._call_of(legacy := {"index": name, "function": value}).add(legacy)
+            elif isinstance(value, list):
+                self._lists.add(name)
+                self._grown.setdefault(name, []).extend(value)
+            elif isinstance(value, str) and name != "role":
+                self._grown.setdefault(name, []).append(value)
+            elif value is not None:
+                self._fields.setdefault(name, value)
 
-    def _part(self, name: str) -> _Message:
-        return self._calls.setdefault(name, _Message())
+    def _call_of(self, piece: Mapping[str, Any]) -> _Call:
+        """The call of the piece's index. Some give parallel calls one index, or none: where a piece names a function and has
+        another id, another call begins. A piece without a name continues one, whatever its id."""
+        index, id_ = str(piece.get("index")), piece.get("id")
+        call = self._last_at.get(index)
+        another = bool(_function_in(piece).get("name")) and (id_ != call.id if call and id_ and call.id else index == "None")
+        if call is None or another:
+            call = self._last_at[index] = _Call()
+            self._calls.append(call)
+        return call
 
     @property
     def whole(self) -> dict[str, Any]:
-        grown = {name: "".join(texts) for name, texts in self._texts.items()}
-        calls = {name: call.whole for name, call in self._calls.items()}
-        function = {"function": calls.pop("function")} if "function" in calls else {}
-        return {**self._fields, **grown, **function, **({"tool_calls": list(calls.values())} if calls else {})}
+        grown = {name: parts if name in self._lists else "".join(parts) for name, parts in self._grown.items()}
+        return {**self._fields, **grown, **({"tool_calls": [call.whole for call in self._calls]} if self._calls else {})}
+
+
+class _Call:
+    """What a tool call's pieces come to. Its name comes whole, whole again with each piece, or in pieces itself."""
+
+    def __init__(self) -> None:
+        self.id: object = ""
+        self._name = ""
+        self._arguments = list[str]()
+        self._beside = dict[str, Any]()
+        self._of_function = dict[str, Any]()
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        function = _function_in(piece)
+        self.id = self.id or piece.get("id") or ""
+        if isinstance(name := function.get("name"), str) and name != self._name:
+            self._name += name
+        if isinstance(arguments := function.get("arguments"), str):
+            self._arguments.append(arguments)
+        self._beside = _there(piece, "function") | self._beside
+        self._of_function = _there(function, "name") | self._of_function
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        arguments = {"arguments": "".join(self._arguments)} if self._arguments else {}
+        return {**self._beside, "id": self.id, "function": {**self._of_function, "name": self._name, **arguments}}
+
+
+def _nested(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The piece of a call with its function in a field, where a server leaves that out."""
+    if "function" in call:
+        return call
+    return {"id": call.get("id"), "index": call.get("index"), "function": {n: call[n] for n in OF_A_FUNCTION if n in call}}
+
+
+def _function_in(piece: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = piece.get("function")
+    return function if isinstance(function, dict) else {}
 
 
 def _is_object(value: object) -> bool:

@@ -55,6 +55,7 @@ ROWS = (
     Row("cut_off", "finish_reason", ("max_tokens", "max_output_tokens", "token_limit"), "Anthropic, Gemini, watsonx"),
     Row("cut_off", "finish_reason", ("model_context_window_exceeded", "pause_turn", "error_limit"), "Anthropic, Z.ai, Cohere"),
     Row("cut_off", "finish_reason", ("maxPredictedTokensReached", "contextLengthReached"), "LM Studio"),
+    Row("cut_off", "finish_reason", ("repetition", "repeat"), "vLLM, Moonshot, which end a reply that repeats itself"),
     Row("refusal", "finish_reason", ("content_filter", "refusal", "content_filtered"), "OpenAI, Anthropic, Bedrock"),
     Row("refusal", "finish_reason", ("guardrail_intervened", "sensitive", "error_toxic"), "Bedrock, Z.ai, Hunyuan, Cohere"),
     Row("refusal", "finish_reason", ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "Gemini"),
@@ -132,6 +133,12 @@ _FINISHES, _ERRORS = _words("finish_reason"), _words("error")
 _PHRASES = tuple(phrase.lower() for phrase in PHRASES)
 _FIRST: tuple[Event, ...] = ("refusal", "own", "used_up", "rate_limit")
 """Of several words of one error these say the most, whatever else stands there."""
+
+
+def word_in(value: object) -> str:
+    """The word; "" where there is none, however that is written."""
+    word = value.strip() if isinstance(value, str) else ""
+    return "" if word.lower() in ("null", "none") else word
 
 
 def finish_event(word: str) -> Event | None:

@@ -479,10 +479,12 @@ def test_a_bug_behind_the_endpoint_ends_the_trial_even_where_the_framework_goes_
     assert result.record.reason.startswith("ZeroDivisionError: a bug (endpoint/test_server.py:")
 
 
-def test_azures_client_asks_with_its_own_header_and_address(endpoint: Trial) -> None:
+@pytest.mark.parametrize("given", [{"base_url": "/v1"}, {"azure_endpoint": ""}, {"azure_endpoint": "/v1"}])
+def test_azures_client_asks_with_its_own_header_and_address(endpoint: Trial, given: dict[str, str]) -> None:
     async def client(endpoint: EndpointSession) -> None:
+        address: Any = {name: f"{endpoint.root}{path}" for name, path in given.items()}
         async with openai.AsyncAzureOpenAI(
-            base_url=f"{endpoint.root}/v1", api_key=endpoint.api_key, api_version="2024-10-21", max_retries=0
+            **address, api_key=endpoint.api_key, api_version="2024-10-21", max_retries=0
         ) as azure:
             answer = await azure.chat.completions.create(model="a-deployment", messages=[HELLO])
             assert answer.choices[0].message.content

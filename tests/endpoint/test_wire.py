@@ -162,6 +162,14 @@ def test_what_else_an_assistants_message_has_is_passed_on_as_it_came_and_so_it_i
     assert call.plain == {key: value for key, value in signed.items() if value is not None}
 
 
+def test_a_refusal_that_an_agent_gives_back_as_a_part_is_the_text_that_it_was() -> None:
+    parts = [{"type": "text", "text": "No. "}, {"type": "refusal", "refusal": "I can't."}]
+    chat = chat_of(json.dumps({"messages": [HELLO, {"role": "assistant", "content": parts}]}).encode())
+    assert chat.messages[1] == Message("assistant", "No. I can't.")
+    odd = refusal({"messages": [HELLO, {"role": "assistant", "content": [{"type": "refusal", "refusal": 3}]}]})
+    assert "only parts of type 'text'" in odd.message
+
+
 def test_a_mark_for_a_cache_is_taken_on_a_message_as_it_is_on_a_part_of_it() -> None:
     mark = {"cache_control": {"type": "ephemeral"}}
     for marked in ({**HELLO, **mark}, {"role": "user", "content": [{"type": "text", "text": "hello", **mark}]}):

@@ -224,6 +224,19 @@ def test_what_a_provider_wants_back_is_given_to_who_sends_messages_back_alone() 
         assert asyncio.run(using(model_at(server.base_url), lambda model: model.reply(held, no_sleep))).extra == ""
 
 
+def test_a_stream_that_nobody_asked_for_is_read_as_the_completion_that_it_is() -> None:
+    pieces = (
+        {"content": "a\u2028"},
+        {"content": [{"type": "text", "text": "b"}]},
+        {"content": "\ud83d"},
+        {"content": "\ude00"},
+    )
+    events = [{"choices": [{"index": 0, "delta": piece, "finish_reason": ""}]} for piece in (*pieces, {})]
+    events[-1]["choices"][0] |= {"finish_reason": "stop", "usage": {"prompt_tokens": 12, "completion_tokens": 3}}
+    sent = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events).replace("\\u2028", "\u2028")
+    assert answered(raw(sent, content_type="text/event-stream")) == Reply("a\u2028b\U0001f600", "stop", Usage(12, 3))
+
+
 def test_a_missing_finish_reason_is_a_stop() -> None:
     assert answered(completion("Hi", finish=None)).finish == "stop"
 
@@ -512,6 +525,7 @@ ITSELF = "set base_url to the address that answers itself"
             status(402),
             "the account's quota is used up: scripted 402; see to the plan and the billing of the key in OPENAI_API_KEY",
         ),
+        (raw('{"error": {"message": "too long", "code": 400}}'), "an error in it: too long; check the model's parameters"),
         (EMPTY, "the account's quota is used up: HTTP 200, and an error in it: none left; see to the plan"),
         (status(307, headers={"Location": "http://other:1/v2/chat/completions"}), f"{SENT_ON}; {ITSELF}: http://other:1/v2"),
         (status(301, headers={"Location": "http://other:1/v2/chat/completions?to=x"}), f"301: {SENT_ON[10:]}?to=x; {ITSELF}"),
@@ -530,6 +544,7 @@ GEMINI = json.dumps([{"error": {"code": 400, "message": 'Unknown name "min_p": C
 CEREBRAS = json.dumps(
     {"message": "messages.2.assistant.reasoning_content: property '...' is unsupported", "code": "wrong_api_format"}
 )
+NO_SYSTEM = "prompts begin with a system message: take a model, or give its server a chat template, that has one"
 DATABRICKS = json.dumps({"error_code": "BAD_REQUEST", "message": 'Bad request: json: unknown field "parallel_tool_calls"'})
 
 
@@ -543,6 +558,9 @@ DATABRICKS = json.dumps({"error_code": "BAD_REQUEST", "message": 'Bad request: j
         (CEREBRAS, 'leave reasoning_content out: set omit = ["reasoning_content"] in the model\'s table'),
         (DATABRICKS, 'leave parallel_tool_calls out: set omit = ["parallel_tool_calls"] in the model\'s table'),
         ('{"error": {"message": "please stop doing that"}}', "check the model's parameters in the config"),
+        ('{"error": {"message": "messages[0].role is odd"}}', "check the model's parameters in the config"),
+        ('{"object": "error", "message": "System role not supported"}', NO_SYSTEM),
+        ('{"error": {"message": "\'messages[0].role\' does not support \'system\' with this model."}}', NO_SYSTEM),
     ],
 )
 @pytest.mark.parametrize("code", [400, 422])

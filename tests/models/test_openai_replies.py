@@ -179,7 +179,15 @@ def test_a_reply_without_a_text_is_empty_however_that_is_said(content: object, f
 
 @pytest.mark.parametrize(
     ("finish", "read_as"),
-    [("end", "stop"), ("eos", "stop"), ("STOP", "stop"), ("tool_calls", "stop"), ("MAX_TOKENS", "length"), ({}, "stop")],
+    [
+        ("end", "stop"),
+        ("eos", "stop"),
+        ("STOP", "stop"),
+        ("tool_calls", "stop"),
+        ("MAX_TOKENS", "length"),
+        ("repetition", "length"),
+        ({}, "stop"),
+    ],
 )
 def test_how_a_reply_ended_is_told_as_openai_tells_it(finish: object, read_as: str) -> None:
     assert read(body(finish=finish)) == Reply("said", read_as, COUNTED)
@@ -339,6 +347,11 @@ def test_the_key_is_blotted_out_of_what_goes_back_as_well() -> None:
 # -- usage -------------------------------------------------------------------------------------------------------------
 
 
+def thinking(tokens_in: int, tokens_out: int, total: int, thought: int) -> dict[str, Any]:
+    counted = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": total}
+    return {**counted, "completion_tokens_details": {"reasoning_tokens": thought}}
+
+
 @pytest.mark.parametrize(
     ("usage", "counted"),
     [
@@ -350,6 +363,12 @@ def test_the_key_is_blotted_out_of_what_goes_back_as_well() -> None:
         ({"prompt_tokens": 1.5, "completion_tokens": 3}, None),
         ({"prompt_tokens": "12", "completion_tokens": 3.0}, Usage(12, 3)),
         ({"input_tokens": 12, "output_tokens": 3}, Usage(12, 3)),
+        ({"completion_tokens": 25}, None),
+        (thinking(32, 9, 135, 94), Usage(32, 103)),
+        (thinking(32, 103, 135, 94), Usage(32, 103)),
+        (thinking(32, 9, 1041, 94), Usage(32, 9)),
+        ({"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 80}, Usage(100, 5, cached=80)),
+        ({"prompt_tokens": 100, "completion_tokens": 5, "cached_tokens": 80}, Usage(100, 5, cached=80)),
         ([USAGE], None),
         ("many", None),
     ],

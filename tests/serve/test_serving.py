@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from scripted_server import ScriptedServer, Step, completion
 from bench.analysis.arms import Condition, arms_of
 from bench.analysis.frames import load_run
 from bench.analysis.merge import merge
+from bench.endpoint.door import LARGEST_BODY
 from bench.errors import ConfigError
 from bench.experiment.reading import read_trials
 from bench.experiment.recording import recorded_entries
@@ -39,6 +41,8 @@ faults = [{ point = "input", effect = "empty", attempts = [1] }]
 
 PACKS = Path(__file__).parents[2] / "scenarios"
 TOKEN = "the-token-of-these-tests"
+PATIENT = 5.0
+"""Seconds. It takes a fifth of one on a machine that does nothing else; without bounds on what is read it was over a minute."""
 Serve = Callable[..., tuple[OutsideSystem, Started]]
 
 
@@ -305,6 +309,38 @@ def test_what_cannot_be_taken_is_refused_and_the_trial_goes_on(serve: Serve) -> 
         assert refused.status_code == status
         assert said in refused.json()["error"]["message"]
     assert outside.post("/trial/answer", outside.solve()).json()["outcome"] == "solved"
+
+
+def full(opening: str, unit: str, end: str = "0]}") -> bytes:
+    """As much of the unit as a body may hold."""
+    return (opening + unit * ((LARGEST_BODY - len(opening) - len(end)) // len(unit)) + end).encode()
+
+
+BAD_BODIES = {
+    "lists": full('{"messages":[', "[],"),
+    "messages": full('{"messages":[', '{"role":"x"},'),
+    "numbers": full('{"messages":[{"role":"user","content":[', "0,", "0]}]}"),
+    "marks in a text": full('{"messages":[{"role":"user","content":"', '\\",', '"}],"n":0}'),
+    "depth": full('{"messages":', "[", ""),
+}
+
+
+def test_while_eight_bad_megabytes_come_in_everybody_else_is_answered_within_a_second(
+    serve: Serve, record_property: Callable[[str, object], None]
+) -> None:
+    outside, _ = serve("--scenario", "demo", "--repetitions", "1")
+    longest, headers = 0.0, {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    with httpx2.Client(trust_env=False, timeout=60, headers=headers) as other, ThreadPoolExecutor(1) as aside:
+        for path in ("chat/completions", "responses"):
+            for body in BAD_BODIES.values():
+                refused = aside.submit(other.post, f"{outside.root}/v1/{path}", content=body)
+                while not refused.done():
+                    began = time.monotonic()
+                    assert outside.status_of("/v1/models") == 200
+                    longest = max(longest, time.monotonic() - began)
+                assert refused.result().status_code == 400
+    record_property("seconds", longest)
+    assert longest < PATIENT
 
 
 @pytest.mark.parametrize(
