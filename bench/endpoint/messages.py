@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
@@ -18,16 +18,16 @@ def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
     ValueError where one is not."""
     if not isinstance(content, list):
         return content
-    content = [_refusal_as_text(part) for part in content]
-    for part in content:
+    parts = [_refusal_as_text(part) for part in content]
+    for part in parts:
         if not isinstance(part, dict) or part.get("type") not in kinds or not isinstance(part.get("text"), str):
             raise ValueError(f"only parts of type '{kinds[0]}', each with a text, are taken; images and sound are not served")
         if unknown := {name for name, value in part.items() if value not in ([], None)} - {"type", "text", "cache_control"}:
             raise ValueError(f"a part has a type and a text; '{min(unknown)}' would not be passed on")
-    return "".join(part["text"] for part in content)
+    return "".join(part["text"] for part in parts)
 
 
-def _refusal_as_text(part: object) -> object:
+def _refusal_as_text(part: Any) -> Any:
     """A part of type `refusal` as one of text: an endpoint has said it in a reply, whose text it is."""
     if isinstance(part, dict) and part.get("type") == "refusal":
         return {"type": "text", **{"text" if name == "refusal" else name: part[name] for name in part if name != "type"}}

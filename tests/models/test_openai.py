@@ -231,8 +231,9 @@ def test_a_stream_that_nobody_asked_for_is_read_as_the_completion_that_it_is() -
         {"content": "\ud83d"},
         {"content": "\ude00"},
     )
-    events = [{"choices": [{"index": 0, "delta": piece, "finish_reason": ""}]} for piece in (*pieces, {})]
-    events[-1]["choices"][0] |= {"finish_reason": "stop", "usage": {"prompt_tokens": 12, "completion_tokens": 3}}
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": piece, "finish_reason": ""} for piece in (*pieces, {})]
+    choices[-1] |= {"finish_reason": "stop", "usage": {"prompt_tokens": 12, "completion_tokens": 3}}
+    events = [{"choices": [choice]} for choice in choices]
     sent = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events).replace("\\u2028", "\u2028")
     assert answered(raw(sent, content_type="text/event-stream")) == Reply("a\u2028b\U0001f600", "stop", Usage(12, 3))
 
