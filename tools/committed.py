@@ -20,8 +20,8 @@ from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.experiment.config import Config
 from bench.experiment.files import runs_in
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.reading import read_manifest
 from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
@@ -56,8 +56,9 @@ def replay(name: str, folder: Path, **changes: Any) -> Run:
         folder: Where the replay is recorded.
         changes: Keys of the run's config that are to have other values.
     """
-    config = read_manifest(RESULTS / name)["config"]
-    settings = {**config, "model": recorded_entries(RESULTS / name), "study": ASKED_LATER.get(name, config.get("study"))}
+    config = read_manifest(RESULTS / name).config
+    asked = {"model": recorded_entries(RESULTS / name), "study": ASKED_LATER.get(name, config.study)}
+    settings = {**config.model_dump(), **asked}
     matrix = build_matrix(Config.model_validate({**settings, **changes}), [ROOT / "scenarios"], "code")
     writer = RunWriter(folder, manifest_of(matrix, folder.name))
     run(run_matrix(matrix, writer, lambda _: None))

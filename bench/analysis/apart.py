@@ -10,7 +10,9 @@ import pandas as pd
 
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
+from bench.experiment.architecture_entry import ArchitectureEntry
 from bench.experiment.code import names_package
+from bench.experiment.manifest import Manifest
 from bench.registry import is_path
 
 TAKEN_OVER = ("cache", "cache_from")
@@ -58,8 +60,7 @@ def _another_model(run: Run, earlier: Sequence[Run], name: str) -> bool:
 
 
 def _settings(run: Run, model: str) -> Mapping[str, Any]:
-    settings: Mapping[str, Any] = run.manifest.get("models", {}).get(model, {})
-    return {key: value for key, value in settings.items() if key not in TAKEN_OVER}
+    return {key: value for key, value in run.parameters_of(model).shown.items() if key not in TAKEN_OVER}
 
 
 def _another_architecture(run: Run, earlier: Sequence[Run], name: str) -> bool:
@@ -70,9 +71,9 @@ def _another_architecture(run: Run, earlier: Sequence[Run], name: str) -> bool:
 def _definition(run: Run, name: str) -> tuple[Mapping[str, Any], str | None]:
     """A variant's settings, and the digest of code that is none of ours, or of another package's: for ours the run's code is
     said."""
-    variant: Mapping[str, Any] = run.config.get("architecture", {}).get(name, {"base": name})
-    digest = str(run.manifest.get("architectures", {}).get(name, ""))
-    return variant, digest if is_path(variant["base"]) or names_package(digest) else None
+    variant = run.config.architecture.get(name, ArchitectureEntry(base=name))
+    digest = run.manifest.architectures.get(name, "")
+    return variant.model_dump(), digest if is_path(variant.base) or names_package(digest) else None
 
 
 def _architecture(key: Key) -> str:
@@ -102,7 +103,7 @@ def _renamed(run: Run, column: str, names: Sequence[str], label: str) -> Run:
     listed = ", ".join(new.values())
     note = f"What {label} measured under the name of {_KINDS[column]} of an earlier run stands as {listed}."
     rerun = frozenset(ids.get(trial, trial) for trial in run.rerun)
-    manifest = {**run.manifest, **_names_in_manifest(run, column, new)}
+    manifest = _models_renamed(run, new) if column == "model" else _architectures_renamed(run, new)
     return replace(run.with_frames(change), manifest=manifest, rerun=rerun, notes=(*run.notes, note))
 
 
@@ -110,15 +111,23 @@ def _mapped(names: pd.Series[str], new: Mapping[str, str]) -> pd.Series[str]:
     return pd.Series([new.get(name, name) for name in names], index=names.index, dtype=names.dtype)
 
 
-def _names_in_manifest(run: Run, column: str, new: Mapping[str, str]) -> dict[str, Any]:
-    config = {**run.config, f"{column}s": [new.get(name, name) for name in run.config[f"{column}s"]]}
-    if column == "architecture":
-        variants = config.get("architecture", {})
-        kept = {name: variant for name, variant in variants.items() if name not in new}
-        config["architecture"] = kept | {own: variants.get(name, {"base": name}) for name, own in new.items()}
-    tables = {
-        key: {new.get(name, name): value for name, value in run.manifest[key].items()}
-        for key in (f"{column}s", "concurrency")
-        if key in run.manifest and (key != "concurrency" or column == "model")
+def _models_renamed(run: Run, new: Mapping[str, str]) -> Manifest:
+    manifest, config = run.manifest, run.config
+    changed: dict[str, object] = {
+        "config": config.model_copy(update={"models": tuple(new.get(name, name) for name in config.models)}),
+        "models": {new.get(name, name): one for name, one in manifest.models.items()},
+        "concurrency": {new.get(name, name): one for name, one in manifest.concurrency.items()},
     }
-    return {**tables, "config": config}
+    return manifest.model_copy(update=changed)
+
+
+def _architectures_renamed(run: Run, new: Mapping[str, str]) -> Manifest:
+    manifest, config = run.manifest, run.config
+    kept = {name: variant for name, variant in config.architecture.items() if name not in new}
+    variants = {name: config.architecture.get(old, ArchitectureEntry(base=old)) for old, name in new.items()}
+    names = tuple(new.get(name, name) for name in config.architectures)
+    changed: dict[str, object] = {
+        "config": config.model_copy(update={"architectures": names, "architecture": {**kept, **variants}}),
+        "architectures": {new.get(name, name): digest for name, digest in manifest.architectures.items()},
+    }
+    return manifest.model_copy(update=changed)

@@ -140,12 +140,6 @@ def share_in(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Shar
     return statistics.share_by_instance(instances_of(rows), [bool(one) for one in held])
 
 
-def base_of(run: Run, architecture: str) -> str:
-    """The architecture that this one is a variant of, by the run's config, or itself."""
-    variants: Mapping[str, Mapping[str, str]] = run.manifest.get("config", {}).get("architecture", {})
-    return variants.get(architecture, {}).get("base", architecture)
-
-
 def control_of(arms: Arms, arm: Arm) -> Arm | None:
     """The same arm without faults; None for that one itself, and where the run has none."""
     if arm.condition.plan == FAULT_FREE:
@@ -171,11 +165,10 @@ def require_receipts(run: Run) -> None:
 def missing_trials(run: Run) -> int:
     """How many trials of the config, or of the arms that have more repetitions than it says, are not recorded yet. An instance
     of which nothing is recorded is not counted."""
-    config = run.manifest.get("config", {})
-    repetitions = max(int(config.get("repetitions", 0)), int(run.trials["repetition"].max()))
+    repetitions = max(run.config.repetitions, int(run.trials["repetition"].max()))
     arms = 1
-    for column, key in (("architecture", "architectures"), ("model", "models"), ("fault", "plans")):
-        arms *= len(set(config.get(key, ())) | set(run.names(column)))
+    for column in ("architecture", "model", "fault"):
+        arms *= len(set(run.config.names(column)) | set(run.names(column)))
     recorded = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
-    unseen = set(config.get("scenarios", ())) - {scenario for scenario, _ in recorded}
+    unseen = set(run.config.scenarios) - {scenario for scenario, _ in recorded}
     return (len(recorded) + len(unseen)) * arms * repetitions - len(run.trials)

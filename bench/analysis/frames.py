@@ -34,7 +34,10 @@ from bench.analysis.rows import (
 )
 from bench.analysis.trial import Trial
 from bench.errors import ResultsError
+from bench.experiment.config import StoredConfig
 from bench.experiment.cost import Tariff
+from bench.experiment.manifest import Manifest, Pack
+from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.reading import read_grades, read_manifest, read_records, read_trials
 from bench.experiment.record import Regrade, SessionRecord, TrialRecord
 from bench.experiment.verify import sources
@@ -85,7 +88,7 @@ class Run:
     notes     what a reader must know of how it was put together: what was left out, what has a name of its own
     """
 
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     sessions: tuple[SessionRecord, ...]
     trials: pd.DataFrame
     calls: pd.DataFrame
@@ -106,12 +109,19 @@ class Run:
 
     @property
     def name(self) -> str:
-        return str(self.manifest.get("name", "without a name"))
+        return self.manifest.name
 
     @property
-    def config(self) -> Mapping[str, Any]:
-        config: Mapping[str, Any] = self.manifest.get("config", {})
-        return config
+    def config(self) -> StoredConfig:
+        return self.manifest.config
+
+    def parameters_of(self, model: str) -> ModelParameters:
+        """The parameters of a model; of one that the manifest does not have, none are known."""
+        return self.manifest.models.get(model, ModelParameters())
+
+    def pack(self, scenario: str) -> Pack:
+        """What the manifest tells of a scenario; of one that it does not have, nothing is known."""
+        return self.manifest.scenarios.get(scenario, Pack())
 
     def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
         """The run with each of its frames changed in the same way."""
@@ -128,18 +138,13 @@ class Run:
     def is_simulated(self, model: str) -> bool:
         """Whether its replies are made up by us; a replay of such replies is no less so."""
         timings = self.timings.get(model, frozenset())
-        replayed = "recorded" in timings and _simulates(self.manifest.get("models", {}).get(model, {}))
+        replayed = "recorded" in timings and self.parameters_of(model).is_simulated
         return "simulated" in timings or replayed
 
     def names(self, column: str) -> list[str]:
         """The scenarios, architectures, models or fault plans that have trials, in the config's order."""
-        rank = _rank(self.manifest, column)
+        rank = ranks(self.config, column)
         return sorted(set(self.trials[column].tolist()), key=lambda name: (rank.get(name, len(rank)), name))
-
-
-def _simulates(parameters: Mapping[str, Any]) -> bool:
-    """Whether these parameters are a simulated model's, or those of one that passes requests on to such."""
-    return parameters.get("kind") == "simulated" or any(map(_simulates, parameters.get("models", {}).values()))
 
 
 def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | None = None) -> Run:
@@ -149,7 +154,7 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     """
     folder = Path(path)
     manifest = read_manifest(folder)
-    tariff = Tariff(manifest.get("models", {}))
+    tariff = Tariff(manifest.models)
     latest: dict[str, TrialRows] = {}
     rerun: set[str] = set()
     sessions: list[SessionRecord] = []
@@ -167,8 +172,8 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     kept = tuple(record for record in records or () if isinstance(record, TrialRecord))
     for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
         latest[record.id] = rows_of(Trial(record, tariff, _task(manifest, record), control))
-    ranks = [_rank(manifest, column) for column in ("scenario", "model", "fault", "architecture")]
-    rows = sorted(latest.values(), key=lambda one: _position(one.place, ranks))
+    places = [ranks(manifest.config, column) for column in ("scenario", "model", "fault", "architecture")]
+    rows = sorted(latest.values(), key=lambda one: _position(one.place, places))
     return Run(
         manifest=manifest,
         sessions=tuple(sessions),
@@ -189,21 +194,20 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     )
 
 
-def _task(manifest: Mapping[str, Any], record: TrialRecord) -> tuple[str, ...]:
+def _task(manifest: Manifest, record: TrialRecord) -> tuple[str, ...]:
     """The subtasks of its scenario."""
-    return tuple(manifest.get("scenarios", {}).get(record.scenario, {}).get("subtasks", ()))
+    return manifest.scenarios[record.scenario].subtasks if record.scenario in manifest.scenarios else ()
 
 
-def _rank(manifest: Mapping[str, Any], column: str) -> dict[str, int]:
+def ranks(config: StoredConfig, column: str) -> dict[str, int]:
     """Name -> its place in the config."""
-    key = "plans" if column == "fault" else f"{column}s"
-    return {name: place for place, name in enumerate(manifest.get("config", {}).get(key, ()))}
+    return {name: place for place, name in enumerate(config.names(column))}
 
 
-def _position(place: Row, ranks: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
+def _position(place: Row, places: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
     _, scenario, instance, architecture, model, fault, repetition = place
     names = (scenario, model, fault, architecture)
-    placed = [(rank.get(name, len(rank)), name) for name, rank in zip(names, ranks, strict=True)]
+    placed = [(rank.get(name, len(rank)), name) for name, rank in zip(names, places, strict=True)]
     return (*placed[:3], instance, repetition, placed[3])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from bench.analysis.frames import Run
-from bench.experiment.history import LiveSeconds, histories
+from bench.experiment.history import LiveSeconds
 
 
 def lived_through(run: Run) -> list[tuple[str, LiveSeconds]]:
@@ -30,7 +30,7 @@ def _own(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
 
 
 def _recorded(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
-    for model, history in histories(run.manifest).items():
+    for model, history in run.manifest.recordings.items():
         yield from ((model, seconds) for seconds in history.live_seconds)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
-from bench.analysis.shared import labelled, shared_by
+from bench.analysis.shared import differing_settings, labelled, shared_by
 from bench.errors import ResultsError, nearest
 
 KEY = ("scenario", "model", "fault", "architecture", "instance", "repetition")
@@ -16,7 +16,9 @@ KEY = ("scenario", "model", "fault", "architecture", "instance", "repetition")
 Counterpart = Literal["model", "architecture"]
 """Columns of which two runs may each have one name of its own: then these two are what is compared."""
 COUNTERPARTS: tuple[Counterpart, ...] = ("model", "architecture")
-COMPARED_APART = ("seed", "scenarios", "models", "plans", "plan", "architectures", "repetitions", "instances", "name")
+COMPARED_APART = frozenset(
+    {"seed", "scenarios", "models", "plans", "plan", "architectures", "repetitions", "instances", "name"}
+)
 """Settings that are looked at one by one; all others may be what is compared."""
 
 
@@ -45,7 +47,7 @@ def only(run: Run, column: Counterpart, name: str) -> Run:
     if name not in (known := run.names(column)):
         raise ResultsError(f"{run.name} holds no trial of the {column} '{name}'; {nearest(name, known)}")
     kept = run.with_frames(lambda rows: rows.loc[rows[column] == name])
-    return replace(kept, manifest={**run.manifest, "name": f"{run.name}, {name}"})
+    return replace(kept, manifest=run.manifest.model_copy(update={"name": f"{run.name}, {name}"}))
 
 
 def overlap_of(first: Run, second: Run, whole: bool) -> Overlap:
@@ -105,14 +107,13 @@ def _repetitions(run: Run) -> str:
 
 
 def _differing_settings(first: Run, second: Run, counterparts: Mapping[str, object]) -> Iterator[str]:
-    one, two = first.config, second.config
-    for key in sorted((one.keys() | two.keys()) - set(COMPARED_APART) - counterparts.keys()):
-        if one.get(key) != two.get(key):
-            yield f"the config's {key}"
-    if first.manifest.get("code", {}).get("digest") != second.manifest.get("code", {}).get("digest"):
+    yield from (f"the config's {key}" for key in differing_settings((first, second), COMPARED_APART | counterparts.keys()))
+    if first.manifest.code.digest != second.manifest.code.digest:
         yield "the code"
-    models = first.manifest.get("models", {}), second.manifest.get("models", {})
-    yield from (f"the settings of model {name}" for name, own in models[0].items() if own != models[1].get(name, own))
+    there = second.manifest.models
+    for name, parameters in first.manifest.models.items():
+        if name in there and there[name].shown != parameters.shown:
+            yield f"the settings of model {name}"
 
 
 def _keys(run: Run, across: Sequence[str]) -> list[tuple[Any, ...]]:

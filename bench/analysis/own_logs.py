@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.experiment.reading import latest, read_texts, read_trials
-from bench.experiment.record import TrialRecord
+from bench.experiment.reading import read_texts, read_trials
+from bench.experiment.record import TrialRecord, latest
 from bench.numbers import MOST
 from bench.runtime.events import Called, Event, Faulted, Refused
 from bench.runtime.process_events import ProcessEnded, ProcessStarted

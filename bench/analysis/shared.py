@@ -7,16 +7,17 @@ their text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from itertools import chain
+from typing import TypeVar
 
 import pandas as pd
 
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
-from bench.experiment.config import FAULT_FREE
+from bench.experiment.plan_entries import PlanEntry
 
 Case = tuple[str, str]
 """A scenario, and one of its instances."""
@@ -64,8 +65,8 @@ def shared_by(runs: Labelled) -> Shared:
 
 def _refuse_other_draws(runs: Labelled) -> None:
     for what, values in (
-        ("seed", [run.config.get("seed") for run in runs.values()]),
-        ("tokenizer", [run.manifest.get("tokenizer") for run in runs.values()]),
+        ("seed", [run.config.seed for run in runs.values()]),
+        ("tokenizer", [run.manifest.tokenizer for run in runs.values()]),
     ):
         if len(set(values)) > 1:
             said = f"{' and '.join(runs)} share no trial: they differ in the {what}"
@@ -73,24 +74,21 @@ def _refuse_other_draws(runs: Labelled) -> None:
 
 
 def asked(run: Run) -> Mapping[Case, str]:
-    """The digest of what each instance asks. An earlier manifest has one of all instances together."""
-    packs = run.manifest.get("scenarios", {})
+    """The digest of what each instance asks."""
     cases = dict.fromkeys(case for case, _ in _places(run.trials))
-    return {(pack, instance): _digest(packs.get(pack, {}), instance) for pack, instance in cases}
-
-
-def _digest(pack: Mapping[str, Any], instance: str) -> str:
-    return str(pack.get("asked_by_instance", {}).get(instance, pack.get("asked")))
+    return {(pack, instance): run.pack(pack).asks(instance) for pack, instance in cases}
 
 
 def plan_texts(run: Run) -> Mapping[str, object]:
     """The text of each fault plan."""
-    return {name: _text(run, name) for name in run.names("fault")}
+    return {name: run.config.plan.get(name, PlanEntry()).model_dump(mode="json") for name in run.names("fault")}
 
 
-def _text(run: Run, plan: str) -> object:
-    """The control needs no table."""
-    return run.config.get("plan", {}).get(plan) or ({"faults": []} if plan == FAULT_FREE else None)
+def differing_settings(runs: Iterable[Run], aside: Set[str]) -> list[str]:
+    """The keys of the config in which runs differ, but for those `aside`."""
+    first, *others = (run.config.model_dump() for run in runs)
+    keys = sorted({*first, *chain.from_iterable(others)} - aside)
+    return [key for key in keys if any(other.get(key) != first.get(key) for other in others)]
 
 
 def _alike(tables: Mapping[str, Mapping[Name, object]]) -> frozenset[Name]:

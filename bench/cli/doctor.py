@@ -25,6 +25,6 @@ def guards_table(guards: Guards) -> Table:
 def versions_table() -> Table:
     """What stands in a run's manifest about code, packages and machine."""
     table = Table("version", "")
-    for name, value in {**code_version(), **package_versions(), **machine()}.items():
+    for name, value in {**dict(code_version()), **package_versions(), **dict(machine())}.items():
         table.add_row(str(name), str(value))
     return table

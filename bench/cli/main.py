@@ -197,24 +197,6 @@ def regrade(
 
 
 @app.command()
-def upgrade(
-    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")], scenarios: Packs = PACKS
-) -> None:
-    """Carry runs of an earlier format over to the present one. The old files are kept beside."""
-    from bench.experiment.upgrade.upgrade import upgrade as carry_over  # noqa: PLC0415  as `_report`
-
-    for run in runs:
-        done = carry_over(folder_of(run), scenarios)
-        if done is None:
-            out.print(f"{run}: has the present format already")
-            continue
-        out.print(f"{done.folder}: {done.trials} trials carried over, {done.replayed} of them completed by a replay")
-        if done.obstacle:
-            out.print(f"    not all were: {done.obstacle}; what a fault would have mattered there stays undetermined")
-        out.print(f"    the old files are in {done.old}")
-
-
-@app.command()
 def archive(
     runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
 ) -> None:

@@ -25,7 +25,7 @@ class SoFar:
     """What the records seen so far come to: `calls`, `tokens`, how many of each outcome, and why the first error was one."""
 
     def __init__(self, matrix: Matrix):
-        self._tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
+        self._tariff = Tariff.of(matrix.models)
         self._cost: float | None = 0.0
         self.calls = self.tokens = 0
         self.outcomes: Counter[str] = Counter()

@@ -12,9 +12,9 @@ from bench.cli.descriptors import make_room
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix
 from bench.experiment.model_entries import OpenAIEntry
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.recording import RECORDED, recorded_entries
 from bench.experiment.store import RunWriter, set_aside
 from bench.experiment.untrusted import Permission
@@ -80,7 +80,7 @@ def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permi
     rename a folder of another experiment or code; without it, that raises ResultsError. Raises ConfigError where the config's
     study is unknown, or the machine allows too few open files."""
     make_room(matrix)
-    manifest = manifest_of(matrix, folder.name, {**prepared(matrix), **permitted.recorded})
+    manifest = manifest_of(matrix, folder.name, prepared(matrix), permitted)
     if permitted.said:
         console.print(permitted.said)
     try:

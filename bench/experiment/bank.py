@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench.architectures.every_judgment import ASKED
 from bench.errors import ConfigError, ResultsError
-from bench.experiment.reading import latest, read_manifest, read_records, read_texts
-from bench.experiment.record import TrialRecord
+from bench.experiment.reading import read_manifest, read_records, read_texts
+from bench.experiment.record import TrialRecord, latest
 from bench.experiment.verify import sources
 from bench.models.bank import Bank, BankedReply
 from bench.runtime.world_events import Stored
@@ -25,7 +25,7 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
     if len(models) != 1:
         said = f"of several models ({', '.join(models)})" if models else "no judgments"
         raise ConfigError(f"bank {folder}: it holds {said}; record it with configs/judgment_bank.toml and one --model")
-    bank = Bank(str(manifest.get("name", folder.name)), sources(folder), models[0], [reply for _, reply in found])
+    bank = Bank(manifest.name, sources(folder), models[0], [reply for _, reply in found])
     wanted = {(one.name, subtask.name) for one in scenarios for subtask in one.task.subtasks}
     if lacking := sorted(wanted - bank.judgments):
         scenario, judgment = lacking[0]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench.errors import CallFailed, ConfigError
-from bench.experiment.cost import parameters_of, priced, unpriced
+from bench.experiment.model_parameters import ModelParameters
 from bench.models.base import Model, Response
 from bench.models.counting import tokens_read, tokens_written
 from bench.tokens import count_tokens
@@ -27,9 +27,9 @@ class Spending:
 
     def __init__(self, budget: Budget, models: Mapping[str, Model]):
         self.budget = budget
-        self._parameters = {name: model.parameters for name, model in models.items()}
+        self._parameters = {name: ModelParameters.of(model.parameters) for name, model in models.items()}
         self.tokens, self.cost = 0, 0.0
-        lacking = next(filter(None, (unpriced(*one) for one in self._parameters.items())), "")
+        lacking = next(filter(None, (one.unpriced(name) for name, one in self._parameters.items())), "")
         if budget.cost is not None and lacking:
             said = f"--max-cost: model '{lacking}' has no price_in and price_out, so what it costs is unknown"
             raise ConfigError(f"{said}; give both in its table, or bound the run by --max-tokens")
@@ -40,8 +40,8 @@ class Spending:
         self.tokens += sum(tokens)
         if self.budget.cost is not None:
             subtasks = response.request.context.subtasks
-            parameters = parameters_of(self._parameters[response.model], response.outcome.by, subtasks)
-            self.cost += priced(parameters, *_billed(response, tokens)) or 0.0
+            answered = self._parameters[response.model].answering(response.outcome.by, subtasks)
+            self.cost += (answered.cost(*_billed(response, tokens)) if answered else None) or 0.0
 
     @property
     def reached(self) -> str:

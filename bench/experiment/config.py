@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, WrapValidator, model_validator
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.bounds import Lookup, Many
 from bench.errors import ConfigError, nearest
 from bench.experiment.architecture_entry import ArchitectureEntry
-from bench.experiment.entry import MOST, Entry
+from bench.experiment.entry import MOST, Entry, unless_stored
 from bench.experiment.model_entries import MODELS, ModelEntry
 from bench.experiment.plan_entries import FaultEntry, PlanEntry
 from bench.paths import LONGEST, NAME
@@ -23,7 +23,8 @@ from bench.wording import first_violation
 
 ARCHITECTURE = r"^[A-Za-z0-9_][A-Za-z0-9._:+-]{0,199}$"
 """Of one of the table's, of a variant, or `module:function`."""
-Name = Annotated[str, Field(pattern=NAME)]
+Name = Annotated[str, Field(pattern=NAME), WrapValidator(unless_stored)]
+ArchitectureName = Annotated[str, Field(pattern=ARCHITECTURE), WrapValidator(unless_stored)]
 FAULT_FREE = "none"
 """The plan without faults: the control of every other."""
 RENAMED = {"experiment": "study"}
@@ -42,15 +43,14 @@ class BackOffEntry(Entry):
     """The longest that is waited before one request, in seconds, whatever the server asked for."""
 
 
-class Config(Entry):
-    """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `study` names the
-    question that its report answers with a table and a figure more: whoever loads a config refuses one that does not exist."""
+class StoredConfig(Entry):
+    """A config as a manifest keeps it: without the tables of its models, whose parameters stand in the manifest itself."""
 
     name: Name
     """The run's folder under results/ begins with it."""
     scenarios: Many[Annotated[str, Field(max_length=LONGEST)]] = Field(min_length=1, max_length=MOST)
     """The packs by name; `PACK:VARIANT` for a variant that is not the pack's first."""
-    architectures: Many[Annotated[str, Field(pattern=ARCHITECTURE)]] = Field(min_length=1, max_length=MOST)
+    architectures: Many[ArchitectureName] = Field(min_length=1, max_length=MOST)
     """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""
     models: Many[Name] = Field(min_length=1, max_length=MOST)
     """The models that are run, each with its table `[model.NAME]`. `--model` takes their place."""
@@ -58,7 +58,7 @@ class Config(Entry):
     """The fault plans that are run, each with its table `[plan.NAME]`; `none` is the control."""
     repetitions: int = Field(ge=1, le=100_000)
     """How often each combination is run, each time under a seed of its own."""
-    instances: int | None = Field(None, ge=1)
+    instances: int | None = Field(None, ge=1, le=100_000)
     """How many of each pack's instances, drawn by `seed`; all, if not given. Those of a smaller number are among those of a
     larger one. `PACK/INSTANCE` in `scenarios` names one."""
     seed: int
@@ -78,10 +78,30 @@ class Config(Entry):
     """How failed calls are made again."""
     architecture: Lookup[Name, ArchitectureEntry] = Field(default_factory=dict, max_length=MOST)
     """Variants of architectures, by name."""
-    model: Lookup[Name, ModelEntry] = Field(default_factory=dict, max_length=MOST)
-    """Models, by name. A table that `models` does not name is read and not run."""
     plan: Lookup[Name, PlanEntry] = Field(default_factory=dict, max_length=MOST)
     """Fault plans, by name."""
+
+    def names(self, column: str) -> tuple[str, ...]:
+        """Of scenarios, architectures, models or fault plans: those that were run, by the frames' name for them."""
+        found: tuple[str, ...] = getattr(self, "plans" if column == "fault" else f"{column}s")
+        return found
+
+    def base(self, architecture: str) -> str:
+        """The architecture that this one is a variant of, or itself."""
+        variant = self.architecture.get(architecture)
+        return (variant and variant.base) or architecture
+
+    def faults_of(self, plan: str) -> tuple[FaultEntry, ...]:
+        """The faults of a plan; the control has none, and needs no table."""
+        return self.plan.get(plan, PlanEntry()).faults
+
+
+class Config(StoredConfig):
+    """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `study` names the
+    question that its report answers with a table and a figure more: whoever loads a config refuses one that does not exist."""
+
+    model: Lookup[Name, ModelEntry] = Field(default_factory=dict, max_length=MOST)
+    """Models, by name. A table that `models` does not name is read and not run."""
 
     @model_validator(mode="after")
     def _resolved(self) -> Config:

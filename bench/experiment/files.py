@@ -20,7 +20,9 @@ from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_
 from bench.experiment.chain import Broken, sealed, unsealed
 
 FORMAT = 3
-"""Of the files in a run's folder. `bench upgrade` carries earlier ones over."""
+"""Of the files in a run's folder."""
+READ_BY = {2: "0.1.0"}
+"""Earlier format -> the version that reads it."""
 
 LARGEST_MANIFEST, LONGEST_LINE = 2**24, 2**28
 """Bytes."""

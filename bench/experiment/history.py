@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from bench.bounds import Lookup, Many, Table
-from bench.errors import ResultsError
-from bench.experiment.files import MANIFEST
-from bench.experiment.reading import latest
-from bench.experiment.record import SessionRecord, TrialRecord
+from bench.bounds import Many
+from bench.experiment.provenance import Machine
+from bench.experiment.record import SessionRecord, TrialRecord, latest
 from bench.runtime.events import Called
-from bench.wording import first_violation
 
 
 @dataclass(frozen=True)
@@ -60,48 +54,37 @@ class History:
     name: str
     digest: str
     sessions: Many[SessionRecord]
-    machine: Lookup[str, Any]
+    machine: Machine
     superseded: int
     calls: int
     reused: int
     seconds: Many[LiveSeconds]
     before: History | None = None
 
+    @classmethod
+    def of(
+        cls, name: str, digest: str, machine: Machine, before: History | None, records: Sequence[TrialRecord | SessionRecord]
+    ) -> History:
+        """`records`: the sessions of the run, and the trials of the model."""
+        recorded = [one for one in records if isinstance(one, TrialRecord)]
+        trials = latest(recorded)
+        calls = [event for trial in trials for event in trial.events if isinstance(event, Called)]
+        return cls(
+            name=name,
+            digest=digest,
+            sessions=tuple(one for one in records if isinstance(one, SessionRecord)),
+            machine=machine,
+            superseded=len(recorded) - len(trials),
+            calls=len(calls),
+            reused=sum(call.reused for call in calls),
+            seconds=_live_seconds(trials),
+            before=before,
+        )
+
     @property
     def live_seconds(self) -> tuple[LiveSeconds, ...]:
         """Of the run in which the replies were lived through, however often they were replayed since."""
         return self.seconds or (self.before.live_seconds if self.before else ())
-
-
-_HISTORIES: TypeAdapter[Mapping[str, History]] = TypeAdapter(Table[str, History])
-
-
-def history_of(manifest: Mapping[str, Any], model: str, digest: str, records: Sequence[TrialRecord | SessionRecord]) -> History:
-    """`records`: the sessions of the run, and the trials of this model."""
-    recorded = [one for one in records if isinstance(one, TrialRecord)]
-    trials = latest(recorded)
-    calls = [event for trial in trials for event in trial.events if isinstance(event, Called)]
-    return History(
-        name=manifest.get("name", ""),
-        digest=digest,
-        sessions=tuple(one for one in records if isinstance(one, SessionRecord)),
-        machine=manifest.get("machine", {}),
-        superseded=len(recorded) - len(trials),
-        calls=len(calls),
-        reused=sum(call.reused for call in calls),
-        seconds=_live_seconds(trials),
-        before=histories(manifest).get(model),
-    )
-
-
-def histories(manifest: Mapping[str, Any]) -> Mapping[str, History]:
-    """By model, those of the recordings that a run's models answered from; a replay by an earlier version kept none. Raises
-    ResultsError where the manifest's are damaged."""
-    try:
-        return _HISTORIES.validate_python(manifest.get("recordings", {}))
-    except ValidationError as error:
-        where = f"{MANIFEST} of {manifest.get('name')}: recordings"
-        raise ResultsError(f"{where}: {first_violation(error).line}; restore the file from a copy, or replay again") from error
 
 
 def _live_seconds(trials: Iterable[TrialRecord]) -> tuple[LiveSeconds, ...]:

@@ -1,106 +1,135 @@
-"""What a run keeps about itself, written once when it begins."""
+"""What a run keeps about itself: its writer and its readers share this type."""
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import json
+import math
+from typing import NoReturn
 
-from bench.answers.formats import DEFAULT
-from bench.experiment.files import FORMAT
-from bench.experiment.matrix import Matrix, answers_by_reference
-from bench.experiment.provenance import code_version, machine, now, package_versions
-from bench.models.base import Model
-from bench.models.recorded import RecordedModel
-from bench.models.routed import answerers
-from bench.runtime.drafts import THINK
-from bench.sandbox import guards
-from bench.scenario import Scenario
-from bench.tokens import TOKENIZER, count_tokens
+from pydantic import Field, JsonValue, ValidationError
 
-
-def manifest_of(matrix: Matrix, name: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The manifest of a run that begins now. It holds no key, no path and no host name of this machine; `extra` is what the
-    run's study wants kept."""
-    return {
-        "format": FORMAT,
-        "name": name,
-        "started": now(),
-        "config": matrix.config.model_dump(mode="json", exclude={"model"}),
-        "models": {name: {**model.parameters, **_asked(matrix, name)} for name, model in matrix.models.items()},
-        "concurrency": {name: model.concurrency for name, model in matrix.models.items()},
-        **_recordings(matrix.models.values()),
-        "architectures": {name: one.digest for name, one in matrix.architectures.items()},
-        "parts": dict(matrix.parts),
-        "scenarios": {name: {**_pack(instances), **_reference(instances, matrix)} for name, instances in matrix.packs.items()},
-        "tokenizer": TOKENIZER,
-        "code": code_version(),
-        "packages": {**package_versions(), **_own_packages(matrix)},
-        "machine": machine(),
-        "sandbox": guards().said(),
-        **(extra or {}),
-    }
+from bench.bounds import SPARSE, Lookup, Many, crowded
+from bench.experiment.config import StoredConfig
+from bench.experiment.entry import STORED, Kept
+from bench.experiment.files import FORMAT, READ_BY
+from bench.experiment.history import History
+from bench.experiment.model_parameters import ModelParameters
+from bench.experiment.provenance import Code, Machine
+from bench.numbers import Count, Seconds
+from bench.wording import first_violation
 
 
-def _own_packages(matrix: Matrix) -> dict[str, str]:
-    """The versions of the packages that single architectures of this run stand on."""
-    each = (one.versions for one in matrix.architectures.values())
-    return {name: version for versions in each for name, version in sorted(versions.items())}
+def _is_empty(value: object) -> bool:
+    return not value
 
 
-def _recordings(models: Iterable[Model]) -> dict[str, dict[str, Any]]:
-    """What the recordings went through that this run's models answer from, by model (`bench.experiment.history`)."""
-    recorded = (one for one in itertools.chain.from_iterable(map(answerers, models)) if isinstance(one, RecordedModel))
-    histories = {model.name: model.history for model in recorded}
-    return {"recordings": histories} if histories else {}
+def _is_none(value: object) -> bool:
+    return value is None
 
 
-def _asked(matrix: Matrix, model: str) -> dict[str, Any]:
-    """How a model is asked to answer, and read, where that is not the default."""
-    asked = {} if (answer_format := matrix.formats[model]) == DEFAULT else {"answer_format": answer_format}
-    tags = [list(pair) for pair in matrix.config.tags_of(model) if pair not in THINK]
-    return {**asked, **({"draft_tags": tags} if tags else {})}
+class Baseline(Kept):
+    """The grades of keyword rules without any model: the floor under every score in the run."""
+
+    solved: Count
+    of: Count
+    score: Seconds
 
 
-def _pack(instances: Sequence[Scenario]) -> dict[str, Any]:
-    """What is kept of a pack. `asked` and `graded_by` are digests over all its instances in this run; by
-    those of `asked_by_instance` a run of fewer instances is known to ask the same. `baseline` are the grades
-    of keyword rules without any model, the floor under every score in the run; None where nothing is graded."""
-    first = instances[0]
-    return {
-        "variant": first.variant,
-        "instances": [scenario.instance for scenario in instances],
-        "asked": joint_digest([scenario.asked for scenario in instances]),
-        "asked_by_instance": {scenario.instance: scenario.asked for scenario in instances},
-        "graded_by": joint_digest([scenario.graded_by for scenario in instances]),
-        "subtasks": [subtask.name for subtask in first.task.subtasks],
-        "document_tokens": round(sum(map(_document_tokens, instances)) / len(instances)),
-        "stages": [[subtask.name for subtask in stage] for stage in first.task.stages],
-        "baseline": _baseline(instances) if first.graded else None,
-    }
+class Pack(Kept):
+    """A scenario of the run. `asked` and `graded_by` are digests over all its instances in this run; by those of
+    `asked_by_instance` a run of fewer instances is known to ask the same."""
 
-
-def _reference(instances: Sequence[Scenario], matrix: Matrix) -> dict[str, str]:
+    variant: str = "–"
+    instances: Many[str] = ("",)
+    asked: str = "–"
+    asked_by_instance: Lookup[str, str] = Field(default_factory=dict)
+    graded_by: str = ""
+    subtasks: Many[str] = ()
+    document_tokens: Count = 0
+    stages: Many[Many[str]] = ()
+    baseline: Baseline | None = None
+    """None where nothing is graded."""
+    reference: str | None = Field(None, exclude_if=_is_none)
     """The digest of the references, where trials of this run are determined by them."""
-    own = [spec for spec in matrix.specs if spec.scenario == instances[0].name]
-    if not any(answers_by_reference(matrix.models[spec.model], spec.plan) for spec in own):
-        return {}
-    return {"reference": joint_digest([scenario.reference_digest for scenario in instances])}
+
+    def asks(self, instance: str) -> str:
+        """The digest of what this instance asks. An earlier manifest has one of all instances together."""
+        return self.asked_by_instance.get(instance, self.asked)
 
 
-def joint_digest(digests: Sequence[str]) -> str:
-    """The digest of the sole instance; of several, one over all."""
-    return digests[0] if len(digests) == 1 else hashlib.sha256("\0".join(digests).encode()).hexdigest()[:20]
+class Manifest(Kept):
+    """The manifest of a run. It holds no key, no path and no host name of the machine that made it."""
+
+    format: int
+    name: str
+    started: str = ""
+    config: StoredConfig
+    models: Lookup[str, ModelParameters]
+    concurrency: Lookup[str, Count] = Field(default_factory=dict)
+    """Model -> how many calls at a time its endpoint took."""
+    recordings: Lookup[str, History] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Model -> what the recording went through that it answered from; a replay by an earlier version kept none."""
+    architectures: Lookup[str, str] = Field(default_factory=dict)
+    """Architecture -> the digest of its code."""
+    parts: Lookup[str, str] = Field(default_factory=dict)
+    """What else determines trials, such as an effect or a model -> the digest of its code."""
+    scenarios: Lookup[str, Pack]
+    tokenizer: str = ""
+    code: Code = Code()
+    packages: Lookup[str, str | None] = Field(default_factory=dict)
+    """Package -> its version."""
+    machine: Machine = Machine()
+    sandbox: Lookup[str, str] = Field(default_factory=dict)
+    """Guard of the sandbox -> "in force", or why it is missing."""
+    unguarded: Many[str] | None = Field(None, exclude_if=_is_none)
+    """The guards that were missing while a model's code was run all the same, as the user had said."""
+    stored_grades: Lookup[str, Lookup[str, str]] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Run -> scenario -> digest of the grader that gave the grades which are shown in place of any of this run."""
+    prepared: Lookup[str, JsonValue] = Field(default_factory=dict, exclude_if=_is_empty)
+    """What the run's study keeps."""
+    upgraded_from: int | None = Field(None, exclude_if=_is_none)
+    """The format of the files that this run was carried over from."""
+
+    @property
+    def text(self) -> str:
+        """The manifest as its file holds it."""
+        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
-def _document_tokens(scenario: Scenario) -> int:
-    return sum(map(count_tokens, scenario.task.documents.values()))
+class OtherFormat(Exception):
+    """The files of a run are of another format than the one that is read here; it says so in a line."""
 
 
-def _baseline(instances: Sequence[Scenario]) -> dict[str, float]:
-    """How many instances keyword rules solve, of how many, and their mean score."""
-    answers = [(scenario, scenario.baseline(scenario.task.documents)) for scenario in instances]
-    grades = [scenario.grade_outputs(answer) for scenario, answer in answers if answer]  # an empty answer scores nothing
-    solved = sum(grade.correct for grade in grades)
-    return {"solved": solved, "of": len(answers), "score": sum(grade.score for grade in grades) / len(answers)}
+def manifest_in(text: bytes) -> Manifest:
+    """The manifest that a file holds. Raises OtherFormat; ValueError or RecursionError where it is none, or holds more values
+    than any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
+    if why := crowded(text, 2 * SPARSE):
+        raise ValueError(why)
+    value = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
+    json.dumps(value, ensure_ascii=False).encode()
+    version = value.get("format") if isinstance(value, dict) else None
+    if version != FORMAT:
+        raise OtherFormat(f"is of format {version}, this version reads format {FORMAT}; {_reader_of(version)}")
+    try:
+        return Manifest.model_validate_json(text, extra="allow", context=STORED)
+    except ValidationError as error:
+        raise ValueError(first_violation(error).line) from error
+
+
+def _reader_of(version: object) -> str:
+    if isinstance(version, int) and (version in READ_BY or version > FORMAT):
+        return f"recovery-bench {READ_BY.get(version, 'in a later version')} reads it"
+    return "no version reads it; restore the file from a copy"
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:20]} is no number that can be calculated with")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _whole(text: str) -> int:
+    return int(text) if len(text) < 22 and -(2**63) <= int(text) < 2**64 else _no_number(text)

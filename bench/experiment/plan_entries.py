@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from bench.bounds import Many, Table
-from bench.experiment.entry import Entry
+from bench.experiment.entry import STORED, Entry
 from bench.runtime.effects import EFFECTS, Point, points_of
 from bench.runtime.faults import EVERY
 
@@ -54,7 +54,9 @@ class FaultEntry(Entry):
     the agent hears of the event, a day if not given. No other effect reads it."""
 
     @model_validator(mode="after")
-    def _known(self) -> FaultEntry:
+    def _known(self, info: ValidationInfo) -> FaultEntry:
+        if info.context == STORED:
+            return self
         points = points_of(self.effect)
         if not points:
             raise ValueError(EFFECTS.unknown(self.effect))

@@ -42,7 +42,7 @@ class ArmPreview:
 def preview(matrix: Matrix) -> Iterator[ArmPreview]:
     """One row an arm. No model is asked, and no command is started."""
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
-    tariff = Tariff({name: model.parameters for name, model in matrix.models.items()})
+    tariff = Tariff.of(matrix.models)
     for arm, records in groupby(run(_first_repetition(rehearsal)), key=_arm):
         yield _preview(arm, list(records), matrix.config.repetitions, tariff)
     commands = Counter(

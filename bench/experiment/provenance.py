@@ -12,8 +12,29 @@ from functools import cache
 from importlib import metadata
 
 from bench.experiment.code import PACKAGE, our_codebase
+from bench.experiment.entry import Kept
+from bench.numbers import Count
 
 DISTRIBUTION = "recovery-bench"
+
+
+class Code(Kept):
+    """Our version, and where there is a git checkout its commit and whether files differ from it."""
+
+    version: str = "–"
+    commit: str | None = None
+    dirty: bool | None = None
+    digest: str = "–"
+    """Of the code that determines every trial."""
+
+
+class Machine(Kept):
+    """What kind of machine it is; no name, no address, no path."""
+
+    system: str | None = None
+    release: str | None = None
+    machine: str | None = None
+    processors: Count | None = None
 
 
 @cache
@@ -35,26 +56,17 @@ def _package(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
 
 
-def code_version() -> dict[str, object]:
-    """Our version, and where there is a git checkout its commit and whether files differ from it."""
+def code_version() -> Code:
+    """The code that runs here."""
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--", "bench", "scenarios", "configs", "pyproject.toml")
-    return {
-        "version": metadata.version(DISTRIBUTION),
-        "commit": commit,
-        "dirty": bool(changed) if commit else None,
-        "digest": our_codebase().digest,
-    }
+    dirty = bool(changed) if commit else None
+    return Code(version=metadata.version(DISTRIBUTION), commit=commit, dirty=dirty, digest=our_codebase().digest)
 
 
-def machine() -> dict[str, object]:
-    """What kind of machine this is; no name, no address, no path."""
-    return {
-        "system": platform.system(),
-        "release": platform.release(),
-        "machine": platform.machine(),
-        "processors": os.cpu_count(),
-    }
+def machine() -> Machine:
+    """The machine that this runs on."""
+    return Machine(system=platform.system(), release=platform.release(), machine=platform.machine(), processors=os.cpu_count())
 
 
 def now() -> str:

@@ -6,10 +6,10 @@ Each reader raises ResultsError, naming file and line, for what is damaged; a la
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,7 +17,8 @@ from bench.bounds import validated
 from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.chain import Broken, unsealed
-from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, manifest_bytes
+from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, manifest_bytes
+from bench.experiment.manifest import Manifest, OtherFormat, manifest_in
 from bench.experiment.record import (
     GRADE,
     RECORD,
@@ -28,30 +29,24 @@ from bench.experiment.record import (
     SessionRecord,
     TrialRecord,
 )
-from bench.experiment.shape import manifest_in, wrong_with
 from bench.wording import first_violation
 
 Record = TypeVar("Record")
 
 
-def read_manifest(folder: Path, versions: Container[object] = (FORMAT,)) -> dict[str, Any]:
-    """Raises ResultsError where the folder holds no run, or one of none of these formats."""
+def read_manifest(folder: Path) -> Manifest:
+    """Raises ResultsError where the folder holds no run, or one of another format."""
     path = folder / MANIFEST
     try:
-        manifest = manifest_in(manifest_bytes(folder))
+        return manifest_in(manifest_bytes(folder))
     except FileNotFoundError as error:
         raise ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote") from error
+    except OtherFormat as other:
+        raise ResultsError(f"{path}: {other}") from other
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}") from error
-    version = manifest.get("format") if isinstance(manifest, dict) else None
-    if version not in versions:
-        what_to_do = f"bench upgrade {folder}" if version == 2 else "read it with the version that wrote it"
-        raise ResultsError(f"{path}: is of format {version}, this version reads format {FORMAT}; {what_to_do}")
-    if version == FORMAT and (wrong := wrong_with(manifest)):
-        raise ResultsError(f"{path}: holds what no run writes: {wrong}; restore the file from a copy")
-    return dict(manifest)
+        raise ResultsError(f"{path}: cannot be read: {error}; restore the file from a copy") from error
 
 
 def read_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
@@ -105,11 +100,6 @@ def read_grades(folder: Path) -> Grades:
 def read_texts(folder: Path) -> dict[str, str]:
     """Digest -> text."""
     return {line["digest"]: line["text"] for line in text_lines(folder)}
-
-
-def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
-    """Of each trial the last record: one that ended in an error is run again on resume."""
-    return list({record.id: record for record in records}.values())
 
 
 def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:

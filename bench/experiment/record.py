@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -55,6 +56,11 @@ class TrialRecord:
 def arm_of(architecture: str, plan: str) -> str:
     """What a trial is called among those of the same scenario, model and repetition."""
     return f"{architecture}/{plan}"
+
+
+def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
+    """Of each trial the last record: one that ended in an error is run again on resume."""
+    return list({record.id: record for record in records}.values())
 
 
 @dataclass(frozen=True)

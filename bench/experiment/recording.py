@@ -6,16 +6,15 @@ import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.answers.formats import DEFAULT
 from bench.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
 from bench.experiment.files import RESPONSES, TEXTS, opened
-from bench.experiment.history import history_of
-from bench.experiment.reading import latest, read_manifest, read_records, read_responses, read_texts
-from bench.experiment.record import ResponseRecord, SessionRecord, TrialRecord
+from bench.experiment.history import History
+from bench.experiment.reading import read_manifest, read_records, read_responses, read_texts
+from bench.experiment.record import ResponseRecord, SessionRecord, TrialRecord, latest
 from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
 from bench.models.extra_fields import extra_in, extra_text
 from bench.models.recording import Recording
@@ -35,9 +34,9 @@ def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
     ResultsError."""
     manifest = read_manifest(folder)
     return {
-        name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": DEFAULT}
-        | {key: asked[key] for key in ASKED if key in asked}
-        for name, asked in manifest["models"].items()
+        name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": asked.answer_format}
+        | {key: value for key, value in asked.shown.items() if key in ASKED}
+        for name, asked in manifest.models.items()
     }
 
 
@@ -52,11 +51,11 @@ def load_recording(
     `NotRecorded` when it comes.
     """
     manifest = read_manifest(folder)
-    name, models = manifest.get("name", ""), manifest["models"]
-    if model not in models:
-        raise ConfigError(f"recording {folder}: holds no model '{model}'; {nearest(model, models)}")
-    if manifest["config"].get("seed") != seed:
-        said = f"recording {folder}: was made with seed {manifest['config'].get('seed')}, this config has {seed}"
+    asked = manifest.models.get(model)
+    if asked is None:
+        raise ConfigError(f"recording {folder}: holds no model '{model}'; {nearest(model, manifest.models)}")
+    if manifest.config.seed != seed:
+        said = f"recording {folder}: was made with seed {manifest.config.seed}, this config has {seed}"
         raise ConfigError(f"{said}: no request would be the same; use that seed, or record again")
     records = [one for one in read_records(folder) if isinstance(one, SessionRecord) or one.model == model]
     trials = latest(one for one in records if isinstance(one, TrialRecord))
@@ -66,18 +65,19 @@ def load_recording(
     if whole < repetitions:
         said = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
         raise ConfigError(f"{said}; give --repetitions {max(whole, 1)}, or record the rest first")
-    declared = concurrency or models[model].get("recording", {}).get("concurrency")
-    own = {"name": name, "digest": _digest(folder), "started": manifest.get("started", ""), "trials": len(trials)}
+    declared = concurrency or (asked.recording and asked.recording.concurrency)
+    digest = _digest(folder)
+    own: dict[str, object] = {"name": manifest.name, "digest": digest, "started": manifest.started, "trials": len(trials)}
     own |= {"concurrency": declared} if declared else {}
     recording = Recording(
-        name,
-        manifest.get("started", "")[:10],
+        manifest.name,
+        manifest.started[:10],
         responses_of(folder, lambda one: one.model == model),
-        declared or manifest.get("concurrency", {}).get(model, 1),
-        asdict(history_of(manifest, model, own["digest"], records)),
+        declared or manifest.concurrency.get(model, 1),
+        History.of(manifest.name, digest, manifest.machine, manifest.recordings.get(model), records),
         declared is not None,
     )
-    parameters = {key: value for key, value in models[model].items() if key not in ASKED}  # the config says them
+    parameters = {key: value for key, value in asked.shown.items() if key not in ASKED}  # the config says them
     return recording, {**parameters, "recording": own}
 
 
@@ -100,7 +100,7 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) 
         manifest = read_manifest(folder)
         found = list(responses_of(folder, lambda one: one.settings == settings))
         responses += found
-        runs += [{"name": manifest.get("name", ""), "digest": _digest(folder)}] if found else []
+        runs += [{"name": manifest.name, "digest": _digest(folder)}] if found else []
     return responses, runs
 
 

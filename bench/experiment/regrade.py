@@ -11,11 +11,11 @@ from bench.environment.final import content_of
 from bench.errors import ResultsError, Unguarded
 from bench.experiment.answers import answer_of
 from bench.experiment.grading import graded
-from bench.experiment.manifest import joint_digest
+from bench.experiment.new_manifest import joint_digest
 from bench.experiment.places import place_of
 from bench.experiment.provenance import now
-from bench.experiment.reading import latest, read_manifest, read_texts, read_trials
-from bench.experiment.record import NewGrade, Regrade, TrialRecord, outcome_of
+from bench.experiment.reading import read_manifest, read_texts, read_trials
+from bench.experiment.record import NewGrade, Regrade, TrialRecord, latest, outcome_of
 from bench.experiment.store import append_grades, writing
 from bench.experiment.trial import UNFIT
 from bench.experiment.untrusted import missing_guards, refusal
@@ -49,8 +49,8 @@ def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> lis
         texts = read_texts(folder)
         trials = [trial for trial in latest(read_trials(folder)) if trial.grade is not None]
         done = []
-        for name, pack in manifest["scenarios"].items():
-            scenarios = [load_pack(name, packs, instance) for instance in pack.get("instances", [""])]
+        for name, pack in manifest.scenarios.items():
+            scenarios = [load_pack(name, packs, instance) for instance in pack.instances]
             known = {scenario.key: scenario for scenario in scenarios}
             own = [trial for trial in trials if trial.scenario == name]
             without = lacking if own and scenarios[0].grader_runs_code else ()

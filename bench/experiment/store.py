@@ -26,9 +26,9 @@ from bench.errors import ResultsError, whole_text
 from bench.experiment.agreement import refuse_other
 from bench.experiment.archive import refuse_archived
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link, write_whole
+from bench.experiment.manifest import Manifest, manifest_in
 from bench.experiment.reading import read_manifest, read_trials, text_lines
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, Regrade, ResponseRecord, SessionRecord, TrialRecord
-from bench.experiment.shape import manifest_in, wrong_with
 
 
 class RunWriter:
@@ -38,7 +38,7 @@ class RunWriter:
     are there to their outcomes.
     """
 
-    def __init__(self, folder: Path, manifest: Mapping[str, Any]):
+    def __init__(self, folder: Path, manifest: Manifest):
         self.folder = folder
         with ExitStack() as opened:
             try:
@@ -60,7 +60,7 @@ class RunWriter:
             self._known = {line["digest"] for line in text_lines(folder)}
             self._opened = opened.pop_all()
 
-    def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
+    def _write_manifest(self, manifest: Manifest) -> None:
         path = self.folder / MANIFEST
         if path.exists():
             refuse_other(read_manifest(self.folder), manifest, self.folder)
@@ -106,15 +106,13 @@ def writing(folder: Path) -> Iterator[None]:
         yield
 
 
-def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write it whole or not at all. Raises ResultsError where it could not be read again."""
-    text = (json.dumps(manifest, indent=2, ensure_ascii=False, default=str) + "\n").encode(errors="surrogatepass")
+    text = manifest.text.encode(errors="surrogatepass")
     try:
-        wrong = wrong_with(manifest_in(text))
+        manifest_in(text)
     except (ValueError, RecursionError) as error:
-        wrong = str(error)
-    if wrong:
-        raise ResultsError(f"{folder / MANIFEST}: could not be read again: {wrong}; change it in the config")
+        raise ResultsError(f"{folder / MANIFEST}: could not be read again: {error}; change it in the config") from error
     write_whole(folder / MANIFEST, text)
 
 

@@ -8,15 +8,15 @@ answers with is the pack's own, and so is code that the user chose to run: it is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bench.errors import Unguarded
 from bench.experiment.answers import answer_of
 from bench.experiment.grading import Graders, Key, key_of
 from bench.experiment.matrix import Matrix, TrialSpec
-from bench.experiment.reading import latest, read_grades, read_manifest, read_texts, read_trials
+from bench.experiment.reading import read_grades, read_manifest, read_texts, read_trials
+from bench.experiment.record import latest
 from bench.models.routed import answerers
 from bench.sandbox import guards
 from bench.scenario import Grade, scenario_key
@@ -26,14 +26,15 @@ from bench.scenario import Grade, scenario_key
 class Permission:
     """How a run grades.
 
-    graders   by model
-    recorded  what its manifest keeps of it: `unguarded`, the guards that are missing though the user had code run all the same;
-              or `stored_grades`: run -> scenario -> digest of the grader that gave the grades shown
-    said      the same in a line for the user; "" where all guards are in force
+    graders        by model
+    unguarded      the guards that are missing though the user had code run all the same; None where the user said no word
+    stored_grades  run -> scenario -> digest of the grader that gave the grades shown
+    said           the same in a line for the user; "" where all guards are in force
     """
 
     graders: Mapping[str, Graders]
-    recorded: Mapping[str, Any]
+    unguarded: tuple[str, ...] | None = None
+    stored_grades: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     said: str = ""
 
 
@@ -50,10 +51,10 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
     everyone = dict.fromkeys(matrix.models, own)
     if unguarded:
         said = f"UNGUARDED: code of models is run without {', '.join(lacking)}, as you say" if lacking else ""
-        return Permission(everyone, {"unguarded": list(lacking)}, said)
+        return Permission(everyone, unguarded=lacking, said=said)
     foreign = [spec for spec in matrix.specs if _runs_foreign_code(spec, matrix)]
     if not lacking or not foreign:
-        return Permission(everyone, {})
+        return Permission(everyone)
     for spec in foreign:
         if matrix.models[spec.model].timing != "recorded":
             raise Unguarded(refusal(spec.scenario, lacking))
@@ -65,7 +66,7 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
     scenarios = sorted({spec.scenario for spec in foreign})
     runs = {folder.name: _graded_by(folder, scenarios) for folders in replayed.values() for folder in folders}
     said = f"Guards of the sandbox are missing ({', '.join(lacking)}): no answer's code is run, the grades are those stored in"
-    return Permission({**everyone, **graders}, {"stored_grades": runs}, f"{said} {', '.join(runs)}.")
+    return Permission({**everyone, **graders}, stored_grades=runs, said=f"{said} {', '.join(runs)}.")
 
 
 def refusal(scenario: str, lacking: Sequence[str]) -> str:
@@ -109,6 +110,6 @@ def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[Key, Grade]]:
 
 def _graded_by(folder: Path, scenarios: Iterable[str]) -> dict[str, str]:
     """The digest of the grader that gave a run's grades, by scenario."""
-    packs = read_manifest(folder)["scenarios"]
-    graded_by = {name: packs[name].get("graded_by", "") for name in scenarios if name in packs}
+    packs = read_manifest(folder).scenarios
+    graded_by = {name: packs[name].graded_by for name in scenarios if name in packs}
     return graded_by | {one.scenario: one.graded_by for one in read_grades(folder).history if one.scenario in graded_by}

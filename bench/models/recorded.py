@@ -58,7 +58,7 @@ class RecordedModel:
         return dict(self._parameters)
 
     @property
-    def history(self) -> dict[str, object]:
+    def history(self) -> object:
         """What the recorded run went through; it determines nothing here, so it is no parameter."""
         return self._recording.history
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from bench.models.base import Asked, Request, Response
 
@@ -20,10 +20,10 @@ class Recording:
         date: str,
         responses: Iterable[Response],
         concurrency: int = 1,
-        history: Mapping[str, object] | None = None,
+        history: object = None,
         declared: bool = False,
     ):
-        self.name, self.date, self.concurrency, self.history = name, date, concurrency, dict(history or {})
+        self.name, self.date, self.concurrency, self.history = name, date, concurrency, history
         self.said = f"the run {name}, recorded on {date}{f', {concurrency} calls at a time as declared' if declared else ''}"
         self._of_arm: dict[tuple[str, Sent], Response] = {}
         self._of_any: dict[Sent, Response] = {}

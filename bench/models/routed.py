@@ -37,8 +37,13 @@ class RoutedSettings(BaseModel):
 
     def target(self, subtasks: Sequence[str]) -> str:
         """Who answers a request for these subtasks."""
-        named = {self.subtasks.get(name, self.default) for name in subtasks}
-        return named.pop() if len(named) == 1 else self.default
+        return target_of(self.default, self.subtasks, subtasks)
+
+
+def target_of(default: str, routes: Mapping[str, str], subtasks: Sequence[str]) -> str:
+    """The model that answers a request for these subtasks; `routes` maps a subtask to its model."""
+    named = {routes.get(name, default) for name in subtasks}
+    return named.pop() if len(named) == 1 else default
 
 
 class RoutedModel:

@@ -14,24 +14,24 @@ from bench.render.table import TableColumn
 
 def recording_of(run: Run, model: str) -> str | None:
     """The name of the run that this model's replies were recorded in, where they were replayed."""
-    recording = run.manifest.get("models", {}).get(model, {}).get("recording")
-    return str(recording["name"]) if recording else None
+    recording = run.parameters_of(model).recording
+    return recording.name if recording else None
 
 
 def declared_concurrency(run: Run, model: str) -> int | None:
     """How many calls at a time the replay of this model was declared to take; None where it took as many as its recording."""
-    declared: int | None = run.manifest.get("models", {}).get(model, {}).get("recording", {}).get("concurrency")
-    return declared
+    recording = run.parameters_of(model).recording
+    return recording.concurrency if recording else None
 
 
 def taken_over_from(run: Run, model: str) -> list[str]:
     """The names of the earlier runs whose replies this model took over, with their seconds."""
-    return [one["name"] for one in run.manifest.get("models", {}).get(model, {}).get("cache_from", ())]
+    return [earlier.name for earlier in run.parameters_of(model).cache_from]
 
 
 def format_of(run: Run, model: str) -> str:
     """In which form this model was asked to answer."""
-    return str(run.manifest.get("models", {}).get(model, {}).get("answer_format", DEFAULT))
+    return run.parameters_of(model).answer_format
 
 
 def model_label(run: Run, model: str) -> str:

@@ -40,7 +40,7 @@ class _Columns:
     def __init__(self, run: Run, arms: Arms, condition: Condition, published: Published):
         self._arms, self._all, self._condition, self._published = arms[condition], arms, condition, published
         self._table = published.table_of(condition.scenario, condition.plan)
-        self._baseline = run.manifest.get("scenarios", {}).get(condition.scenario, {}).get("baseline")
+        self._baseline = run.pack(condition.scenario).baseline
         ours = "ours, SIMULATED" if run.is_simulated(condition.model) else "ours"
         self._names = [(f"{name}, {ours}", f"{name}, paper" if self._has_paper(name) else "") for name in self._arms]
 
@@ -52,8 +52,8 @@ class _Columns:
     def notes(self) -> tuple[str, ...]:
         notes = ["ours: mean ± sd [95% interval of the mean, Student's t]; solved: k/N with Wilson's 95% interval"]
         if self._baseline:
-            solved = f"{self._baseline['solved']} of {self._baseline['of']}"
-            notes.append(f"the floor: keyword rules without any model score {self._baseline['score']:.3f} and solve {solved}")
+            solved = f"{self._baseline.solved} of {self._baseline.of}"
+            notes.append(f"the floor: keyword rules without any model score {self._baseline.score:.3f} and solve {solved}")
         if any(control_of(self._all, arm) for arm in self._arms.values()):
             notes.append(
                 "paired excess tokens: of a trial less those of its control, by instance and repetition, where both answered"

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.analysis.frames import Run
 from bench.analysis.lived import lived_through, shares_by
-from bench.experiment.history import History, histories
+from bench.experiment.history import History
 from bench.experiment.record import EndpointTrouble, SessionRecord
 from bench.render.labels import model_label, recording_of
 
@@ -28,7 +28,7 @@ def history_facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _recordings(run: Run) -> Iterator[str]:
-    kept = histories(run.manifest)
+    kept = run.manifest.recordings
     by_recording: dict[tuple[str, str], list[History]] = {}
     for history in kept.values():
         by_recording.setdefault((history.name, history.digest), []).append(history)
@@ -47,7 +47,7 @@ def _recording(models: Sequence[History]) -> str:
         f"{first.name}, digest {first.digest}: {sessions_said(first.sessions)}",
         f"{errors} records of errors were superseded on resume",
         f"{reused} of {calls} calls were given a reply that another trial had had",
-        f"machine: {listed(first.machine)}",
+        f"machine: {listed(first.machine.shown)}",
         *([f"itself a replay of {first.before.name}"] if first.before else []),
     ]
     return "; ".join(said)
@@ -83,11 +83,11 @@ def listed(values: Mapping[str, Any]) -> str:
 
 def sandbox_said(run: Run) -> str:
     """Which guards code in the sandbox ran under. Older runs did not record them."""
-    said: Mapping[str, str] = run.manifest.get("sandbox", {})
+    said = run.manifest.sandbox
     missing = [f"{name} {words}" for name, words in said.items() if words != "in force"]
-    if run.manifest.get("unguarded"):
+    if run.manifest.unguarded:
         missing.append("models' code was run all the same, as the user said (--unguarded)")
-    for stored, graders in run.manifest.get("stored_grades", {}).items():
+    for stored, graders in run.manifest.stored_grades.items():
         by = ", ".join(f"{scenario} by the grader {digest[:12]}" for scenario, digest in graders.items())
         missing.append(f"no answer's code was run: the grades are those stored in {stored} ({by})")
     around = ", in bubblewrap" if "bubblewrap" in said else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
@@ -71,7 +71,7 @@ def client_time(run: Run) -> Table:
 
 def _at_a_time(run: Run) -> Iterator[str]:
     """How many calls the config allows, where that is more than one."""
-    most: Mapping[str, object] = run.manifest.get("concurrency", {})
+    most = run.manifest.concurrency
     several = [f"{model_label(run, name)} {most[name]}" for name in run.names("model") if most.get(name, 1) != 1]
     if several:
         yield f"calls at a time at most: {', '.join(several)}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bench.analysis.arms import arms_of, instances_of, missing_trials
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import can_judge
 from bench.analysis.frames import Run
+from bench.experiment.manifest import Manifest
+from bench.experiment.plan_entries import FaultEntry
 from bench.render.drawing import Picture
 from bench.render.escaping import escape_markdown
 from bench.render.labels import format_of, model_label, taken_over_from
@@ -18,6 +19,7 @@ from bench.report.claims_table import none_judged
 from bench.report.history import history_facts, listed, sandbox_said, sessions_said
 from bench.report.summary import Finding, Summary, summary_of
 from bench.report.table_part import FOLDED, SECTIONS
+from bench.runtime.faults import EVERY
 
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
@@ -95,7 +97,7 @@ def _warnings(run: Run) -> list[str]:
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
-    trials, manifest = run.trials, run.manifest
+    trials = run.trials
     pairs = trials.assign(instance=instances_of(trials)).groupby(["scenario", "model", "fault", "architecture"])
     numbers = pairs[["instance", "repetition"]].apply(lambda rows: len(rows.drop_duplicates()))
     least, most = int(numbers.min()), int(numbers.max())
@@ -108,14 +110,14 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         *_reused(run),
         ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
         *_graded_anew(run),
-        ("Packs", "; ".join(_pack(manifest, scenario) for scenario in run.names("scenario"))),
-        ("Architectures", ", ".join(_architecture(manifest, name) for name in run.names("architecture"))),
-        ("Fault plans", "; ".join(_plan(manifest, plan) for plan in run.names("fault"))),
+        ("Packs", "; ".join(_pack(run, scenario) for scenario in run.names("scenario"))),
+        ("Architectures", ", ".join(_architecture(run, name) for name in run.names("architecture"))),
+        ("Fault plans", "; ".join(_plan(run, plan) for plan in run.names("fault"))),
         ("Made from", _of_each(run, lambda part: part.sources)),
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
-        ("Packages", _of_each(run, lambda part: listed(part.manifest.get("packages", {})))),
-        ("Machine", _of_each(run, lambda part: listed(part.manifest.get("machine", {})))),
-        *([("Sandbox", _of_each(run, sandbox_said))] if any("sandbox" in part.manifest for part in _parts(run)) else []),
+        ("Packages", _of_each(run, lambda part: listed(part.manifest.packages))),
+        ("Machine", _of_each(run, lambda part: listed(part.manifest.machine.shown))),
+        *([("Sandbox", _of_each(run, sandbox_said))] if any(part.manifest.sandbox for part in _parts(run)) else []),
         ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
         *history_facts(run),
     ]
@@ -148,7 +150,7 @@ def _reused(run: Run) -> list[tuple[str, str]]:
     said = (
         f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and seconds"
     )
-    earlier = dict.fromkeys(name for model in run.manifest.get("models", {}) for name in taken_over_from(run, model))
+    earlier = dict.fromkeys(name for model in run.manifest.models for name in taken_over_from(run, model))
     took_over = f"; some of these trials are those of {', '.join(earlier)}" if earlier else ""
     return [("Response cache", f"{said}{took_over}")] if reused else []
 
@@ -167,7 +169,7 @@ def _of_each(run: Run, said: Callable[[Run], str]) -> str:
 
 
 def _different_code(parts: Sequence[Run]) -> list[str]:
-    digests = [part.manifest.get("code", {}).get("digest", "–") for part in parts]
+    digests = [part.manifest.code.digest for part in parts]
     if len(set(digests)) == 1:
         return []
     named = ", ".join(f"{part.name} by {digest}" for part, digest in zip(parts, digests, strict=True))
@@ -176,59 +178,58 @@ def _different_code(parts: Sequence[Run]) -> list[str]:
 
 def _model(run: Run, model: str) -> str:
     """A model and its parameters; of a routed one's models those that do not stand beside it with their own."""
-    models = run.manifest.get("models", {})
-    parameters = dict(models.get(model, {}))
+    models = {name: one.shown for name, one in run.manifest.models.items()}
+    parameters = run.parameters_of(model).shown
     behind = {name: own for name, own in parameters.pop("models", {}).items() if models.get(name) != own}
     parameters |= {"models": behind} if behind else {}
     return f"{model_label(run, model)}: {listed(parameters)}" if parameters else model_label(run, model)
 
 
-def _pack(manifest: Mapping[str, Any], scenario: str) -> str:
-    pack = manifest.get("scenarios", {}).get(scenario, {})
-    return f"{scenario} (variant {pack.get('variant', '–')}, asked {str(pack.get('asked', '–'))[:12]})"
+def _pack(run: Run, scenario: str) -> str:
+    pack = run.pack(scenario)
+    return f"{scenario} (variant {pack.variant}, asked {pack.asked[:12]})"
 
 
-def _architecture(manifest: Mapping[str, Any], name: str) -> str:
-    """A variant with what it is one of, and its own settings."""
-    variant = manifest.get("config", {}).get("architecture", {}).get(name)
+def _architecture(run: Run, name: str) -> str:
+    """A variant with its base and its settings."""
+    variant = run.config.architecture.get(name)
     if variant is None:
         return name
-    own = [f"{key} {value}" for key, value in variant.items() if key != "base" and value is not None]
-    return f"{name} ({', '.join([variant['base'], *own])})"
+    given = variant.model_dump(mode="json", exclude={"base"}, exclude_none=True)
+    return f"{name} ({', '.join([variant.base, *(f'{key} {value}' for key, value in given.items())])})"
 
 
-def _plan(manifest: Mapping[str, Any], plan: str) -> str:
-    faults = manifest.get("config", {}).get("plan", {}).get(plan, {}).get("faults", [])
-    return f"{plan}: {' + '.join(_fault(fault) for fault in faults) or 'no fault'}"
+def _plan(run: Run, plan: str) -> str:
+    return f"{plan}: {' + '.join(map(_fault, run.config.faults_of(plan))) or 'no fault'}"
 
 
-def _fault(fault: Mapping[str, Any]) -> str:
-    """One fault of a plan, as the config has it."""
-    return f"{fault.get('effect')} at {fault.get('point')} of {_where(fault)}, {_when(fault)}"
+def _fault(fault: FaultEntry) -> str:
+    """A fault of a plan, as the config has it."""
+    return f"{fault.effect} at {fault.point} of {_where(fault)}, {_when(fault)}"
 
 
-def _where(fault: Mapping[str, Any]) -> str:
-    subtask = fault.get("subtask", "*")
-    if "position" in fault:
-        return f"the {fault['position']} subtask"
-    if isinstance(subtask, Mapping):
-        return " or ".join(dict.fromkeys(subtask.values()))
-    return "every subtask" if subtask == "*" else str(subtask)
+def _where(fault: FaultEntry) -> str:
+    if fault.position:
+        return f"the {fault.position} subtask"
+    if isinstance(fault.subtask, Mapping):
+        return " or ".join(dict.fromkeys(fault.subtask.values()))
+    return "every subtask" if fault.subtask == EVERY else fault.subtask
 
 
-def _when(fault: Mapping[str, Any]) -> str:
-    attempts = fault.get("attempts", ())
-    if attempts == "every":
+def _when(fault: FaultEntry) -> str:
+    if fault.attempts == "every":
         return "every attempt"
-    return f"attempt {', '.join(map(str, attempts))}" if attempts else f"probability {fault.get('probability')}"
+    if fault.attempts:
+        return f"attempt {', '.join(map(str, fault.attempts))}"
+    return f"probability {fault.probability}"
 
 
-def _code(manifest: Mapping[str, Any]) -> str:
-    code = manifest.get("code", {})
-    changed = "dirty: files differ from it" if code.get("dirty") else "clean"
-    commit = f"commit {str(code['commit'])[:12]} ({changed})" if code.get("commit") else "no commit known"
-    carried = f"; carried over from format {manifest['upgraded_from']}" if "upgraded_from" in manifest else ""
-    return f"version {code.get('version', '–')}, {commit}, digest {code.get('digest', '–')}{carried}"
+def _code(manifest: Manifest) -> str:
+    code = manifest.code
+    changed = "dirty: files differ from it" if code.dirty else "clean"
+    commit = f"commit {code.commit[:12]} ({changed})" if code.commit else "no commit known"
+    carried = f"; carried over from format {manifest.upgraded_from}" if manifest.upgraded_from else ""
+    return f"version {code.version}, {commit}, digest {code.digest}{carried}"
 
 
 def as_markdown(page: Page) -> str:

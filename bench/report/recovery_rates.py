@@ -61,8 +61,8 @@ _NOTES = (
 def _second_draw(run: Run) -> Iterator[str]:
     """Plans that throw a good reply away and tell nothing of it: what any other rate is to be read beside."""
     for name in run.names("fault"):
-        faults = run.config.get("plan", {}).get(name, {}).get("faults", [])
-        if faults and all((one["effect"], one["point"]) == ("empty", "output") for one in faults):
+        faults = run.config.faults_of(name)
+        if faults and all((one.effect, one.point) == ("empty", "output") for one in faults):
             yield (
                 f"{name} throws a good reply away and tells nothing to repair: its rate is that of a second draw, and what "
                 "another lies above it is repair"

@@ -200,8 +200,8 @@ def _score(trials: pd.DataFrame) -> str:
 
 def _floors(run: Run) -> Iterator[str]:
     for scenario in run.names("scenario"):
-        if baseline := run.manifest.get("scenarios", {}).get(scenario, {}).get("baseline"):
-            yield f"{scenario} {baseline['score']:.3f}"
+        if baseline := run.pack(scenario).baseline:
+            yield f"{scenario} {baseline.score:.3f}"
 
 
 # Limits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.analysis.arms import Arm, Arms, base_of, pairs_of
+from bench.analysis.arms import Arm, Arms, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.statistics import Mean, amount_of, by_unit
@@ -13,7 +13,7 @@ from bench.render.table import Estimate, Rate, Table, TableColumn, table_of
 
 def systems(run: Run, arms: Arms) -> list[Table]:
     """None where only architectures of our own were run."""
-    bases = dict.fromkeys(base_of(run, name) for name in run.names("architecture"))
+    bases = dict.fromkeys(run.config.base(name) for name in run.names("architecture"))
     parts = [ARCHITECTURES[base] for base in bases if base in ARCHITECTURES]
     if not any(part.makes_own_calls for part in parts):
         return []

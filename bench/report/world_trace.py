@@ -56,7 +56,7 @@ class Worlds:
     """Makes the worlds of a run's trials again. `packs`: where the packs lie."""
 
     def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
-        self._seed, self._texts, self._packs = int(run.config.get("seed", 0)), texts, packs
+        self._seed, self._texts, self._packs = run.config.seed, texts, packs
         self._made = 0
         self._environment = cache(self._load)
 

@@ -71,7 +71,7 @@ def _same_but_for_format(run: Run) -> list[list[str]]:
     """The models that differ in their answer format alone, json first; those that were asked in one format are left out."""
     same: dict[str, list[str]] = {}
     for model in run.names("model"):
-        parameters = run.manifest.get("models", {}).get(model, {})
+        parameters = run.parameters_of(model).shown
         key = json.dumps({name: value for name, value in parameters.items() if name not in ASIDE}, sort_keys=True)
         same.setdefault(key, []).append(model)
     groups = (sorted(models, key=lambda model: format_of(run, model) != DEFAULT) for models in same.values())

@@ -54,7 +54,7 @@ def context(run: Run) -> list[Growth]:
 
 def _sizes(run: Run) -> dict[str, dict[str, int]]:
     """Pack -> scenario -> tokens of its documents, ascending."""
-    known = {name: run.manifest["scenarios"].get(name, {}).get("document_tokens") for name in run.names("scenario")}
+    known = {name: run.pack(name).document_tokens for name in run.names("scenario")}
     packs: dict[str, dict[str, int]] = {}
     for scenario in sorted((name for name, tokens in known.items() if tokens), key=lambda name: known[name]):
         packs.setdefault(scenario.partition(":")[0], {})[scenario] = known[scenario]

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms, Condition, arms_of
 from bench.analysis.frames import Run
-from bench.analysis.plans import FaultTable
 from bench.analysis.statistics import Mean
 from bench.errors import ResultsError
+from bench.experiment.plan_entries import FaultEntry
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug, trials_in
 from bench.render.marks import joined, signs_of
@@ -96,20 +96,20 @@ def _struck(run: Run) -> list[StruckArm]:
 
 
 def _struck_in(run: Run, arms: Arms, scenario: str, model: str) -> Iterator[StruckArm]:
-    about = run.manifest["scenarios"].get(scenario, {})
-    subtasks: Sequence[str] = about.get("subtasks", ())
+    pack = run.pack(scenario)
+    subtasks = pack.subtasks
     for subtask, plan in _plans_by_subtask(single_faults(run), scenario.partition(":")[0], subtasks).items():
         for architecture, arm in arms.get(Condition(scenario, model, plan), {}).items():
-            ahead = _ahead(subtask, about.get("stages", ()))
+            ahead = _ahead(subtask, pack.stages)
             position, retried = subtasks.index(subtask) + 1, arm.mean("retry_tokens")
             yield StruckArm(scenario, model, architecture, subtask, position, len(subtasks), ahead, retried, arm)
 
 
-def _plans_by_subtask(faults: Mapping[str, FaultTable], pack: str, subtasks: Sequence[str]) -> dict[str, str]:
+def _plans_by_subtask(faults: Mapping[str, FaultEntry], pack: str, subtasks: Sequence[str]) -> dict[str, str]:
     """Subtask -> the first plan whose one fault strikes it, in the pipeline's order."""
     plans: dict[str, str] = {}
     for plan, fault in faults.items():
-        named = fault["subtask"]
+        named = fault.subtask
         subtask = str(named.get(pack, "")) if isinstance(named, Mapping) else str(named)
         if subtask in subtasks:
             plans.setdefault(subtask, plan)

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import UNUSABLE, share_in
 from bench.analysis.frames import Run
-from bench.analysis.plans import FaultTable
 from bench.analysis.statistics import Share
 from bench.errors import ResultsError
+from bench.experiment.plan_entries import FaultEntry
 from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Cell, Rate, Table
@@ -64,17 +64,17 @@ def detectability(run: Run) -> list[Detection]:
     return found
 
 
-def named(fault: FaultTable) -> str:
+def named(fault: FaultEntry) -> str:
     """A fault in a few words, such as `missing_field at output, attempts 1, 2, 3`."""
-    return f"{fault['effect']} at {fault['point']}, {_when(fault)}"
+    return f"{fault.effect} at {fault.point}, {_when(fault)}"
 
 
-def _when(fault: FaultTable) -> str:
-    attempts = fault["attempts"]
+def _when(fault: FaultEntry) -> str:
+    attempts = fault.attempts
     if attempts == "every":
         return "every attempt"
     numbers = ", ".join(map(str, attempts))
-    return f"attempt{'s' if len(attempts) > 1 else ''} {numbers}" if attempts else f"chance {fault['probability']:g}"
+    return f"attempt{'s' if len(attempts) > 1 else ''} {numbers}" if attempts else f"chance {fault.probability:g}"
 
 
 def _detection(scenario: str, model: str, architecture: str, plan: str, fault: str, trials: pd.DataFrame) -> Detection:

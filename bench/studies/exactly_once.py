@@ -58,7 +58,7 @@ def exactly_once(run: Run) -> list[Crashed]:
 
     Raises ResultsError where the run has no plan that lets the agent die at one point, or no control beside it.
     """
-    points = {plan: fault["effect"] for plan, fault in single_faults(run).items() if fault["point"] == "process"}
+    points = {plan: fault.effect for plan, fault in single_faults(run).items() if fault.point == "process"}
     if not points or FAULT_FREE not in run.names("fault"):
         raise ResultsError(f"needs fault plans with one fault each, at `process`, and the plan '{FAULT_FREE}' beside them")
     more = beyond_control(run, DAMAGE)

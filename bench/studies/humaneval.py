@@ -173,7 +173,7 @@ def _row(run: Run, one: Solving) -> tuple[Cell, ...]:
 
 def _published(run: Run, one: Solving) -> str:
     condition, solved = one.arm.condition, one.arm.solved()
-    asked = run.manifest.get("models", {}).get(one.model, {}).get("model", one.model)
+    asked = run.parameters_of(one.model).model or one.model
     known = PUBLISHED.get(asked)
     if known is None or condition.scenario != ONE_CALL or condition.plan != FAULT_FREE or run.is_simulated(one.model):
         return "–"

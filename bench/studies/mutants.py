@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from bench.runtime.effects import EFFECTS, Target, TextEffect, dump
 from bench.runtime.reply import parts_of
@@ -52,10 +51,10 @@ class Mutants:
     survivors: tuple[Survivor, ...]
 
 
-def mutants_of(scenarios: Iterable[Scenario], seed: int, draws: int = DRAWS) -> list[dict[str, Any]]:
-    """The mutants of every subtask by every content effect, as a manifest keeps them. The same seed gives the same ones."""
+def mutants_of(scenarios: Iterable[Scenario], seed: int, draws: int = DRAWS) -> list[Mutants]:
+    """The mutants of every subtask by every content effect. The same seed gives the same ones."""
     return [
-        asdict(_mutants(scenario, subtask, effect, seed, draws))
+        _mutants(scenario, subtask, effect, seed, draws)
         for scenario in scenarios
         if scenario.graded
         for subtask in scenario.task.subtasks

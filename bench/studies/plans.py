@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bench.analysis.frames import Run
-from bench.analysis.plans import FaultTable, faults_of
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
+from bench.experiment.plan_entries import FaultEntry
 from bench.runtime.faults import EVERY
 
 
-def single_faults(run: Run) -> dict[str, FaultTable]:
+def single_faults(run: Run) -> dict[str, FaultEntry]:
     """Plan -> its fault, for the plans that have just one, in the config's order."""
-    return {plan: found[0] for plan in run.names("fault") if len(found := faults_of(run, plan)) == 1}
+    return {plan: found[0] for plan in run.names("fault") if len(found := run.config.faults_of(plan)) == 1}
 
 
 def failure_rates(run: Run) -> dict[str, float]:
@@ -20,9 +20,9 @@ def failure_rates(run: Run) -> dict[str, float]:
     Raises ResultsError where there are not at least two such plans.
     """
     rates = {
-        plan: float(fault["probability"])
+        plan: fault.probability
         for plan, fault in single_faults(run).items()
-        if fault["probability"] and fault["point"] == "output" and fault["subtask"] == EVERY
+        if fault.probability and fault.point == "output" and fault.subtask == EVERY
     }
     if FAULT_FREE in run.names("fault"):
         rates[FAULT_FREE] = 0.0

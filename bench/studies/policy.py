@@ -12,8 +12,7 @@ from bench.analysis.frames import Run
 from bench.analysis.merge import records_of
 from bench.analysis.statistics import Mean, Pair, Ratio, amount_of, by_unit, ratio_of_means
 from bench.errors import ResultsError
-from bench.experiment.reading import latest
-from bench.experiment.record import TrialRecord
+from bench.experiment.record import TrialRecord, latest
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Cell, Estimate, Table

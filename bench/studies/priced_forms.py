@@ -30,8 +30,8 @@ def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) 
     the prices from; none for a measure that calls do not have."""
     if measure.name not in CALL_COLUMNS:
         return {}
-    stages = run.manifest["scenarios"].get(scenario, {}).get("stages", [])
-    attempts = int(run.manifest["config"]["max_attempts"])
+    stages = run.pack(scenario).stages
+    attempts = run.config.max_attempts
     priced = calls.assign(tokens=calls["tokens_in"] + calls["tokens_out"])
     column = CALL_COLUMNS[measure.name]
     forms: dict[str, Form] = {}

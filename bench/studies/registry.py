@@ -75,7 +75,7 @@ def study_tables(run: Run) -> list[Table]:
     """The tables of the run's study; where they cannot be made, one that says why."""
     from bench.render.table import Table  # noqa: PLC0415  see StudyPart
 
-    name = _name(run)
+    name = run.config.study
     if name is None:
         return []
     try:
@@ -86,7 +86,7 @@ def study_tables(run: Run) -> list[Table]:
 
 def study_pictures(run: Run) -> list[Picture]:
     """The figures of the run's study; none where they cannot be made, which its table says."""
-    name = _name(run)
+    name = run.config.study
     try:
         return list(_study(name).pictures(run)) if name else []
     except Exception as error:
@@ -101,11 +101,6 @@ def _why(error: Exception, name: str) -> str:
     if name in STUDIES and STUDIES[name].package:
         return f"{STUDIES[name].package}: {one_line(error)}"
     raise error
-
-
-def _name(run: Run) -> str | None:
-    name: str | None = run.manifest.get("config", {}).get("study")
-    return name
 
 
 def _study(name: str) -> Study:

@@ -17,10 +17,10 @@ from matplotlib.lines import Line2D
 
 from bench.analysis.arms import UNUSABLE
 from bench.analysis.frames import Run
-from bench.analysis.plans import FaultTable, faults_of
 from bench.analysis.statistics import PassHat, pass_hat
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
+from bench.experiment.plan_entries import FaultEntry
 from bench.packs.equivalents import level_of, task_of
 from bench.render.drawing import PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
@@ -67,7 +67,7 @@ def surface(run: Run) -> list[Point]:
 
     Raises ResultsError where the run has no plan whose faults all strike with a chance, or no plan without faults.
     """
-    struck = {plan: found for plan in run.names("fault") if (found := _intensity(faults_of(run, plan)))}
+    struck = {plan: found for plan in run.names("fault") if (found := _intensity(run.config.faults_of(plan)))}
     if not struck or FAULT_FREE not in run.names("fault"):
         raise ResultsError(f"needs fault plans whose faults strike with a probability, and the plan '{FAULT_FREE}' beside them")
     plans = {FAULT_FREE: ("", 0.0), **struck}
@@ -78,12 +78,12 @@ def surface(run: Run) -> list[Point]:
     return sorted(points, key=lambda one: _order(run, list(struck.values()), one))
 
 
-def _intensity(faults: Sequence[FaultTable]) -> tuple[str, float] | None:
+def _intensity(faults: Sequence[FaultEntry]) -> tuple[str, float] | None:
     """The kind of a plan's faults and their λ: the chance with which a call is struck, of several kinds together. A fault that
     stands several times strikes as many tries. None for a plan without faults, or with one that strikes without chance."""
-    if not faults or not all(fault["probability"] for fault in faults):
+    if not faults or not all(fault.probability for fault in faults):
         return None
-    chances = {(str(one["point"]), str(one["effect"])): float(one["probability"]) for one in faults}
+    chances = {(str(one.point), one.effect): one.probability for one in faults}
     kinds = [KINDS.get(place, place[1]) for place in chances]
     return (kinds[0] if len(kinds) == 1 else MIXED), round(math.fsum(chances.values()), 9)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arm, Condition, arms_of, base_of, pairs_of
+from bench.analysis.arms import Arm, Condition, arms_of, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import (
     Mean,
@@ -80,12 +80,11 @@ def repair(run: Run) -> list[RepairVariant]:
 
 def _families(run: Run) -> dict[str, dict[str, str]]:
     """Base -> architecture -> its repair setting, for the bases that were run with none and with another."""
-    config = run.manifest["config"]
-    variants: Mapping[str, Mapping[str, str | None]] = config.get("architecture", {})
     families: dict[str, dict[str, str]] = {}
     for name in run.names("architecture"):
-        setting = variants.get(name, {}).get("repair") or config.get("repair", "")
-        families.setdefault(base_of(run, name), {})[name] = setting
+        variant = run.config.architecture.get(name)
+        setting = (variant.repair if variant else None) or run.config.repair
+        families.setdefault(run.config.base(name), {})[name] = setting
     return {base: one for base, one in families.items() if UNTOLD in one.values() and len(set(one.values())) > 1}
 
 

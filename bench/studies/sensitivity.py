@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from bench.analysis.arms import base_of
 from bench.analysis.claims.claim import is_structural
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import Judgement, judge_all
@@ -42,11 +41,11 @@ def variations(run: Run) -> Iterator[Variation]:
     if run.trials[["first_round_usage", "first_pass_usage"]].notna().any(axis=None):
         yield Variation("The provider's tokenizer", "tokens as its usage tells them, in the place of ours", by_usage(run))
     yield Variation("All rounds", "all rounds of recovery after a fault, in the place of the first", by_all_rounds(run))
-    for bound in range(int(run.manifest["config"].get("max_attempts", 1)) - 1, 1, -1):
+    for bound in range(run.config.max_attempts - 1, 1, -1):
         said = f"each trial ends as given up where it made an attempt beyond the {bound}{_th(bound)}"
         yield Variation(f"At most {bound} attempts", said, bounded(run, bound))
     for name in run.names("architecture"):
-        base = base_of(run, name)
+        base = run.config.base(name)
         if base != name and base in run.names("architecture"):
             yield Variation(f"{base} as {name}", f"the variant {name} in the place of {base}", in_place_of(run, base, name))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
+from pydantic import TypeAdapter, ValidationError
 
 from bench.analysis.frames import Run
 from bench.analysis.replies import FORM
@@ -16,7 +17,8 @@ from bench.errors import ResultsError
 from bench.experiment.matrix import Matrix
 from bench.render.drawing import BLACK, VERMILION, Picture, finish, panels
 from bench.render.table import Cell, Rate, Table
-from bench.studies.mutants import Survivor, mutants_of
+from bench.studies.mutants import Mutants, Survivor, mutants_of
+from bench.wording import first_violation
 
 UNREADABLE = tuple(reason for reason in FORM if reason != "schema")
 
@@ -42,9 +44,12 @@ class Score:
     survivors: tuple[Survivor, ...]
 
 
+_KEPT = TypeAdapter(list[Mutants])
+
+
 def prepare(matrix: Matrix) -> dict[str, Any]:
     """The mutants of the matrix's packs: they are drawn when the run begins."""
-    return {"mutants": mutants_of(matrix.scenarios.values(), matrix.config.seed)}
+    return {"mutants": _KEPT.dump_python(mutants_of(matrix.scenarios.values(), matrix.config.seed), mode="json")}
 
 
 def mutation_scores(run: Run) -> list[Score]:
@@ -52,21 +57,23 @@ def mutation_scores(run: Run) -> list[Score]:
 
     Raises ResultsError where the manifest has none: the run's config did not ask for them.
     """
-    found = run.manifest.get("mutants")
+    try:
+        found = _KEPT.validate_python(run.manifest.prepared.get("mutants", []))
+    except ValidationError as error:
+        raise ResultsError(f"its manifest holds no mutants: {first_violation(error).line}; restore it from a copy") from error
     if not found:
         raise ResultsError('its manifest holds no mutants; run it again with a config that says study = "validators"')
-    return [_score(one) for one in found if one["made"]]
+    return [_score(one) for one in found if one.made]
 
 
-def _score(one: Mapping[str, Any]) -> Score:
-    caught, made = one["caught"], one["made"]
-    survivors = tuple(Survivor(**survivor) for survivor in one["survivors"])
+def _score(one: Mutants) -> Score:
+    caught, made, survivors = one.caught, one.made, one.survivors
     harm = sum(survivor.times for survivor in survivors if not survivor.harmless)
     weak = sum(survivor.times for survivor in survivors if survivor.too_weak)
     return Score(
-        scenario=one["scenario"],
-        subtask=one["subtask"],
-        effect=one["effect"],
+        scenario=one.scenario,
+        subtask=one.subtask,
+        effect=one.effect,
         caught=share_of(sum(caught.values()), made),
         unreadable=sum(caught.get(reason, 0) for reason in UNREADABLE),
         by_schema=caught.get("schema", 0),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from commands import bench as command
 from commands import workplace
-from records import called, edit_manifest, experiment, fault, recovered, run_of, smooth, trial, write_run
+from records import called, config_in, edit_manifest, experiment, fault, recovered, run_of, smooth, trial, write_run
 
 import bench
 from bench.analysis.arms import Condition
@@ -276,8 +276,10 @@ def test_runs_that_share_nothing_are_refused_in_any_case(tmp_path: Path, values:
 
 def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path) -> None:
     one, two = (write_run(tmp_path / name, experiment(plans=("none", "paper"))) for name in ("one", "two"))
-    config = bench.load_run(two).manifest["config"]
-    edit_manifest(two, config={**config, "plan": {**config["plan"], "paper": {"faults": [{"effect": "another"}]}}})
+    config = config_in(two)
+    edit_manifest(
+        two, config={**config, "plan": {**config["plan"], "paper": {"faults": [{"point": "output", "effect": "another"}]}}}
+    )
     with pytest.raises(ResultsError, match=r"the fault plan paper \(its versions differ\): without --whole"):
         compare(bench.load_run(one), bench.load_run(two), 0.05, whole=True)
     found = compare(bench.load_run(one), bench.load_run(two), 0.05)
@@ -291,7 +293,7 @@ def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path)
 @pytest.mark.parametrize(("changes", "said"), [({"seed": 8}, "the seed"), ({}, "the tokenizer")])
 def test_another_seed_or_tokenizer_makes_no_pairs(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
-    config = bench.load_run(two).manifest["config"]
+    config = config_in(two)
     edit_manifest(two, config={**config, **changes}, **({} if changes else {"tokenizer": "another"}))
     with pytest.raises(ResultsError, match=said):
         compare(bench.load_run(one), bench.load_run(two), 0.05)
@@ -299,7 +301,7 @@ def test_another_seed_or_tokenizer_makes_no_pairs(tmp_path: Path, changes: dict[
 
 def test_settings_and_code_may_be_what_is_compared_and_are_said(tmp_path: Path) -> None:
     one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
-    config = bench.load_run(two).manifest["config"]
+    config = config_in(two)
     edit_manifest(two, config={**config, "repair": "none"}, code={"digest": "newer"})
     notes = compare(bench.load_run(one), bench.load_run(two), 0.05).notes
     assert notes == ("part of what is compared: the config's repair", "part of what is compared: the code")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any
 import pytest
 from commands import UNDRAWN, workplace
 from commands import bench as command
-from records import edit_manifest, experiment, run_of, trial, write_run
+from records import config_in, edit_manifest, experiment, run_of, trial, with_manifest, write_run
 
 import bench
-from bench.analysis.arms import Condition, arms_of, base_of
+from bench.analysis.arms import Condition, arms_of
 from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge, records_of
@@ -35,8 +36,8 @@ def of_model(model: str, repetitions: int = 3) -> list[TrialRecord]:
 def run(folder: Path, model: str, repetitions: int = 3, **changes: Any) -> Run:
     """A run on one model, named after it; `config` adds to its config."""
     write_run(folder / model, of_model(model, repetitions))
-    written = bench.load_run(folder / model).manifest
-    edit_manifest(folder / model, name=model, **{**changes, "config": {**written["config"], **changes.get("config", {})}})
+    config = {**config_in(folder / model), **changes.get("config", {})}
+    edit_manifest(folder / model, name=model, **{**changes, "config": config})
     return bench.load_run(folder / model)
 
 
@@ -66,8 +67,8 @@ OTHER = {"asked": "another"}
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"config": {"seed": 2}}, "they differ in the seed (None | 2)"),
-        ({"tokenizer": "words"}, "they differ in the tokenizer (None | words)"),
+        ({"config": {"seed": 2}}, "they differ in the seed (1 | 2)"),
+        ({"tokenizer": "words"}, "they differ in the tokenizer ( | words)"),
         (
             {"scenarios": {"demo": OTHER, "apart": OTHER}},
             "the pack demo (its versions differ); the pack apart (its versions differ)",
@@ -91,21 +92,24 @@ def test_what_not_all_runs_have_is_named_and_left_out(tmp_path: Path) -> None:
     ours = run_of(tmp_path / "ours", [*of_model("m"), trial(plan="storm")])
     records = [trial("mine", "paper", n, scenario=pack) for n in (1, 2, 3) for pack in ("demo", "apart", "own")]
     mine = write_run(tmp_path / "mine", records)
-    packs = bench.load_run(mine).manifest["scenarios"]
+    packs = json.loads((mine / "manifest.json").read_text())["scenarios"]
     edit_manifest(mine, name="mine", scenarios={**packs, "apart": {"asked": "another"}})
     both = merge([ours, bench.load_run(mine)])
     assert both.notes == (
         "Only what all runs share is shown. Left out: the pack apart (its versions differ); the pack own (only in mine); "
         "the fault plan none (only in by-hand); the fault plan storm (only in by-hand).",
     )
-    assert (both.names("scenario"), both.names("fault"), both.manifest["config"]["plans"]) == (["demo"], ["paper"], ["paper"])
+    assert (both.names("scenario"), both.names("fault"), both.config.plans) == (["demo"], ["paper"], ("paper",))
     for frame in (both.trials, both.calls, both.faults, both.replies, both.recoveries):
         assert set(frame["scenario"]) == {"demo"} and set(frame["fault"]) == {"paper"}
     assert f"**{both.notes[0]}**" in as_markdown(page_of(both, [], [], load_published()))
 
 
 def test_a_plan_that_does_another_thing_and_instances_of_which_only_one_run_has_some_are_left_out(tmp_path: Path) -> None:
-    one, two = run(tmp_path, "small"), run(tmp_path, "big", config={"plan": {"paper": {"faults": [{"effect": "another"}]}}})
+    one, two = (
+        run(tmp_path, "small"),
+        run(tmp_path, "big", config={"plan": {"paper": {"faults": [{"point": "output", "effect": "another"}]}}}),
+    )
     assert (
         merge([one, two]).names("fault") == ["none"]
         and "the fault plan paper (its versions differ)" in merge([one, two]).notes[0]
@@ -119,7 +123,7 @@ def test_a_plan_that_does_another_thing_and_instances_of_which_only_one_run_has_
         runs.append(bench.load_run(folder))
     both = merge(runs)
     assert both.notes == ("Only what all runs share is shown. Left out: 1 instances of the pack demo (not all have them).",)
-    assert set(both.trials["instance"]) == {"a", "b"} and both.manifest["scenarios"]["demo"]["instances"] == ["a", "b"]
+    assert set(both.trials["instance"]) == {"a", "b"} and both.pack("demo").instances == ("a", "b")
 
 
 def test_settings_that_differ_are_said_and_models_of_other_settings_have_names_of_their_own(tmp_path: Path) -> None:
@@ -127,10 +131,10 @@ def test_settings_that_differ_are_said_and_models_of_other_settings_have_names_o
     assert both.notes == ("These runs differ in the config's max_attempts, so that a difference may be that one's alone.",)
     other = run_of(tmp_path / "other", of_model("small"))
     settings = {"small": {"kind": "simulated", "failure_rate": 0.5}}
-    other = replace(other, manifest={**other.manifest, "models": settings})
+    other = with_manifest(other, models=settings)
     both = merge([run(tmp_path / "again", "small"), other])
     assert both.names("model") == ["small", "small (by-hand)"]
-    assert both.manifest["models"]["small (by-hand)"] == settings["small"]
+    assert both.parameters_of("small (by-hand)").shown == settings["small"]
     assert model_label(both, "small (by-hand)") == "small (by-hand) (SIMULATED)"
 
 
@@ -139,8 +143,8 @@ def test_a_model_whose_replies_were_taken_over_from_an_earlier_run_is_the_same_m
     first = run(tmp_path, "small", models={"small": {"kind": "openai", "cache": True}})
     settings = {"small": {"kind": "openai", "cache": True, "cache_from": taken}}
     second = run_of(tmp_path / "two", [replace(one, architecture=f"my_{one.architecture}") for one in of_model("small")])
-    both = merge([first, replace(second, manifest={**second.manifest, "models": settings})])
-    assert both.names("model") == ["small"] and both.manifest["models"] == settings
+    both = merge([first, with_manifest(second, models=settings)])
+    assert both.names("model") == ["small"] and both.parameters_of("small").shown == settings["small"]
 
 
 def test_the_order_of_names_in_a_config_makes_no_other_experiment(tmp_path: Path) -> None:
@@ -149,15 +153,18 @@ def test_the_order_of_names_in_a_config_makes_no_other_experiment(tmp_path: Path
 
 
 def test_a_key_that_the_format_did_not_have_yet_stood_at_its_default(tmp_path: Path) -> None:
-    older = run(tmp_path, "small")
-    assert "repair" not in older.manifest["config"]
+    run(tmp_path, "small")
+    config = config_in(tmp_path / "small")
+    del config["repair"]
+    edit_manifest(tmp_path / "small", config=config)
+    older = bench.load_run(tmp_path / "small")
     merge([older, run(tmp_path, "big", config={"repair": "reason"})])
     assert "config's repair" in merge([older, run(tmp_path, "large", config={"repair": "none"})]).notes[0]
 
 
 def test_what_one_run_holds_twice_over_counts_once(tmp_path: Path) -> None:
     shared = run(tmp_path, "small", config={"repetitions": 9})
-    twice = merge([shared, replace(shared, manifest={**shared.manifest, "name": "copy"})])
+    twice = merge([shared, with_manifest(shared, name="copy")])
     assert twice.trials.equals(shared.trials) and twice.calls.equals(shared.calls)
     assert twice.notes == ("24 trials of copy stand in an earlier run as well, the same records: they count once.",)
 
@@ -172,7 +179,7 @@ def test_an_architecture_that_went_otherwise_in_a_second_run_stands_there_under_
     assert len(both.trials) == 18 == both.trials["trial"].nunique()
     arms = arms_of(both)[Condition("demo", "m", "paper")]
     assert arms["static (after)"].mean("framework_seconds").mean == 9.0
-    assert (base_of(both, "static (after)"), arms["static (after)"].less(arms["static"], "tokens").pairs) == ("static", 3)
+    assert (both.config.base("static (after)"), arms["static (after)"].less(arms["static"], "tokens").pairs) == ("static", 3)
     calls = both.calls.groupby("trial").size()
     assert set(calls.index) == set(both.trials["trial"]) and set(calls) == {2, 3}
     records = {record.id: record for record in records_of(both) or ()}
@@ -208,11 +215,11 @@ def test_a_variant_that_means_another_thing_in_each_run_has_two_names(tmp_path: 
     variants = [{"architecture": {"static": {"base": base}}} for base in ("static", "monolithic")]
     both = merge([run(tmp_path, name, config=config) for name, config in zip(("small", "big"), variants, strict=True)])
     assert both.names("architecture") == ["monolithic", "static", "static (big)"]
-    assert (base_of(both, "static"), base_of(both, "static (big)")) == ("static", "monolithic")
+    assert (both.config.base("static"), both.config.base("static (big)")) == ("static", "monolithic")
     digests = [{"architecture": {"mine": {"base": "my:mine"}}} for _ in range(2)]
     runs = [run_of(tmp_path / name, [trial("mine", model=name)]) for name in ("one", "two")]
     apart = [
-        replace(one, manifest={**one.manifest, "config": {**one.config, **more}, "architectures": {"mine": digest}})
+        with_manifest(one, config={**config_in(one.folder or tmp_path), **more}, architectures={"mine": digest})
         for one, more, digest in zip(runs, digests, ("1", "2"), strict=True)
     ]
     assert merge(apart).names("architecture") == ["mine", "mine (by-hand 2)"], "code of somebody's own was edited"

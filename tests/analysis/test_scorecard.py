@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from records import edit_manifest, experiment, run_of, write_run
+from records import config_in, edit_manifest, experiment, run_of, write_run
 from scorecards import ACK, CRASH, crashed, lived, shop
 
 import bench
@@ -83,7 +83,7 @@ def test_an_interval_of_what_is_nowhere_below_0_is_not_below_0(tmp_path: Path) -
 
 def test_a_kind_of_failure_that_was_planned_and_never_came_is_not_measured_and_never_0(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [*shop(), lived("answers", "task_1", planned=(ACK,))])
-    config = bench.load_run(folder).manifest["config"]
+    config = config_in(folder)
     early = {"faults": [{"point": "process", "effect": "before"}]}
     edit_manifest(folder, config={**config, "plan": {**config["plan"], "early": early}, "plans": [*config["plans"], "early"]})
     card = scorecard_of([bench.load_run(folder)])
@@ -177,7 +177,7 @@ def test_two_worlds_of_two_runs_have_a_row_each(tmp_path: Path) -> None:
 
 def test_runs_of_other_faults_are_refused(tmp_path: Path) -> None:
     folders = [write_run(tmp_path / name, shop(system=name)) for name in ("one", "two")]
-    config = bench.load_run(folders[1]).manifest["config"]
+    config = config_in(folders[1])
     edit_manifest(folders[1], config={**config, "seed": 99})
     with pytest.raises(ResultsError, match="they differ in the seed"):
         scorecard_of([bench.load_run(folder) for folder in folders])
@@ -186,7 +186,7 @@ def test_runs_of_other_faults_are_refused(tmp_path: Path) -> None:
 def test_another_seed_is_another_fault_schedule(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", shop())
     before = scorecard_of([bench.load_run(folder)])
-    config = bench.load_run(folder).manifest["config"]
+    config = config_in(folder)
     edit_manifest(folder, config={**config, "seed": 99})
     assert scorecard_of([bench.load_run(folder)]).worlds[0].schedule != before.worlds[0].schedule
 

@@ -17,7 +17,7 @@ from trials import SYSTEMS, TINY, Fault, calls, events, matrix_of, run_all, stag
 from bench.analysis.ledger import book, imbalance, totals
 from bench.architectures.registry import load_architecture
 from bench.errors import ConfigError
-from bench.experiment.manifest import manifest_of
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.trial import TrialResult
 from bench.models.base import Message, Reply, Request, Sleep
 from bench.runtime.events import Called
@@ -103,10 +103,10 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(name: str, monkey
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_run_says_which_versions_of_its_packages_it_measured(name: str) -> None:
     needs(name)
-    packages = manifest_of(matrix_of(architectures=[name]), "run")["packages"]
+    packages = manifest_of(matrix_of(architectures=[name]), "run").packages
     extra = SYSTEMS[name].extra
     assert ("mellea" in packages, "dspy" in packages) == (extra == "mellea", extra == "dspy")
-    assert set(manifest_of(matrix_of(architectures=["static"]), "run")["packages"]) <= set(packages)
+    assert set(manifest_of(matrix_of(architectures=["static"]), "run").packages) <= set(packages)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

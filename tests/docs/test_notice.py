@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from golden import differences
 
+from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.reading import read_manifest
 from bench.tokens import TABLE, TABLE_SHA_256
 
 ROOT = Path(__file__).parents[2]
 NOTICE = (ROOT / "NOTICE").read_text(encoding="utf-8")
-FORMAT_2 = ROOT / "tests" / "support" / "format_2"
 RUNS = sorted(name.removeprefix("run ") for name in differences.read() if name.startswith("run "))
 
 
@@ -26,13 +24,10 @@ def listed(heading: str) -> list[str]:
     return re.findall(r"^    (\S+)$", section, re.MULTILINE)
 
 
-def models_of(entries: Mapping[str, Any]) -> Iterator[str]:
+def models_of(entries: Mapping[str, ModelParameters]) -> Iterator[str]:
     """Yield the names of the models that reply, also of those behind a model that passes requests on."""
     for entry in entries.values():
-        if "models" in entry:
-            yield from models_of(entry["models"])
-        else:
-            yield entry["model"]
+        yield from models_of(entry.models) if entry.models else [str(entry.model)]
 
 
 def license_of(distribution: str) -> str:
@@ -41,15 +36,14 @@ def license_of(distribution: str) -> str:
 
 
 def test_the_notice_lists_every_run_that_holds_problems_of_humaneval() -> None:
-    packs = {name: read_manifest(ROOT / "results" / name)["config"]["scenarios"] for name in RUNS}
+    packs = {name: read_manifest(ROOT / "results" / name).config.scenarios for name in RUNS}
     holding = [name for name in RUNS if "humaneval" in {scenario.partition(":")[0] for scenario in packs[name]}]
     assert listed("HumanEval, problems in recorded prompts") == holding
 
 
 def test_the_notice_lists_every_model_whose_replies_are_recorded() -> None:
     manifests = [read_manifest(ROOT / "results" / name) for name in RUNS]
-    manifests += [json.loads(file.read_text(encoding="utf-8")) for file in FORMAT_2.glob("*/manifest.json")]
-    models = {model for manifest in manifests for model in models_of(manifest["models"])}
+    models = {model for manifest in manifests for model in models_of(manifest.models)}
     assert listed("Qwen2.5-Coder, recorded replies") == sorted(models)
 
 

@@ -14,7 +14,7 @@ from bench.architectures.registry import architecture_named
 from bench.driver.command import Bounds, command_of
 from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.preview import preview
 from bench.packs.loading import load_pack
 
@@ -79,7 +79,7 @@ def test_files_beside_it_and_versions_of_packages_are_part_of_what_it_is(tmp_pat
     after = matrix_of(["python"], **entry)
     assert len({one.architectures["mine"].digest for one in (plain, before, after)}) == 3
     assert len({one.specs[0].id for one in (plain, before, after)}) == 3
-    assert manifest_of(after, "run")["packages"]["aiohttp"] == metadata.version("aiohttp")
+    assert manifest_of(after, "run").packages["aiohttp"] == metadata.version("aiohttp")
 
 
 def test_an_agent_has_its_own_folder_over_its_lives_and_nothing_of_its_users(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from bench.analysis.claims.published import load_published
 from bench.analysis.merge import merge
 from bench.errors import ConfigError
 from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.reading import read_manifest
 from bench.experiment.recording import recorded_entries
 from bench.packs import load_pack
@@ -156,8 +156,8 @@ def test_a_system_that_could_not_be_asked_alike_is_refused(architecture: str, an
 
 def test_the_manifest_the_report_and_the_labels_say_the_format(tmp_path: Path) -> None:
     run(workshop(words={"kind": "simulated"}, other=FENCED), tmp_path / "run")
-    models = read_manifest(tmp_path / "run")["models"]
-    assert (models["words"].get("answer_format"), models["other"]["answer_format"]) == (None, "fenced")
+    models = read_manifest(tmp_path / "run").models
+    assert (models["words"].answer_format, models["other"].answer_format) == ("json", "fenced")
     read = bench.load_run(tmp_path / "run")
     assert model_label(read, "other") == "other, fenced (SIMULATED)"
     assert model_label(read, "words") == "words (SIMULATED)"
@@ -172,8 +172,8 @@ def test_a_recording_is_asked_in_the_format_in_which_it_was_made(tmp_path: Path)
     again = run(workshop(**entries), tmp_path / "again")
     assert {trial.outcome for trial in again} == {"solved"}
     assert sum(trial.tokens for trial in again) == sum(trial.tokens for trial in recorded)
-    models = read_manifest(tmp_path / "again")["models"]
-    assert (models["words"].get("answer_format"), models["other"]["answer_format"]) == (None, "fenced")
+    models = read_manifest(tmp_path / "again").models
+    assert (models["words"].answer_format, models["other"].answer_format) == ("json", "fenced")
 
 
 def test_runs_of_one_model_in_two_formats_stand_side_by_side_each_with_its_name(tmp_path: Path) -> None:
@@ -189,4 +189,4 @@ def test_runs_of_one_model_in_two_formats_stand_side_by_side_each_with_its_name(
 
 def test_a_json_runs_manifest_is_what_it_was_before_there_were_formats() -> None:
     manifest = manifest_of(matrix_of(), "run")
-    assert "answer_format" not in manifest["models"]["m"]
+    assert "answer_format" not in manifest.models["m"].shown

@@ -20,7 +20,7 @@ import bench
 from bench.errors import ResultsError
 from bench.experiment.archive import LARGEST, MEMBERS, archive, member
 from bench.experiment.files import MANIFEST, TRIALS
-from bench.experiment.reading import read_trials
+from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.store import RunWriter, writing
 from bench.experiment.verify import sources, verify
 
@@ -88,7 +88,7 @@ def test_a_folder_beside_its_archive_is_read_and_an_archive_is_not_made_twice(ar
 def test_what_would_write_to_an_archived_run_is_refused_in_one_line(archived: Path) -> None:
     refused = "is an archived recording, which no command writes to; give another --name, or unpack it into"
     with pytest.raises(ResultsError, match=refused):
-        RunWriter(archived, {})
+        RunWriter(archived, read_manifest(archived))
     with pytest.raises(ResultsError, match=refused), writing(archived):
         pass
     code, _, err = command(archived.parent.parent, "regrade", archived.name)

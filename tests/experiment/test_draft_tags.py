@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from scripted_server import ScriptedServer, completion
 from trials import TINY, matrix_of
 
-from bench.experiment.manifest import manifest_of
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.reading import read_manifest, read_texts
 from bench.experiment.record import TrialRecord
 from bench.experiment.recording import recorded_entries
@@ -62,7 +62,7 @@ def test_a_replay_reads_the_drafts_as_its_recording_did(tmp_path: Path) -> None:
     assert [trial.outcome for trial in again] == ["solved"] * 3
     assert sum(trial.tokens for trial in again) == sum(trial.tokens for trial in recorded)
     for folder in ("recorded", "again"):
-        assert read_manifest(tmp_path / folder)["models"]["small"]["draft_tags"] == TAGS
+        assert [list(pair) for pair in read_manifest(tmp_path / folder).models["small"].draft_tags] == TAGS
 
 
 def test_without_the_tags_the_draft_is_the_answer(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_routed_model_reads_the_drafts_of_whoever_answers() -> None:
 def test_the_tags_are_part_of_a_trials_identity_and_a_manifest_without_them_says_nothing() -> None:
     ids = [matrix_of(model={"draft_tags": tags}).specs[0].id for tags in ([], TAGS[:1], TAGS)]
     assert len(set(ids)) == 3
-    assert "draft_tags" not in manifest_of(matrix_of(), "run")["models"]["m"]
+    assert "draft_tags" not in manifest_of(matrix_of(), "run").models["m"].shown
 
 
 @pytest.mark.parametrize("tags", [[["", "</r>"]], [["<r>"]], "<r>", [["<r>", "</r>", "x"]], [["<r>", "</r>"]] * 9])

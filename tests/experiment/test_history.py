@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from records import called, trial
+from records import called, edit_manifest, experiment, manifest_of, trial, write_run
 
 from bench.errors import ResultsError
-from bench.experiment.history import History, LiveSeconds, histories, history_of
+from bench.experiment.history import History, LiveSeconds
+from bench.experiment.manifest import manifest_in
+from bench.experiment.provenance import Machine
+from bench.experiment.reading import read_manifest
 from bench.experiment.record import SessionRecord, TrialRecord
 
 BEGAN, ENDED = SessionRecord("t1", "began", "4 of 4"), SessionRecord("t2", "ended", "stopped")
@@ -34,13 +37,13 @@ RECORDS: list[TrialRecord | SessionRecord] = [
 ]
 
 
-def history(**manifest: Any) -> History:
-    return history_of({"name": "run", "machine": {"system": "Linux"}, **manifest}, "m", "d1", RECORDS)
+def history(before: History | None = None) -> History:
+    return History.of("run", "d1", Machine(system="Linux"), before, RECORDS)
 
 
 def test_a_history_counts_sessions_superseded_errors_and_reused_replies() -> None:
     found = history()
-    assert (found.name, found.digest, found.machine) == ("run", "d1", {"system": "Linux"})
+    assert (found.name, found.digest, found.machine) == ("run", "d1", Machine(system="Linux"))
     assert found.sessions == (BEGAN, ENDED)
     assert (found.superseded, found.calls, found.reused) == (1, 8, 4)
 
@@ -53,9 +56,9 @@ def test_live_seconds_are_sums_by_arm_without_errors_and_the_extremes_of_single_
 
 def test_a_manifest_gives_back_the_history_that_it_was_given() -> None:
     first = history()
-    kept = json.loads(json.dumps({"recordings": {"m": asdict(first)}}))
-    second = history_of({"name": "again", **kept}, "m", "d2", [BEGAN])
-    assert histories(kept) == {"m": first}
+    written = manifest_of(experiment()).model_copy(update={"recordings": {"m": first}})
+    read = manifest_in(written.text.encode()).recordings["m"]
+    second = History.of("again", "d2", Machine(), read, [BEGAN])
     assert second.before == first and second.live_seconds == first.seconds
 
 
@@ -63,6 +66,9 @@ def test_a_trial_without_any_seconds_has_no_share() -> None:
     assert LiveSeconds.of("s", "x", "none", [(0.0, 0.0)]).share == 0.0
 
 
-def test_a_damaged_history_is_one_clear_line() -> None:
-    with pytest.raises(ResultsError, match=r"^manifest.json of run: recordings: .*; restore the file from a copy.*$"):
-        histories({"name": "run", "recordings": {"m": {"name": 3}}})
+def test_a_damaged_history_is_one_clear_line(tmp_path: Path) -> None:
+    edit_manifest(write_run(tmp_path / "run", experiment()), recordings={"m": {"name": 3}})
+    with pytest.raises(
+        ResultsError, match=r"manifest.json: cannot be read: recordings.m.name: .*; restore the file from a copy$"
+    ):
+        read_manifest(tmp_path / "run")

@@ -125,7 +125,7 @@ def test_the_manifest_names_the_instances_and_their_joint_digest(tmp_path: Path)
     asked = []
     for count in (1, 2, 3):
         run(orchard(instances=count), tmp_path / str(count))
-        pack = read_manifest(tmp_path / str(count))["scenarios"]["orchard"]
-        assert pack["instances"] == instances(matrix_of(instances=count)) and pack["baseline"]["of"] == count
-        asked.append(pack["asked"])
+        pack = read_manifest(tmp_path / str(count)).scenarios["orchard"]
+        assert list(pack.instances) == instances(matrix_of(instances=count)) and pack.baseline and pack.baseline.of == count
+        asked.append(pack.asked)
     assert len(set(asked)) == 3

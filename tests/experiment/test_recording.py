@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from experiment_runs import as_it_happened, config, copied, run, run_matrix_in, sessions_of
+from records import config_in, edit_manifest
 from scripted_server import ScriptedServer, Step, completion, cut_after, hang, status
 from trials import ROOTS, TINY
 
@@ -21,7 +22,6 @@ from bench.cli.setup import whose_replies
 from bench.errors import BenchError, ConfigError, GaveUp, ResultsError
 from bench.experiment.chain import sealed
 from bench.experiment.files import MANIFEST, RESPONSES, TEXTS, TRIALS
-from bench.experiment.history import histories
 from bench.experiment.matrix import build_matrix
 from bench.experiment.reading import read_manifest, read_responses, read_texts, read_trials
 from bench.experiment.record import TrialRecord
@@ -197,9 +197,10 @@ def test_a_replays_manifest_names_the_recording_and_keeps_the_models_parameters(
 def test_a_replays_manifest_keeps_what_the_recording_went_through(recorded: Path, tmp_path: Path) -> None:
     replayed(recorded, tmp_path / "again", repetitions=1)
     replayed(tmp_path / "again", tmp_path / "twice", repetitions=1)
-    again, twice = (histories(read_manifest(tmp_path / name))["small"] for name in ("again", "twice"))
-    assert (again.name, again.digest) == ("live", read_manifest(tmp_path / "again")["models"]["small"]["recording"]["digest"])
-    assert list(again.sessions) == sessions_of(recorded) and again.machine == read_manifest(recorded)["machine"]
+    again, twice = (read_manifest(tmp_path / name).recordings["small"] for name in ("again", "twice"))
+    used = read_manifest(tmp_path / "again").models["small"].recording
+    assert used and (again.name, again.digest) == ("live", used.digest)
+    assert list(again.sessions) == sessions_of(recorded) and again.machine.shown == read_manifest(recorded).machine.shown
     live = list(read_trials(recorded))
     assert again.calls == sum(isinstance(event, Called) for trial in live for event in trial.events)
     assert sum(arm.framework for arm in again.seconds) == pytest.approx(sum(trial.framework_seconds for trial in live))
@@ -208,7 +209,7 @@ def test_a_replays_manifest_keeps_what_the_recording_went_through(recorded: Path
 
 
 def test_a_run_whose_models_are_no_recordings_keeps_no_history(recorded: Path) -> None:
-    assert "recordings" not in read_manifest(recorded) and histories(read_manifest(recorded)) == {}
+    assert read_manifest(recorded).recordings == {} and '"recordings"' not in (recorded / "manifest.json").read_text()
 
 
 def test_responses_of_an_earlier_version_tell_of_no_cache(recorded: Path, tmp_path: Path) -> None:
@@ -231,11 +232,11 @@ def test_a_run_offers_each_of_its_models_as_a_recorded_one(recorded: Path) -> No
 
 
 def with_manifest(**parts: Any) -> Callable[[Path], object]:
-    def change(folder: Path) -> None:
-        manifest = json.loads((folder / MANIFEST).read_text())
-        (folder / MANIFEST).write_text(json.dumps({**manifest, **parts}))
+    return lambda folder: edit_manifest(folder, **parts)
 
-    return change
+
+def with_seed(seed: int) -> Callable[[Path], object]:
+    return lambda folder: edit_manifest(folder, config={**config_in(folder), "seed": seed})
 
 
 def cut_lines(name: str, keep: int) -> Callable[[Path], object]:
@@ -246,7 +247,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], type[BenchError], str]] = {
     "no run": (lambda folder: (folder / MANIFEST).unlink(), ResultsError, "holds no run"),
     "another format": (with_manifest(format=1), ResultsError, "is of format 1, this version reads format 3"),
     "another model": (with_manifest(models={"smal": {}}), ConfigError, "holds no model 'small'; did you mean 'smal'?"),
-    "another seed": (with_manifest(config={"seed": 12}), ConfigError, "was made with seed 12, this config has 11"),
+    "another seed": (with_seed(12), ConfigError, "was made with seed 12, this config has 11"),
     "damaged": (lambda folder: (folder / TRIALS).write_text("{}\n"), ResultsError, "trials.jsonl: line 1 is damaged"),
     "no trials": (cut_lines(TRIALS, 1), ResultsError, "holds no trial of 'small' yet"),
     "a repetition too few": (cut_lines(TRIALS, 18), ConfigError, "holds 2 whole repetitions of 'small', this config asks"),

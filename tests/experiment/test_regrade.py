@@ -13,8 +13,8 @@ from bench.cli.scaffold import new_scenario
 from bench.errors import ResultsError
 from bench.experiment.config import Config
 from bench.experiment.files import GRADES, RESPONSES, TEXTS, TRIALS
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.reading import read_grades
 from bench.experiment.regrade import regrade
 from bench.experiment.store import RunWriter, writing

@@ -24,11 +24,11 @@ from bench.errors import (
     UsedUp,
 )
 from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.model_entries import RoutedEntry, SimulatedEntry
-from bench.experiment.reading import latest, read_trials
-from bench.experiment.record import TrialRecord
+from bench.experiment.new_manifest import manifest_of
+from bench.experiment.reading import read_trials
+from bench.experiment.record import TrialRecord, latest
 from bench.experiment.runner import ENDPOINT_LOST_AFTER, missing, run_matrix
 from bench.experiment.store import RunWriter
 from bench.models.base import Model, Reply, Request, Sleep, Timing

@@ -150,8 +150,8 @@ def test_a_manifest_of_another_shape_is_refused_in_one_line(whole: Path, tmp_pat
 
 
 def test_a_manifest_that_could_not_be_read_again_is_never_written(whole: Path, tmp_path: Path) -> None:
-    manifest = json.loads((whole / MANIFEST).read_text())
+    manifest = read_manifest(whole)
     for value in (float("nan"), float("inf"), 2**64, "\ud800"):
         with pytest.raises(ResultsError, match="could not be read again"):
-            write_manifest(tmp_path, {**manifest, "more": value})
+            write_manifest(tmp_path, manifest.model_copy(update={"prepared": {"more": value}}))
     assert list(tmp_path.iterdir()) == []

@@ -15,26 +15,33 @@ import pytest
 from experiment_runs import sessions_of
 from hypothesis import given
 from hypothesis import strategies as st
+from records import manifest_from
 
 from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.files import FORMAT, MANIFEST, RESPONSES, TEXTS, TRIALS
-from bench.experiment.reading import latest, read_manifest, read_texts, read_trials
-from bench.experiment.record import SessionRecord, TrialRecord
+from bench.experiment.manifest import Manifest
+from bench.experiment.reading import read_manifest, read_texts, read_trials
+from bench.experiment.record import SessionRecord, TrialRecord, latest
 from bench.experiment.store import RunWriter, set_aside
 from bench.experiment.verify import verify
 from bench.runtime.events import Judged
 
 PACK = {"asked": "5ce", "graded_by": "6ade", "reference": "5ef"}
-MANIFEST_OF_TEST: dict[str, Any] = {
+WRITTEN: dict[str, Any] = {
     "format": FORMAT,
-    "config": {"repetitions": 3, "seed": 1},
+    "name": "run",
+    "config": {
+        **{"name": "run", "repetitions": 3, "seed": 1},
+        **{"scenarios": ["tiny"], "architectures": ["static"], "models": ["simulated"]},
+    },
     "code": {"digest": "c0de"},
     "architectures": {"static": "a5c"},
     "packages": {"python": "3.11"},
     "scenarios": {"tiny": PACK},
     "models": {"simulated": {"kind": "simulated"}},
 }
+MANIFEST_OF_TEST = manifest_from(WRITTEN)
 
 
 def record(number: int, outcome: Any = "solved") -> TrialRecord:
@@ -58,7 +65,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield folder
 
 
-def reopened(folder: Path, manifest: dict[str, Any] = MANIFEST_OF_TEST) -> RunWriter:
+def reopened(folder: Path, manifest: Manifest = MANIFEST_OF_TEST) -> RunWriter:
     writer = RunWriter(folder, manifest)
     writer.close()
     return writer
@@ -129,7 +136,7 @@ def test_a_damaged_line_in_the_middle_is_refused_by_its_number(folder: Path, nam
 
 
 def test_a_folder_of_another_format_version_is_refused(folder: Path) -> None:
-    (folder / MANIFEST).write_text(json.dumps({**MANIFEST_OF_TEST, "format": 99}))
+    (folder / MANIFEST).write_text(json.dumps({**WRITTEN, "format": 99}))
     with pytest.raises(ResultsError, match="is of format 99, this version reads format 3"):
         reopened(folder)
 
@@ -148,16 +155,16 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
         ({"scenarios": {"tiny": {**PACK, "asked": "other"}}}, "version of what is asked by the scenario 'tiny'"),
         ({"scenarios": {"tiny": {**PACK, "reference": "other"}}}, "version of the reference of the scenario 'tiny'"),
         ({"models": {"simulated": {"failure_rate": 0.5}}}, "version of the settings of the model 'simulated'"),
-        ({"config": {"repetitions": 3, "seed": 2}}, "config"),
+        ({"config": {**WRITTEN["config"], "seed": 2}}, "config"),
     ],
 )
 def test_trials_of_another_experiment_are_never_mixed_in(folder: Path, change: dict[str, Any], named: str) -> None:
     with pytest.raises(ResultsError, match=f"another {named}"):
-        reopened(folder, {**MANIFEST_OF_TEST, **change})
+        reopened(folder, manifest_from({**WRITTEN, **change}))
 
 
 def test_more_repetitions_go_on_in_the_same_folder(folder: Path) -> None:
-    assert len(reopened(folder, {**MANIFEST_OF_TEST, "config": {"repetitions": 10, "seed": 1}}).recorded) == 3
+    assert len(reopened(folder, manifest_from({**WRITTEN, "config": {**WRITTEN["config"], "repetitions": 10}})).recorded) == 3
 
 
 def test_trials_without_their_manifest_are_refused(folder: Path) -> None:
@@ -200,7 +207,7 @@ def test_a_refused_folder_is_left_closed_and_unlocked(folder: Path) -> None:
     open_before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         with pytest.raises(ResultsError, match="another version of the code of bench"):
-            RunWriter(folder, {**MANIFEST_OF_TEST, "code": {"digest": "other"}})
+            RunWriter(folder, manifest_from({**WRITTEN, "code": {"digest": "other"}}))
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
     reopened(folder)
 

@@ -14,10 +14,10 @@ from scripted_server import ScriptedServer, Step, completion, cut_after, hang, h
 from trials import ROOTS
 
 from bench.errors import EndpointError
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.reading import latest, read_trials
-from bench.experiment.record import EndpointTrouble, TrialRecord
+from bench.experiment.new_manifest import manifest_of
+from bench.experiment.reading import read_trials
+from bench.experiment.record import EndpointTrouble, TrialRecord, latest
 from bench.experiment.runner import run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter

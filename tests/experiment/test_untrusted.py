@@ -15,8 +15,8 @@ from bench.errors import ResultsError, Unguarded
 from bench.experiment.config import Config
 from bench.experiment.files import GRADES, MANIFEST
 from bench.experiment.grading import Graders
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.reading import read_grades, read_trials
 from bench.experiment.record import NewGrade
 from bench.experiment.regrade import regrade
@@ -90,7 +90,7 @@ def test_a_replay_shows_the_stored_grades_and_says_so(recorded: Path, tmp_path: 
     [line] = permitted.said.splitlines()
     assert all(name in line for name in lacking) and "the grades are those stored in recorded" in line
     grader = json.loads((recorded / MANIFEST).read_text())["scenarios"][GRADED]["graded_by"]
-    assert permitted.recorded == {"stored_grades": {"recorded": {GRADED: grader}}}
+    assert permitted.unguarded is None and permitted.stored_grades == {"recorded": {GRADED: grader}}
 
 
 @pytest.mark.usefixtures("lacking")
@@ -119,13 +119,13 @@ def test_what_a_live_model_writes_is_refused_in_one_line(pack: str) -> None:
 
 def test_nothing_is_refused_where_all_guards_are_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.experiment.untrusted.missing_guards", lambda: ())
-    assert permission(matrix(LIVE, CHECKED)).recorded == {}
+    assert not permission(matrix(LIVE, CHECKED)).stored_grades
 
 
 @pytest.mark.parametrize(("entry", "pack"), [(SIMULATED, CHECKED), (SIMULATED, GRADED), (LIVE, NEITHER)])
 @pytest.mark.usefixtures("lacking")
 def test_the_packs_own_code_and_packs_without_any_are_not_affected(entry: dict[str, Any], pack: str) -> None:
-    assert permission(matrix(entry, pack)).recorded == {}
+    assert not permission(matrix(entry, pack)).stored_grades
 
 
 @pytest.mark.usefixtures("lacking")
@@ -149,10 +149,10 @@ def test_the_users_word_stands_in_the_regrade_and_in_the_manifest(recorded: Path
     assert (done.answers, done.changed, done.unguarded) == (1, 0, lacking)
     assert read_grades(recorded).history == (done,)
     permitted = permission(matrix(LIVE), unguarded=True)
-    assert permitted.recorded == {"unguarded": list(lacking)} and "UNGUARDED" in permitted.said
+    assert permitted.unguarded == lacking and "UNGUARDED" in permitted.said
 
 
 def test_a_run_goes_on_only_under_the_same_word(recorded: Path) -> None:
     same = matrix(SIMULATED)
     with pytest.raises(ResultsError, match="another word on missing guards"):
-        RunWriter(recorded, manifest_of(same, "recorded", permission(same, unguarded=True).recorded))
+        RunWriter(recorded, manifest_of(same, "recorded", permission=permission(same, unguarded=True)))

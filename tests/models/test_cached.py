@@ -135,8 +135,8 @@ def test_what_an_earlier_run_was_answered_is_not_asked_for_again(folder: Path, t
     for call in calls:
         if call.reused and (call.messages, call.seed) in first:
             assert call.usage_in == first[call.messages, call.seed].usage_in and call.seconds > 0.9 * SECONDS
-    [model] = read_manifest(tmp_path / "again")["models"].values()
-    assert [run["name"] for run in model["cache_from"]] == [read_manifest(folder)["name"]]
+    [model] = read_manifest(tmp_path / "again").models.values()
+    assert [run.name for run in model.cache_from] == [read_manifest(folder).name]
 
 
 def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(folder: Path) -> None:
@@ -163,8 +163,8 @@ def test_what_a_model_of_other_settings_answered_is_asked_for_again(
     with ScriptedServer(Talkative()) as server:
         again = followed(server, tmp_path / "again", folder, **setting)
         assert len(server.requests) == 1 + sum(not call.reused for call in calls_of(again) if call.asked)
-    [model] = read_manifest(tmp_path / "again")["models"].values()
-    assert "cache_from" not in model
+    [model] = read_manifest(tmp_path / "again").models.values()
+    assert not model.cache_from
 
 
 class Failing(ScriptedModel):
@@ -327,5 +327,5 @@ def test_two_earlier_runs_are_both_taken_over_and_the_first_reply_to_a_request_s
     before = [call for name in ("one", "two") for call in calls_of(trials[name]) if call.reply]
     first = {(call.messages, call.seed): call.reply for call in reversed(before)}
     assert [call.reply for call in calls] == [first[call.messages, call.seed] for call in calls]
-    [model] = read_manifest(tmp_path / "again")["models"].values()
-    assert [named["name"] for named in model["cache_from"]] == ["one", "two"]
+    [model] = read_manifest(tmp_path / "again").models.values()
+    assert [named.name for named in model.cache_from] == ["one", "two"]

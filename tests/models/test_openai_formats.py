@@ -19,8 +19,8 @@ from bench.analysis.arms import arms_of
 from bench.analysis.claims.published import load_published
 from bench.errors import EndpointError
 from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.store import RunWriter
 from bench.models.openai import OpenAIModel
 from bench.models.openai_formats import closed, response_format

@@ -172,7 +172,7 @@ def test_a_call_that_no_model_was_asked_is_charged_to_the_one_that_would_have_be
     [result] = run_all(matrix)
     late, again = (call for call in events(result, Called) if call.subtasks == ("total",))
     assert (late.failure, late.asked, again.by) == ("timed_out", False, "big")
-    cost = Tariff({name: model.parameters for name, model in matrix.models.items()}).cost(result.record)
+    cost = Tariff.of(matrix.models).cost(result.record)
     assert cost == pytest.approx(late.tokens_in + (again.usage_in or 0)) and late.tokens_in > 0
 
 

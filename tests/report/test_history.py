@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from records import called, edit_manifest, experiment, trial, write_run
+from pydantic import TypeAdapter
+from records import called, edit_manifest, experiment, trial, with_manifest, write_run
 
 import bench
 from bench.analysis.claims.published import load_published
-from bench.experiment.history import History, LiveSeconds, history_of
+from bench.experiment.history import History, LiveSeconds
+from bench.experiment.provenance import Machine
 from bench.experiment.record import EndpointTrouble, SessionRecord, TrialRecord
 from bench.models.base import Timing
 from bench.render.table import markdown
@@ -33,19 +35,24 @@ def of_time(timing: Timing, repetitions: int = 3) -> list[TrialRecord]:
     return [replace(one, timing=timing, framework_seconds=0.25) for one in experiment(("static",), ("none",), repetitions)]
 
 
+HISTORY = TypeAdapter(History)
+
+
 def replay(tmp_path: Path, *models: History) -> bench.Run:
     folder = write_run(tmp_path / "run", of_time("recorded"))
     edit_manifest(
         folder,
         models={"m": {"kind": "openai", "recording": {"name": "live", "digest": "d1"}}},
-        recordings={f"m{number}" if number else "m": asdict(one) for number, one in enumerate(models)},
+        recordings={
+            f"m{number}" if number else "m": HISTORY.dump_python(one, mode="json") for number, one in enumerate(models)
+        },
     )
     return bench.load_run(folder)
 
 
 def recording(**values: Any) -> History:
     seconds = (LiveSeconds("k8s_oomkill", "static", "none", 10, 1000.0, 0.5, 0.0001, 0.002),)
-    whole = History("live", "d1", KILLED, {"system": "Linux", "processors": 2}, 3, 679, 319, seconds)
+    whole = History("live", "d1", KILLED, Machine(system="Linux", processors=2), 3, 679, 319, seconds)
     return replace(whole, **values)
 
 
@@ -98,7 +105,7 @@ def test_a_replay_that_kept_no_history_says_so(tmp_path: Path) -> None:
 def test_the_framework_time_of_a_live_run_and_of_its_replay_are_the_same_rows(tmp_path: Path) -> None:
     records = [*of_time("live"), replace(trial(repetition=4, outcome="error"), timing="live")]
     run, published = bench.load_run(write_run(tmp_path / "live", records)), load_published()
-    history = history_of(run.manifest, "m", "d1", records)
+    history = History.of("live", "d1", run.manifest.machine, None, records)
     [ours], [theirs] = (framework_time(one, published).texts() for one in (run, replay(tmp_path, history)))
     assert ours[4:] == theirs[4:] == ["3", "0.7500", "8.85", "8.4746%", "8.1967% to 8.7719%", "–"]
 
@@ -152,7 +159,7 @@ def test_a_server_that_does_not_tell_its_cache_is_said_not_to(tmp_path: Path) ->
 )
 def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[str, str], said: str) -> None:
     run = replay(tmp_path)
-    assert sandbox_said(replace(run, manifest={**run.manifest, "sandbox": guards})) == said
+    assert sandbox_said(with_manifest(run, sandbox=guards)) == said
 
 
 @pytest.mark.parametrize(
@@ -168,12 +175,12 @@ def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[st
 )
 def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[str, Any], said: str) -> None:
     run = replay(tmp_path)
-    assert sandbox_said(replace(run, manifest={**run.manifest, "sandbox": {"TCP": "missing: why"}, **kept})) == said
+    assert sandbox_said(with_manifest(run, **{"sandbox": {"TCP": "missing: why"}, **kept})) == said
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_new_run_says_its_guards_and_an_older_one_has_no_such_line(tmp_path: Path) -> None:
     run = replay(tmp_path)
-    newer = replace(run, manifest={**run.manifest, "sandbox": {"one": "in force"}})
+    newer = with_manifest(run, sandbox={"one": "in force"})
     older, said = (report_of(one, load_published()).files["report.md"].decode() for one in (run, newer))
     assert "- Sandbox: all guards in force" in said and "- Sandbox" not in older

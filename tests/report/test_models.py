@@ -135,7 +135,7 @@ def test_a_routed_models_own_models_are_told_once(tmp_path: Path) -> None:
     run = priced(tmp_path / "run", [trial(model=model) for model in ("a", "m")], {"a": beside, "m": routed})
     told = dict(page_of(run, [], [], load_published()).facts)["Models"]
     assert told.count("behind") == told.count("beside") == 1
-    assert told.endswith('kind routed, default a, subtasks {"x": "b"}, models {"b": {"kind": "openai", "model": "behind"}}')
+    assert told.endswith('kind routed, default a, subtasks {"x": "b"}, models {"b": {"model": "behind", "kind": "openai"}}')
 
 
 # What a solved task costs

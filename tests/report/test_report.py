@@ -10,7 +10,20 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
-from records import called, edit_manifest, experiment, fault, recovered, rejected, run_of, smooth, trial, write_run
+from records import (
+    called,
+    config_in,
+    edit_manifest,
+    experiment,
+    fault,
+    recovered,
+    rejected,
+    run_of,
+    smooth,
+    trial,
+    with_manifest,
+    write_run,
+)
 
 import bench
 from bench.analysis.arms import arms_of
@@ -148,8 +161,7 @@ def test_the_report_begins_with_a_summary_and_ends_with_what_it_is_of(plain: Map
 @pytest.mark.usefixtures("undrawn")
 def test_a_dirty_checkout_and_missing_trials_are_said(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", experiment())
-    run = bench.load_run(folder)
-    edit_manifest(folder, code={"commit": "abc", "dirty": True}, config={**run.manifest["config"], "repetitions": 5})
+    edit_manifest(folder, code={"commit": "abc", "dirty": True}, config={**config_in(folder), "repetitions": 5})
     page = texts_of(bench.load_run(folder))["report.md"]
     assert "commit abc (dirty" in page
     assert "8 trials are not recorded" in page.partition("## ")[0]
@@ -271,7 +283,7 @@ def test_a_single_repetition_has_means_but_no_intervals(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_a_variant_says_what_it_is_one_of_and_its_own_settings(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", experiment(("static", "mute")))
-    config = bench.load_run(folder).manifest["config"]
+    config = config_in(folder)
     variants = {"mute": {"base": "static", "repair": "none", "max_attempts": None}}
     edit_manifest(folder, config={**config, "architecture": variants})
     assert "- Architectures: static, mute (static, repair none)\n" in texts_of(bench.load_run(folder))["report.md"]
@@ -403,8 +415,8 @@ def test_a_fault_plan_is_told_by_whom_it_strikes_and_when(tmp_path: Path) -> Non
     persistent = {**once, "subtask": "*", "position": "last", "attempts": "every"}
     likely = {**once, "subtask": "*", "attempts": [], "probability": 0.5}
     run = run_of(tmp_path / "run", [trial(plan="paper")])
-    config = {**run.manifest["config"], "plan": {"paper": {"faults": [once, persistent, likely]}}}
-    page = page_of(replace(run, manifest={**run.manifest, "config": config}), [], [], load_published())
+    config = {**config_in(tmp_path / "run"), "plan": {"paper": {"faults": [once, persistent, likely]}}}
+    page = page_of(with_manifest(run, config=config), [], [], load_published())
     assert dict(page.facts)["Fault plans"] == (
         "paper: empty at output of b, attempt 1, 2 + empty at output of the last subtask, every attempt"
         " + empty at output of every subtask, probability 0.5"

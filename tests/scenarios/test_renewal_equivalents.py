@@ -12,8 +12,8 @@ from trials import events, run_all
 
 from bench.environment import World, final_world
 from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.experiment.verify import verify

@@ -17,7 +17,7 @@ from outside_system import OutsideSystem
 from scripted_model import Line, ScriptedModel
 from trials import ROOTS, TINY, Fault, events, matrix_of, with_model
 
-from bench.experiment.manifest import manifest_of
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import RunWriter
 from bench.models.base import Reply

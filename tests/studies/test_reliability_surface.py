@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from records import edit_manifest, trial, write_run
+from records import config_in, edit_manifest, trial, write_run
 
 import bench
 from bench.analysis.frames import Run
@@ -55,7 +55,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **one} for one in faults]}
         for name, faults in PLANS.items()
     }
-    edit_manifest(folder, config={**bench.load_run(folder).manifest["config"], "plan": written})
+    edit_manifest(folder, config={**config_in(folder), "plan": written})
     return bench.load_run(folder)
 
 

@@ -9,7 +9,20 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from records import accepted, called, committed, fault, recovered, rejected, run_of, smooth, trial, undamaged
+from records import (
+    accepted,
+    called,
+    committed,
+    config_in,
+    fault,
+    recovered,
+    rejected,
+    run_of,
+    smooth,
+    trial,
+    undamaged,
+    with_manifest,
+)
 
 from bench.analysis.claims.published import load_published
 from bench.analysis.claims.verdicts import judge_all
@@ -116,8 +129,8 @@ def test_a_variant_stands_in_the_place_of_its_base(tmp_path: Path) -> None:
 
 def test_a_run_is_varied_in_what_it_holds_the_data_of(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(name, "paper", n, scenario=K8S) for name in ("static", "told") for n in range(1, 6)])
-    config = {**run.manifest["config"], "max_attempts": 4, "architecture": {"told": {"base": "static"}}}
-    told = replace(run, manifest={**run.manifest, "config": config})
+    config = {**config_in(tmp_path / "run"), "max_attempts": 4, "architecture": {"told": {"base": "static"}}}
+    told = with_manifest(run, config=config)
     assert [one.name for one in variations(told)] == [
         *("First 2 of 5 repetitions", "All rounds", "At most 3 attempts", "At most 2 attempts", "static as told"),
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import accepted, called, committed, edit_manifest, experiment, fault, rejected, run_of, trial, write_run
+from records import accepted, called, committed, config_in, edit_manifest, experiment, fault, rejected, run_of, trial, write_run
 from study_runs import run_of_matrix
 from trials import AVAILABLE, ROOTS, Fault, matrix_of
 
@@ -59,7 +59,7 @@ def with_plans(
 ) -> Run:
     """A run of these records, whose config has these fault plans."""
     write_run(folder, records)
-    config = {**bench.load_run(folder).manifest["config"], "study": study, "max_attempts": 3}
+    config = {**config_in(folder), "study": study, "max_attempts": 3}
     written = {
         name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **one} for one in faults]}
         for name, faults in plans.items()
@@ -115,7 +115,7 @@ def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
     assert matrix.config.study == name
     run = run_of_matrix(tmp_path, matrix)
     assert not (run.trials["outcome"] == "error").any()
-    assert ("mutants" in run.manifest) is (name == "validators")
+    assert ("mutants" in run.manifest.prepared) is (name == "validators")
     tables = study_tables(run)
     with style():
         pictures = study_pictures(run)
@@ -214,15 +214,15 @@ def test_a_retry_alone_fails_where_nobody_looks_again_and_where_the_value_is_pla
 
 def test_structural_mutants_never_survive_and_plausible_ones_are_graded() -> None:
     tiny = load_pack("tiny", ROOTS)
-    found = {(one["subtask"], one["effect"]): one for one in mutants_of([tiny], seed=1, draws=12)}
+    found = {(one.subtask, one.effect): one for one in mutants_of([tiny], seed=1, draws=12)}
     assert {effect for _, effect in found} >= {"missing_field", "wrong_value", "stale", "truncated", "empty", "refusal"}
     for (_, effect), one in found.items():
-        assert sum(one["caught"].values()) + sum(survivor["times"] for survivor in one["survivors"]) == one["made"] <= 12
+        assert sum(one.caught.values()) + sum(survivor.times for survivor in one.survivors) == one.made <= 12
         if effect in ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal"):
-            assert one["survivors"] == (), effect
-    survivors = found["total", "wrong_value"]["survivors"]
-    assert survivors and not any(survivor["harmless"] for survivor in survivors)
-    assert all("total: " in survivor["change"] or "unit: " in survivor["change"] for survivor in survivors)
+            assert one.survivors == (), effect
+    survivors = found["total", "wrong_value"].survivors
+    assert survivors and not any(survivor.harmless for survivor in survivors)
+    assert all("total: " in survivor.change or "unit: " in survivor.change for survivor in survivors)
     assert mutants_of([tiny], seed=1, draws=12) == list(found.values()), "the same seed makes the same mutants"
 
 
@@ -236,7 +236,7 @@ def test_a_mutation_score_counts_what_was_drawn(tmp_path: Path) -> None:
         {**plain, "made": 10, "caught": {"check": 1, "schema": 2, "cut_off": 2}, "survivors": survivors},
         {**plain, "effect": "stale", "made": 0, "caught": {}, "survivors": []},
     ]
-    edit_manifest(write_run(tmp_path / "run", [trial()]), mutants=mutants)
+    edit_manifest(write_run(tmp_path / "run", [trial()]), prepared={"mutants": mutants})
     [score] = mutation_scores(bench.load_run(tmp_path / "run"))
     assert (score.caught.k, score.caught.n, score.dangerous.k, score.dangerous.n) == (5, 10, 3, 10)
     assert (score.unreadable, score.by_schema, score.by_check, score.too_weak) == (2, 2, 1, 2)
@@ -396,7 +396,7 @@ def test_depth_shows_the_lengths_where_no_position_varies_and_the_positions_wher
     positions = of_lengths(tmp_path / "positions", records, {"demo": "abz"})
     assert ([one.position for one in depth(positions).positions], depth(positions).lengths) == ([1, 3], ())
     for run, kind in ((lengths, "-length"), (positions, "")):
-        edit_manifest(run.folder or tmp_path, config={**run.manifest["config"], "study": "depth"})
+        edit_manifest(run.folder or tmp_path, config={**config_in(run.folder or tmp_path), "study": "depth"})
         shown = bench.load_run(run.folder or tmp_path)
         assert [table.name for table in study_tables(shown)] == [f"study-depth{kind}"]
         with style():
@@ -456,7 +456,7 @@ def variants(folder: Path, records: list[TrialRecord], **settings: str) -> Run:
     """A run of these records, whose architectures are variants of static with these repair settings."""
     entries = {name: {"base": "static", "repair": setting, "max_attempts": None} for name, setting in settings.items()}
     write_run(folder, records)
-    edit_manifest(folder, config={**bench.load_run(folder).manifest["config"], "repair": "reason", "architecture": entries})
+    edit_manifest(folder, config={**config_in(folder), "repair": "reason", "architecture": entries})
     return bench.load_run(folder)
 
 
@@ -521,7 +521,10 @@ def test_each_format_is_compared_with_json_by_the_same_architecture_and_a_reply_
 
 def test_models_that_differ_in_more_than_their_format_are_not_compared(tmp_path: Path) -> None:
     run = in_formats(tmp_path / "run", {"words": "json", "blocks": "fenced"}, [asked_in("words", 1), asked_in("blocks", 1)])
-    models = {**run.manifest["models"], "blocks": {"kind": "openai", "answer_format": "fenced", "temperature": 1.0}}
+    models = {
+        "words": run.parameters_of("words").shown,
+        "blocks": {"kind": "openai", "answer_format": "fenced", "temperature": 1.0},
+    }
     edit_manifest(tmp_path / "run", models=models)
     with pytest.raises(ResultsError, match="one asked for json and one for another answer_format"):
         answer_formats(bench.load_run(tmp_path / "run"))

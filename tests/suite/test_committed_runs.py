@@ -106,7 +106,7 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The run's own experiment, its models recorded; for the reference run, what `nox -s bench` runs."""
     recorded = folder_of(recording)
     extras = {part.name for part in ARCHITECTURES if part.extra}
-    architectures = read_manifest(recorded)["config"]["architectures"]
+    architectures = read_manifest(recorded).config.architectures
     names = [name for name in architectures if recording.endswith(ALL) or name not in extras]
     once = {"repetitions": 1} if recording.endswith(ONCE) else {}
     folder = tmp_path_factory.mktemp("results") / f"{recorded.name}-replay"

@@ -13,8 +13,8 @@ from trials import ROOTS
 
 from bench.experiment.chain import sealed, unsealed
 from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.reading import read_records, read_trials
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.runner import run_matrix

@@ -11,7 +11,8 @@ from typing import Any
 import bench
 from bench.analysis.frames import Run
 from bench.digests import digest_of
-from bench.experiment.files import FORMAT
+from bench.experiment.files import FORMAT, MANIFEST
+from bench.experiment.manifest import Manifest, manifest_in
 from bench.experiment.record import Outcome, SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter
 from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage
@@ -140,19 +141,22 @@ def experiment(
     ]
 
 
-def manifest_of(records: Sequence[TrialRecord]) -> dict[str, Any]:
+def manifest_of(records: Sequence[TrialRecord]) -> Manifest:
     names = {
-        key: list(dict.fromkeys(getattr(record, field) for record in records))
+        key: list(dict.fromkeys(getattr(record, field) for record in records)) or ["nothing-yet"]
         for key, field in (
             *(("scenarios", "scenario"), ("architectures", "architecture")),
             *(("models", "model"), ("plans", "plan")),
         )
     }
-    return {
+    value = {
         "format": FORMAT,
         "name": "by-hand",
         "config": {
             **names,
+            "name": "by-hand",
+            "seed": 1,
+            "max_attempts": 1,
             "repetitions": max((record.repetition for record in records), default=1),
             "plan": {plan: {"faults": FAULTS.get(plan, [])} for plan in names["plans"]},
         },
@@ -162,6 +166,7 @@ def manifest_of(records: Sequence[TrialRecord]) -> dict[str, Any]:
         "models": {model: {"kind": "simulated"} for model in names["models"]},
         "scenarios": {scenario: _pack(scenario, records) for scenario in names["scenarios"]},
     }
+    return manifest_from(value)
 
 
 def _pack(scenario: str, records: Sequence[TrialRecord]) -> dict[str, Any]:
@@ -189,9 +194,24 @@ def run_of(folder: Path, records: Sequence[TrialRecord]) -> Run:
     return bench.load_run(write_run(folder, records))
 
 
+def manifest_from(value: Mapping[str, Any]) -> Manifest:
+    return manifest_in(json.dumps(value).encode())
+
+
+def with_manifest(run: Run, **changes: Any) -> Run:
+    """The run with these keys of its manifest changed, as its file would have them."""
+    return replace(run, manifest=manifest_from({**json.loads(run.manifest.text), **changes}))
+
+
 def edit_manifest(folder: Path, **changes: Any) -> None:
-    path = folder / "manifest.json"
+    path = folder / MANIFEST
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def config_in(folder: Path) -> dict[str, Any]:
+    """The config as the manifest's file has it."""
+    config: dict[str, Any] = json.loads((folder / MANIFEST).read_text())["config"]
+    return config
 
 
 def write_with_texts(folder: Path, records: Sequence[TrialRecord], texts: Mapping[str, str]) -> Run:

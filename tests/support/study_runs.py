@@ -8,8 +8,8 @@ from trials import run_all
 
 import bench
 from bench.analysis.frames import Run
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.store import RunWriter
 from bench.studies.registry import prepared
 

@@ -15,8 +15,8 @@ from bench.analysis.beyond_control import PAIR
 from bench.analysis.frames import Run
 from bench.experiment.code import our_codebase
 from bench.experiment.config import load_config
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.runtime.loop import run

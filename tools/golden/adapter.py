@@ -14,8 +14,8 @@ import bench
 from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.config import Config, load_config
 from bench.experiment.keys import key_of
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
@@ -72,7 +72,7 @@ def simulated(config: Path, size: Size) -> Matrix:
 
 def recorded(folder: Path, size: Size) -> Matrix:
     """Return a committed run's experiment on its own recorded replies, without architectures that need an extra."""
-    settings = {**bench.load_run(folder).config, "model": recorded_entries(folder), "study": None}
+    settings = {**bench.load_run(folder).config.model_dump(), "model": recorded_entries(folder), "study": None}
     given = Config.model_validate(settings)
     changes = {**_sized(given, size), "architectures": _runnable(given)}
     return build_matrix(Config.model_validate(settings | changes), PACKS, "golden")

@@ -27,9 +27,9 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from bench.experiment.config import Config
 from bench.experiment.grading import Graders
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.model_entries import SimulatedEntry
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.plan_entries import PlanEntry
 from bench.experiment.responses import ResponseKeeper
 from bench.experiment.store import RunWriter

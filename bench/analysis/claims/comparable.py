@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from bench.analysis.claims.claim import Claim, is_structural
 from bench.analysis.claims.published import Paper
 from bench.analysis.frames import Run
@@ -24,10 +21,9 @@ def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
 def _unlike(run: Run, model: str, scenario: str, paper: Paper) -> str:
     """How the model, or what it was asked, differs from the paper's; '' where neither does."""
     differs = []
-    settings: Mapping[str, Any] = run.manifest.get("models", {}).get(model, {})
-    if (settings.get("model"), settings.get("temperature")) != (paper.model, paper.temperature):
+    settings = run.parameters_of(model)
+    if (settings.model, settings.temperature) != (paper.model, paper.temperature):
         differs.append(f"another model than {paper.asked}")
-    asked = run.manifest.get("scenarios", {}).get(scenario, {}).get("asked")
-    if asked is None or asked != paper.prompts.get(scenario):
+    if run.pack(scenario).asked != paper.prompts.get(scenario):
         differs.append("other prompts than the paper's")
     return " and ".join(differs)

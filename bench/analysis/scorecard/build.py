@@ -47,7 +47,7 @@ def scorecard_of(runs: Sequence[Run]) -> Scorecard:
     return Scorecard(
         version=VERSION,
         kind="recovery scorecard",
-        sources=tuple(Source(run.name, run.sources, str(run.manifest.get("code", {}).get("digest", ""))) for run in runs),
+        sources=tuple(Source(run.name, run.sources, run.manifest.code.digest) for run in runs),
         worlds=tuple(_world(run, world) for world, run in by_world.items()),
         rows=tuple(chain.from_iterable(_rows(run, world) for world, run in by_world.items())),
         notes=tuple(dict.fromkeys(chain.from_iterable(run.notes for run in by_world.values()))),
@@ -83,7 +83,7 @@ def _with_own_logs(run: Run) -> Run:
 
 def _world(run: Run, world: str) -> World:
     cases = {instance: digest for (_, instance), digest in asked(run).items()}
-    texts, seed, repetitions = plan_texts(run), run.config.get("seed"), int(run.trials["repetition"].max())
+    texts, seed, repetitions = plan_texts(run), run.config.seed, int(run.trials["repetition"].max())
     schedule = json.dumps([seed, texts, cases, repetitions], sort_keys=True)
     return World(world, digest_of(schedule), seed, len(cases), repetitions, tuple(run.names("fault")))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 
 from bench.analysis.frames import Run
-from bench.analysis.plans import faults_of
 from bench.analysis.scorecard.card import ALL_CRASHES
 
 CRASH_POINTS = ("before", "unacknowledged", "unrecorded", "recorded", "mid_stream")
@@ -15,7 +14,7 @@ MIXED, NONE = "mixed", ""
 
 def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
     """What these plans let happen, crashes first, in the order of an effect's life."""
-    found = {f"{fault['point']}:{fault['effect']}" for plan in plans for fault in faults_of(run, plan)}
+    found = {f"{fault.point}:{fault.effect}" for plan in plans for fault in run.config.faults_of(plan)}
     found |= {f"{point}:{effect}" for point, effect in _pairs(run.faults[run.faults["fault"].isin(plans)])}
     if any(is_crash(one) for one in found):
         found.add(ALL_CRASHES)

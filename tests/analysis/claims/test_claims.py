@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from records import accepted, called, committed, fault, recovered, rejected, run_of, trial
+from records import accepted, called, committed, fault, recovered, rejected, run_of, trial, with_manifest
 
 from bench.analysis.claims.claim import DirectionClaim, RatioClaim
 from bench.analysis.claims.comparable import SIMULATED
@@ -245,8 +245,8 @@ def test_the_weakest_assumption_falls_by_what_is_wrong_and_passes(tmp_path: Path
 def matched(run: Run, **settings: object) -> tuple[Run, Published]:
     """The run as if its model and its prompts were the paper's, and the published figures that say so."""
     models = {"m": {"model": "gpt-4", "temperature": 0.0, **settings}}
-    paper = PUBLISHED.paper.model_copy(update={"prompts": {K8S: run.manifest["scenarios"][K8S]["asked"]}})
-    return replace(run, manifest={**run.manifest, "models": models}), PUBLISHED.model_copy(update={"paper": paper})
+    paper = PUBLISHED.paper.model_copy(update={"prompts": {K8S: run.pack(K8S).asked}})
+    return with_manifest(run, models=models), PUBLISHED.model_copy(update={"paper": paper})
 
 
 def test_a_level_is_not_comparable_and_shown_as_a_factor_outside_the_tally(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""The parameters of a model as a manifest keeps them: what it was asked with, what it costs, where its replies came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
+
+from bench.answers.formats import DEFAULT
+from bench.bounds import Many, Table
+from bench.experiment.entry import Kept
+from bench.models.routed import target_of
+from bench.numbers import Count, Price
+
+
+class EarlierRun(Kept):
+    """A run whose replies were taken over."""
+
+    name: str
+    digest: str
+
+
+class RecordingUsed(EarlierRun):
+    """The run that a model's replies were recorded in."""
+
+    started: str = ""
+    trials: Count = 0
+    concurrency: Count | None = None
+    """How many calls at a time the replay was declared to take; None where it took as many as its recording."""
+
+
+class ModelParameters(Kept):
+    """`Model.parameters` of any kind of model: the fields that are calculated with or shown, in the order in which they are
+    shown, and whatever else the model has."""
+
+    model: str | None = None
+    base_url: str | None = None
+    temperature: float | None = None
+    max_tokens: Count | None = None
+    top_p: float | None = None
+    response_format: str | None = None
+    timeout_seconds: float | None = None
+    price_in: Price | None = None
+    """In dollars for a million tokens read."""
+    price_out: Price | None = None
+    """In dollars for a million tokens written."""
+    weights: str | None = None
+    cache: bool = False
+    extra_body: Table[str, JsonValue] | None = None
+    kind: str = ""
+    default: str = ""
+    """Of a routed model: the model that a request goes to if no subtask says otherwise."""
+    subtasks: Table[str, str] = Field(default_factory=dict)
+    """Of a routed model: subtask -> model."""
+    models: Table[str, ModelParameters] = Field(default_factory=dict)
+    """Of a routed model: the models that it passes requests on to."""
+    cache_from: Many[EarlierRun] = ()
+    recording: RecordingUsed | None = None
+    answer_format: str = DEFAULT
+    draft_tags: Many[tuple[str, str]] = ()
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, object]) -> ModelParameters:
+        """The parameters of a model that is at work."""
+        return cls.model_validate_json(json.dumps(parameters, default=str))
+
+    @model_serializer(mode="wrap")
+    def _given(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A setting that a model does not have is not written as if it were at its default."""
+        unset = type(self).model_fields.keys() - self.model_fields_set
+        return {name: value for name, value in whole(self).items() if name not in unset}
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether it is a simulated model, or passes requests on to one."""
+        return self.kind == "simulated" or any(one.is_simulated for one in self.models.values())
+
+    @property
+    def prices(self) -> tuple[float, float] | None:
+        """For a million tokens read, and written; None unless both are known."""
+        return None if self.price_in is None or self.price_out is None else (self.price_in, self.price_out)
+
+    @property
+    def is_routed(self) -> bool:
+        """A routed model has no prices of its own; a recording of one may have been given some."""
+        return self.kind == "routed" and self.prices is None
+
+    def answering(self, by: str, subtasks: Sequence[str]) -> ModelParameters | None:
+        """The parameters of the model that answered, or that would have, had a fault not kept the request from it."""
+        if not self.is_routed:
+            return self
+        return self.models.get(by or target_of(self.default, self.subtasks, subtasks))
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float | None:
+        """Dollars for so many tokens read and written; None where a price is unknown."""
+        return None if self.prices is None else (tokens_in * self.prices[0] + tokens_out * self.prices[1]) / 1_000_000
+
+    def unpriced(self, name: str) -> str:
+        """The name of a model that may answer in this one's name, and has no prices; "" where all have."""
+        if not self.is_routed:
+            return "" if self.prices else name
+        return next((target for target, one in self.models.items() if not one.prices), "")

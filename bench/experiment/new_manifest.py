@@ -1,0 +1,112 @@
+"""The manifest of a run, made when it begins."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from bench.answers.formats import DEFAULT
+from bench.experiment.config import StoredConfig
+from bench.experiment.files import FORMAT
+from bench.experiment.history import History
+from bench.experiment.manifest import Baseline, Manifest, Pack
+from bench.experiment.matrix import Matrix, answers_by_reference
+from bench.experiment.model_parameters import ModelParameters
+from bench.experiment.provenance import code_version, machine, now, package_versions
+from bench.experiment.untrusted import Permission
+from bench.models.base import Model
+from bench.models.recorded import RecordedModel
+from bench.models.routed import answerers
+from bench.runtime.drafts import THINK
+from bench.sandbox import guards
+from bench.scenario import Scenario
+from bench.tokens import TOKENIZER, count_tokens
+
+
+def manifest_of(
+    matrix: Matrix, name: str, prepared: Mapping[str, JsonValue] | None = None, permission: Permission | None = None
+) -> Manifest:
+    """The manifest of a run that begins now; `prepared` is what the run's study keeps, `permission` how it grades."""
+    config = matrix.config
+    return Manifest(
+        format=FORMAT,
+        name=name,
+        started=now(),
+        config=StoredConfig.model_validate(config.model_dump(exclude={"model"})),
+        models={name: _parameters(model, matrix, name) for name, model in matrix.models.items()},
+        concurrency={name: model.concurrency for name, model in matrix.models.items()},
+        recordings=_recordings(matrix.models.values()),
+        architectures={name: one.digest for name, one in matrix.architectures.items()},
+        parts=matrix.parts,
+        scenarios={name: _pack(instances, matrix) for name, instances in matrix.packs.items()},
+        tokenizer=TOKENIZER,
+        code=code_version(),
+        packages={**package_versions(), **_own_packages(matrix)},
+        machine=machine(),
+        sandbox=guards().said(),
+        unguarded=permission.unguarded if permission else None,
+        stored_grades=permission.stored_grades if permission else {},
+        prepared=prepared or {},
+    )
+
+
+def _own_packages(matrix: Matrix) -> dict[str, str]:
+    """The versions of the packages that single architectures of this run stand on."""
+    each = (one.versions for one in matrix.architectures.values())
+    return {name: version for versions in each for name, version in sorted(versions.items())}
+
+
+def _recordings(models: Iterable[Model]) -> dict[str, History]:
+    """What the recordings went through that this run's models answer from, by model."""
+    answering = itertools.chain.from_iterable(map(answerers, models))
+    recorded = {one.name: one.history for one in answering if isinstance(one, RecordedModel)}
+    return {name: history for name, history in recorded.items() if isinstance(history, History)}
+
+
+def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
+    """How a model is asked to answer, and read, is told where it is not the default."""
+    asked: dict[str, object] = {} if (form := matrix.formats[name]) == DEFAULT else {"answer_format": form}
+    tags = [pair for pair in matrix.config.tags_of(name) if pair not in THINK]
+    return ModelParameters.of({**model.parameters, **asked, **({"draft_tags": tags} if tags else {})})
+
+
+def _pack(instances: Sequence[Scenario], matrix: Matrix) -> Pack:
+    first = instances[0]
+    return Pack(
+        variant=first.variant,
+        instances=tuple(scenario.instance for scenario in instances),
+        asked=joint_digest([scenario.asked for scenario in instances]),
+        asked_by_instance={scenario.instance: scenario.asked for scenario in instances},
+        graded_by=joint_digest([scenario.graded_by for scenario in instances]),
+        subtasks=tuple(subtask.name for subtask in first.task.subtasks),
+        document_tokens=round(sum(map(_document_tokens, instances)) / len(instances)),
+        stages=tuple(tuple(subtask.name for subtask in stage) for stage in first.task.stages),
+        baseline=_baseline(instances) if first.graded else None,
+        reference=_reference(instances, matrix),
+    )
+
+
+def _reference(instances: Sequence[Scenario], matrix: Matrix) -> str | None:
+    own = [spec for spec in matrix.specs if spec.scenario == instances[0].name]
+    if not any(answers_by_reference(matrix.models[spec.model], spec.plan) for spec in own):
+        return None
+    return joint_digest([scenario.reference_digest for scenario in instances])
+
+
+def joint_digest(digests: Sequence[str]) -> str:
+    """The digest of the sole instance; of several, one over all."""
+    return digests[0] if len(digests) == 1 else hashlib.sha256("\0".join(digests).encode()).hexdigest()[:20]
+
+
+def _document_tokens(scenario: Scenario) -> int:
+    return sum(map(count_tokens, scenario.task.documents.values()))
+
+
+def _baseline(instances: Sequence[Scenario]) -> Baseline:
+    answers = [(scenario, scenario.baseline(scenario.task.documents)) for scenario in instances]
+    grades = [scenario.grade_outputs(answer) for scenario, answer in answers if answer]  # an empty answer scores nothing
+    solved = sum(grade.correct for grade in grades)
+    return Baseline(solved=solved, of=len(answers), score=sum(grade.score for grade in grades) / len(answers))
