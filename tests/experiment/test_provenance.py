@@ -18,8 +18,8 @@ from bench.cli.scaffold import new_scenario
 from bench.errors import ResultsError
 from bench.experiment.code import PACKAGE, Codebase, our_codebase
 from bench.experiment.config import Config
-from bench.experiment.manifest import manifest_of
 from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.new_manifest import manifest_of
 from bench.experiment.store import RunWriter
 from bench.registry import module_of
 from bench.serve.free import free_scenario
