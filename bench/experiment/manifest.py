@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, ValidationError
 
 from bench.bounds import SPARSE, Lookup, Many, crowded
 from bench.experiment.config import StoredConfig
@@ -85,7 +85,7 @@ class Manifest(Kept):
     """The guards that were missing while a model's code was run all the same, as the user had said."""
     stored_grades: Lookup[str, Lookup[str, str]] = Field(default_factory=dict, exclude_if=_is_empty)
     """Run -> scenario -> digest of the grader that gave the grades which are shown in place of any of this run."""
-    prepared: Lookup[str, JsonValue] = Field(default_factory=dict, exclude_if=_is_empty)
+    prepared: Lookup[str, Any] = Field(default_factory=dict, exclude_if=_is_empty)
     """What the run's study keeps."""
     upgraded_from: int | None = Field(None, exclude_if=_is_none)
     """The format of the files that this run was carried over from."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from bench.answers.formats import DEFAULT
 from bench.bounds import Many, Table
@@ -48,7 +48,7 @@ class ModelParameters(Kept):
     """In dollars for a million tokens written."""
     weights: str | None = None
     cache: bool = False
-    extra_body: Table[str, JsonValue] | None = None
+    extra_body: Table[str, Any] | None = None
     kind: str = ""
     default: str = ""
     """Of a routed model: the model that a request goes to if no subtask says otherwise."""

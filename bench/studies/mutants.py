@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
+from bench.bounds import Many, Table
 from bench.runtime.effects import EFFECTS, Target, TextEffect, dump
 from bench.runtime.reply import parts_of
 from bench.runtime.verification import Rejected, Verdict, insufficient, judge
@@ -47,8 +48,8 @@ class Mutants:
     subtask: str
     effect: str
     made: int
-    caught: dict[str, int]
-    survivors: tuple[Survivor, ...]
+    caught: Table[str, int]
+    survivors: Many[Survivor]
 
 
 def mutants_of(scenarios: Iterable[Scenario], seed: int, draws: int = DRAWS) -> list[Mutants]:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from bench.analysis.frames import Run
 from bench.analysis.replies import FORM
 from bench.analysis.statistics import Share, share_of
+from bench.bounds import Listed
 from bench.errors import ResultsError
 from bench.experiment.matrix import Matrix
 from bench.render.drawing import BLACK, VERMILION, Picture, finish, panels
@@ -44,7 +45,7 @@ class Score:
     survivors: tuple[Survivor, ...]
 
 
-_KEPT = TypeAdapter(list[Mutants])
+_KEPT = TypeAdapter(Listed[Mutants])
 
 
 def prepare(matrix: Matrix) -> dict[str, Any]:

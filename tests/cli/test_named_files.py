@@ -41,7 +41,6 @@ FILES = {
 RUNS = {
     "report": ("report", "{run}"),
     "regrade": ("regrade", "{run}"),
-    "upgrade": ("upgrade", "{run}"),
     "verify": ("verify", "{run}"),
     "trace": ("trace", "{run}", "table2.calls.static"),
     "compare": ("compare", "{run}", "{run}"),
