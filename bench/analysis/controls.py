@@ -6,8 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 
 from bench.analysis.ledger import Entry, book
 from bench.experiment.config import FAULT_FREE
-from bench.experiment.reading import latest
-from bench.experiment.record import TrialRecord
+from bench.experiment.record import TrialRecord, latest
 
 Place = tuple[str, str, str, str, int]
 

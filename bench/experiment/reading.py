@@ -6,7 +6,7 @@ Each reader raises ResultsError, naming file and line, for what is damaged; a la
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
