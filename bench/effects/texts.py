@@ -13,6 +13,10 @@ from bench.runtime.effects import CONTENT, Target, TextEffect, dump
 from bench.scenario import Json, Output, schema_of
 
 Path = tuple[str | int, ...]
+MOST_LEAVES = 2**16
+"""Leaves of all values that are held against a schema, to find one that fits."""
+LARGEST = 2**53
+"""A number beyond which one more is no other, as a float has it."""
 
 
 def missing_field(target: Target, draw: Random) -> str | None:
@@ -129,15 +133,19 @@ def _at(value: Json, path: Sequence[str | int]) -> Any:
 
 
 def _one_value_off(target: Target, draw: Random) -> str | None:
-    """The value with one leaf exchanged for another that its schema allows, where there is such a leaf."""
+    """The value with one leaf exchanged for another that its schema allows, where there is such a leaf among so many as can be
+    tried in good time."""
     paths = [path for path in _leaves(target.value) if path]
     draw.shuffle(paths)
-    for path in paths:
+    value, tries = copy.deepcopy(target.value), MOST_LEAVES // max(len(paths), 1)
+    for path in paths[:tries]:
+        parent, name = _at(value, path[:-1]), path[-1]
+        leaf = parent[name]
         for other in _alternatives(target, path):
-            value = copy.deepcopy(target.value)
-            _at(value, path[:-1])[path[-1]] = other
+            parent[name] = other
             if _fits(target.schema, value):
                 return dump(value)
+        parent[name] = leaf
     return None
 
 
@@ -145,6 +153,8 @@ def _alternatives(target: Target, path: Path) -> list[Json]:
     leaf = _at(target.value, path)
     if isinstance(leaf, bool):
         return [not leaf]
+    if isinstance(leaf, int) and abs(leaf) >= LARGEST:
+        return [leaf // 2]
     if isinstance(leaf, int | float):
         return [leaf + 1, leaf - 1, leaf / 2, leaf / 2 + 0.25]
     if not isinstance(leaf, str):

@@ -85,7 +85,7 @@ async def run_trial(
     environment = scenario.environment
     state = State(scenario.task, environment.given if environment else ())
     injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format, settings.tags)
-    checks = Checks(state, _reference_of(scenario), clock.apart if scenario.checks_use_sandbox else None)
+    checks = Checks(state, _reference_of(scenario), clock.apart, wait=scenario.checks_use_sandbox)
     workbench = Workbench(state, key, settings, caller, injection, log, matrix.server, checks)
     deadline = matrix.config.deadline_seconds
     if environment:

@@ -75,7 +75,8 @@ class Asking(Hands):
         self._state, self._settings, self._caller, self._injection = state, settings, caller, injection
         self._cases = Cases(lambda: Causes(key, log, settings.max_attempts, caller.model, settings.answer_format))
         self._causes = self._cases.of("")
-        self._verifier = Verifier(state, self._cases, log, checks or Checks(state))
+        self._checks = checks or Checks(state)
+        self._verifier = Verifier(state, self._cases, log, self._checks)
         self.key = key
 
     @property
@@ -135,9 +136,9 @@ class Asking(Hands):
         )
 
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
-        """Have the checks asked of proposals off the event loop, where they may wait for the sandbox; also of what a fault in
-        the state will make of them."""
-        for proposal in proposals if self._verifier.may_wait else ():
+        """Have the checks that may take long asked of proposals off the event loop; also of what a fault in the state will make
+        of them."""
+        for proposal in filter(self._verifier.takes_long, proposals):
             await self._verifier.foresee(proposal)
             struck = {}
             for subtask in proposal.subtasks:

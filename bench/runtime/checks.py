@@ -1,26 +1,29 @@
-"""The checks of one trial's outputs: asked off the event loop where they wait for the sandbox, and never a way for an output to
-break its trial.
+"""The checks of one trial's outputs: asked off the event loop where they take long, and never a way for an output to break its
+trial.
 
-A check that runs a model's code takes as long as that code is given, and other trials share the event loop. So such checks are
-asked in a thread as soon as a reply is there (`foresee`), and what they said is at hand when the output is verified.
+A check that runs a model's code takes as long as that code is given, any other as long as it likes on a large output, and other
+trials share the event loop. So such checks are asked in a thread as soon as a reply is there (`foresee`), and what they said is
+at hand when the output is verified.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from bench.digests import digest_of
 from bench.errors import SandboxBroken, one_line
 from bench.runtime.state import State
 from bench.runtime.verification import Ask
-from bench.scenario import LONGEST_NOTE, Check, Context, Json, Subtask
+from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 
 Reference = Callable[[str, Mapping[str, str]], Json]
 """What is right for a subtask, given the documents. Raises LookupError where the pack does not say."""
 Apart = Callable[[Callable[[], object]], Awaitable[object]]
 """Does work of the trial's in a thread."""
 Key = tuple[Check, str, tuple[tuple[str, str], ...]]
+LARGE = 2**13
+"""Characters of a reply from which on any check of it is asked in a thread."""
 
 
 def unknown(subtask: str, _: Mapping[str, str]) -> Json:
@@ -32,11 +35,12 @@ class _NotAsked(Exception):
 
 
 class Checks:
-    """`reference` tells an output that breaks a check from a check that is broken; `apart` is given where checks may wait."""
+    """`reference` tells an output that breaks a check from a check that is broken; `wait`: they may wait for the sandbox."""
 
-    def __init__(self, state: State, reference: Reference = unknown, apart: Apart | None = None):
-        self._state, self._reference, self._apart = state, reference, apart
+    def __init__(self, state: State, reference: Reference = unknown, apart: Apart | None = None, wait: bool = False):
+        self._state, self._reference, self._apart, self._wait = state, reference, apart, wait
         self._said: dict[Key, str | None] = {}
+        self._keep = wait
 
     async def foresee(self, judge: Callable[[Ask], object]) -> None:
         """Ask in a thread what `judge` asks, unless all of that is known."""
@@ -44,23 +48,34 @@ class Checks:
             judge(self._known)
         except _NotAsked:
             if self._apart:
+                self._keep = True
                 await self._apart(lambda: judge(self.ask))
 
-    @property
-    def may_wait(self) -> bool:
-        return self._apart is not None
+    def take_long(self, text: str) -> bool:
+        """Whether those of this reply may take long."""
+        return self._wait or (self._apart is not None and len(text) >= LARGE)
 
     def ask(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
         """Return why the check rejects the output, or None. An output that makes the check raise is rejected.
 
         Raises what the check raises on the reference, too, and SandboxBroken where this machine could not run the sandbox.
         """
-        if not self.may_wait:
+        if not self._keep:
             return self._asked(subtask, check, output, context)
         key = _key(check, output, context)
         if key not in self._said:
             self._said[key] = self._asked(subtask, check, output, context)
         return self._said[key]
+
+    def needless(self, subtask: Subtask, outputs: Mapping[str, Output]) -> Output | None:
+        """The output that these outputs make needless to ask for. None where they make `skip` raise; raises what it
+        raises on the reference as well."""
+        try:
+            return subtask.skip(outputs) if subtask.skip else None
+        except Exception:
+            if not self._can_skip(subtask, outputs):
+                raise
+            return None
 
     def _known(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
         del subtask
@@ -84,12 +99,24 @@ class Checks:
         """Return whether the check comes to a verdict on what the pack says is right."""
         names = [subtask.name, *(name for name in subtask.reads if not self._state.is_document(name))]
         try:
-            values = {name: self._reference(name, documents) for name in names}
-            outputs = {name: self._state.subtask(name).output.model_validate(value) for name, value in values.items()}
+            outputs = self._right(names, documents)
             check(outputs.pop(subtask.name), Context(documents, outputs))
         except Exception:
             return False
         return True
+
+    def _can_skip(self, subtask: Subtask, names: Iterable[str]) -> bool:
+        """Return whether `skip` comes to a word on what the pack says is right for what the subtask reads."""
+        try:
+            assert subtask.skip
+            subtask.skip(self._right(names, self._state.documents))
+        except Exception:
+            return False
+        return True
+
+    def _right(self, names: Iterable[str], documents: Mapping[str, str]) -> dict[str, Output]:
+        """What the pack says is right for these subtasks."""
+        return {name: self._state.subtask(name).output.model_validate(self._reference(name, documents)) for name in names}
 
 
 def _key(check: Check, output: Any, context: Context) -> Key:

@@ -10,6 +10,7 @@ from bench.models.base import Reply, RequestContext
 from bench.runtime.drafts import THINK, Tags
 from bench.runtime.effects import Target, TextEffect, effect_at
 from bench.runtime.faults import Due, FaultSchedule, Receipt
+from bench.runtime.largeness import too_large
 from bench.runtime.pieces import pieces_of
 from bench.runtime.reply import Part, reads_as
 from bench.runtime.state import State
@@ -151,7 +152,7 @@ class Injection:
         current = self._state.current(subtask)
         earlier = self._state.previous(subtask) if current and current.text == part.text else current
         schema, wrong_outputs = self._state.subtask(subtask).output, self._wrong_outputs.get(subtask, ())
-        value = None if isinstance(part.value, Unreadable) else part.value
+        value = None if isinstance(part.value, Unreadable) or too_large(part.value) else part.value
         return Target(part.text, value, schema, earlier.text if earlier else None, wrong_outputs)
 
     def _strike(self, receipt: Receipt, target: Target, where: str) -> str:

@@ -44,10 +44,9 @@ class Verifier:
         """The number of the last verdict that rejected an output of this call."""
         return self._rejected.get(call)
 
-    @property
-    def may_wait(self) -> bool:
-        """Whether a check may wait for the sandbox."""
-        return self._checks.may_wait
+    def takes_long(self, proposal: Proposal) -> bool:
+        """Whether the checks of this proposal may take long."""
+        return self._checks.take_long(proposal.text)
 
     async def foresee(self, proposal: Proposal) -> None:
         """Have the checks asked that `verify` and `verify_stage` will ask of this proposal."""

@@ -59,6 +59,10 @@ def _fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted |
 
 def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, behind: int) -> Extracted | Unreadable:
     """The answer whose JSON this is, with the blocks that stand behind it."""
+    try:
+        text[behind:].encode()
+    except UnicodeEncodeError:
+        return Unreadable("not_json", "a code block holds half a surrogate pair")
     blocks = fenced.blocks_of(text, behind)
     if isinstance(blocks, fenced.Unended):
         which = f" '{blocks.label}'" if blocks.label else ""

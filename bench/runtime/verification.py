@@ -14,6 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -184,7 +185,7 @@ def judge(
 
 
 def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
-    """Hold a value against the subtask's schema."""
+    """Hold a value against the subtask's schema. A value that breaks a validator of the pack's does not fit."""
     if isinstance(value, Unreadable):
         return Rejected(subtask.name, value.reason, value.detail)
     if why := too_large(value):
@@ -192,7 +193,9 @@ def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
     try:
         return subtask.output.model_validate(value)
     except ValidationError as error:
-        return Rejected(subtask.name, "schema", _first_violations(error))
+        return Rejected(subtask.name, "schema", _one_line(_first_violations(error)))
+    except Exception as error:
+        return Rejected(subtask.name, "schema", _one_line(f"the output: {type(error).__name__}: {error}"))
 
 
 def _absent(subtask: Subtask) -> Rejected:
@@ -209,18 +212,28 @@ def _first_violations(error: ValidationError, most: int = 3) -> str:
 def check(
     subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output], ask: Ask = asked
 ) -> Rejected | None:
-    """Run the subtask's checks, in order, up to the first that objects.
+    """Run the subtask's checks, in order, up to the first that objects; then see whether its signals can be asked.
 
-    Where something that the subtask reads has no valid output they are not run: it would have to be made again anyway.
+    Where something that the subtask reads has no valid output no check is run: it would have to be made again anyway.
     """
-    if any(name not in documents and name not in outputs for name in subtask.reads):
-        return None
+    is_whole = all(name in documents or name in outputs for name in subtask.reads)
     context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
-    for one in subtask.checks:
+    for one in (*(subtask.checks if is_whole else ()), *map(_asking, filter(None, (subtask.sufficient, subtask.finds)))):
         objection = ask(subtask, one, output, context)
         if objection is not None:
             return Rejected(subtask.name, "check", _one_line(objection))
     return None
+
+
+@lru_cache(maxsize=256)
+def _asking(signal: Callable[[Any], object]) -> Check:
+    """A check that rejects no output but one on which the signal raises."""
+
+    def ask(output: Any, _: Context) -> None:
+        signal(output)
+
+    ask.__name__ = getattr(signal, "__name__", ask.__name__)
+    return ask
 
 
 def insufficient(subtask: Subtask, output: Output) -> Rejected | None:

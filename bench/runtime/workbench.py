@@ -185,7 +185,7 @@ class Workbench(Asking):
         """Commit, without a model, the output of a subtask that the outputs so far make needless; whether it was so."""
         outputs = self._verifier.outputs([name for name in subtask.reads if name not in self._state.documents])
         read = [name for name in subtask.reads if name not in self._state.documents]
-        needless = subtask.skip(outputs) if subtask.skip and len(outputs) == len(read) else None
+        needless = self._checks.needless(subtask, outputs) if len(outputs) == len(read) else None
         if needless is None:
             return False
         value = needless.model_dump(mode="json")

@@ -153,6 +153,7 @@ def test_an_output_of_nothing_but_code_may_be_left_out_of_the_json_of_several(to
     [
         (f"{PLAN}\ncode:\n```python\nreturn", "cut_off", "the code block 'code' is not closed: the reply breaks off inside it"),
         (f"{PLAN}\n```python\nreturn", "cut_off", "the code block is not closed: the reply breaks off inside it"),
+        (f"{PLAN}\n```python\n\ud800\n```", "not_json", "a code block holds half a surrogate pair"),
         ('{"plan": "a', "cut_off", "the JSON object is not closed: the reply breaks off inside it"),
         (f"{PLAN}\ncode:\n{BLOCK}\ncode:\n{BLOCK}", "code_blocks", "there are two code blocks for code"),
         (

@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import field_validator
 from scripted_model import Line, ScriptedModel
 from trials import OURS, TINY, Fault, events, matrix_of, run_all, verdicts, with_model
 
 from bench.experiment.trial import TrialResult
+from bench.runtime.checks import LARGE
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called, Judged
 from bench.runtime.workbench import Workbench
@@ -132,6 +134,81 @@ def test_an_output_that_makes_a_check_raise_is_rejected_and_its_trial_goes_on(ap
     detail = events(result, Judged)[0].detail
     assert detail.startswith("the check `broken` fails on it: RecursionError: \\x1b[2J long") and detail.isprintable()
     assert len(detail) <= LONGEST_NOTE
+
+
+def test_checks_of_a_large_reply_are_asked_in_a_thread() -> None:
+    asked: Asked = []
+    large = {**TINY.reference["gather"], "more": "x" * LARGE}
+    [result] = trials_of(replace(watched(asked), checks_use_sandbox=False), ["static"], script={"gather": [large]})
+    assert result.record.outcome == "solved"
+    assert asked == [("days_are_in_the_notes", True), ("total_covers_each_delivery", False)]
+
+
+def with_signal(subtask: str, **signal: Any) -> Scenario:
+    """The pack with this in the place of a signal of a subtask's."""
+    subtasks = tuple(replace(one, **signal) if one.name == subtask else one for one in TINY.task.subtasks)
+    return replace(TINY, task=replace(TINY.task, subtasks=subtasks))
+
+
+def raising(output: Any) -> None:
+    if "strange" in str(output):
+        raise OverflowError("too strange")
+
+
+STRANGE = {"approved": True, "problems": ["strange"]}
+
+
+@pytest.mark.parametrize("architecture", ["static", "runtime_structured", "monolithic"])
+@pytest.mark.parametrize("signal", ["sufficient", "finds"])
+def test_an_output_that_makes_a_signal_raise_is_rejected_and_its_trial_goes_on(signal: str, architecture: str) -> None:
+    scenario = with_signal("review", **{signal: raising})
+    whole: Line = {**TINY.reference, "review": STRANGE}
+    script: dict[str, Sequence[Line]] = {"gather+total+review": [whole], "review": [STRANGE]}
+    [result] = trials_of(scenario, [architecture], script=script)
+    assert (result.record.outcome, verdicts(result).count(("review", "check"))) == ("solved", 1), result.record.reason
+    [detail] = [event.detail for event in events(result, Judged) if event.reason == "check"]
+    assert detail == "the check `raising` fails on it: OverflowError: too strange"
+
+
+def test_a_signal_that_raises_on_the_reference_too_is_an_error_of_the_pack() -> None:
+    def broken(_: Any) -> None:
+        raise OverflowError("always")
+
+    [result] = trials_of(with_signal("review", finds=broken), ["runtime_structured"])
+    assert result.record.outcome == "error" and "OverflowError: always" in result.record.reason
+
+
+@pytest.mark.parametrize(("on", "outcome"), [("strange", "solved"), ("", "error")])
+def test_outputs_that_make_skip_raise_skip_nothing(on: str, outcome: str) -> None:
+    def skip(outputs: Any) -> None:
+        if on in str(outputs):
+            raise OverflowError("too strange")
+
+    strange = {**TINY.reference["gather"], "remark": "strange"}
+
+    class Remarked(TINY.task.subtasks[0].output):  # type: ignore[misc]
+        remark: str = ""
+
+    gather = replace(TINY.task.subtasks[0], output=Remarked)
+    scenario = with_signal("total", skip=skip)
+    scenario = replace(scenario, task=replace(scenario.task, subtasks=(gather, *scenario.task.subtasks[1:])))
+    [result] = trials_of(scenario, ["runtime_structured"], script={"gather": [strange]})
+    assert result.record.outcome == outcome
+
+
+def test_an_output_that_makes_a_validator_raise_does_not_fit_its_schema() -> None:
+    class Strict(TINY.task.subtasks[0].output):  # type: ignore[misc]
+        @field_validator("confidence")
+        @classmethod
+        def _sure(cls, value: float) -> float:
+            return 1 / (value - 0.5)
+
+    gather = replace(TINY.task.subtasks[0], output=Strict)
+    scenario = replace(TINY, task=replace(TINY.task, subtasks=(gather, *TINY.task.subtasks[1:])))
+    strange = {**TINY.reference["gather"], "confidence": 0.5}
+    [result] = trials_of(scenario, ["runtime_structured"], script={"gather": [strange]})
+    assert (result.record.outcome, verdicts(result)[0]) == ("solved", ("gather", "schema"))
+    assert events(result, Judged)[0].detail == "the output: ZeroDivisionError: float division by zero"
 
 
 def test_a_check_that_raises_on_the_reference_too_is_an_error_of_the_pack() -> None:

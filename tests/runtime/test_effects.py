@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from random import Random
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -119,6 +120,24 @@ def test_a_reply_without_json_is_read_as_what_it_is(name: str, reason: str) -> N
         found = extract(str(strike(name, target(scenario, subtask), seed)))
         assert not isinstance(found, Extracted), (scenario.name, subtask.name)
         assert found.reason == reason, (scenario.name, subtask.name)
+
+
+GATHER = TINY.task.subtasks[0]
+
+
+@pytest.mark.parametrize("effect", sorted(ON_TEXT))
+def test_an_output_of_many_values_that_fits_no_schema_is_struck_in_good_time(effect: str) -> None:
+    value: Json = {"deliveries": [1] * 4000}
+    began = process_time()
+    strike(effect, Target(dump(value), value, GATHER.output, None, ()))
+    assert process_time() - began < 5  # a tenth of a second
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**4300 - 1])
+def test_a_number_that_no_float_holds_is_struck_as_any_other(number: int) -> None:
+    value: Json = {"deliveries": [{"day": "Monday", "apples": number}], "confidence": 1}
+    for effect, seed in itertools.product(ON_TEXT, range(20)):
+        assert strike(effect, Target(dump(value), value, GATHER.output, None, ()), seed) != dump(value)
 
 
 def test_a_decoy_that_the_model_gave_itself_is_no_wrong_value() -> None:
