@@ -26,7 +26,7 @@ from bench.experiment.reading import read_manifest
 from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
-from bench.report.report import report_of, write_report
+from bench.report.report import report_of, write_files
 from bench.runtime.loop import run
 
 ROOT = Path(__file__).parents[1]
@@ -75,7 +75,7 @@ def main(names: Sequence[str]) -> None:
                 shown = replay(name, Path(folder) / f"{name}-replay")
             else:
                 shown = merge([bench.load_run(RESULTS / one) for one in recorded[name]])
-            written = write_report(report_of(shown, load_published(), load_others()), REPORTS / name)
+            written = write_files(REPORTS / name, report_of(shown, load_published(), load_others()).files)
         print(f"{REPORTS.name}/{name}: {len(written)} files", flush=True)
 
 

@@ -21,6 +21,7 @@ from bench.studies.registry import STUDIES
 def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     # Here, because these import pandas, for which no other command should wait.
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
+    from bench.report.exports import EXPORTS  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
 
     _print_packs(out, roots)
@@ -34,9 +35,9 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     for name in EFFECTS.names:
         packages = dict.fromkeys(effect.package for effect in EFFECTS if effect.name == name and effect.package)
         out.print(f"  {name}: {', '.join(points_of(name))}{''.join(f'  from {package}' for package in packages)}")
-    for kind in (STUDIES, METRICS, TABLES):
+    for kind in (STUDIES, METRICS, TABLES, EXPORTS):
         out.print(f"{kind.plural}\n  {_named(kind)}")
-    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES)
+    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES, EXPORTS)
 
 
 def tell_left_out(err: Terminal, *kinds: Kind[Any]) -> None:

@@ -55,7 +55,7 @@ Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of pack
 
 @app.command("list")
 def list_(scenarios: Packs = PACKS) -> None:
-    """Show the parts there are: scenarios, architectures, models, fault effects, studies, metrics and tables."""
+    """Show the parts there are: scenarios, architectures, models, fault effects, studies, metrics, tables and exports."""
     print_parts(out, err, scenarios)
 
 
@@ -168,19 +168,38 @@ def _report(folders: list[Path], target: Path) -> None:
     from bench.analysis.merge import merge  # noqa: PLC0415
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
     from bench.report.claims_table import other_lines, verdict_lines  # noqa: PLC0415
-    from bench.report.report import report_of, write_report  # noqa: PLC0415
+    from bench.report.report import report_of, write_files  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
 
     run = merge([load_run(folder, require_sound(folder)) for folder in folders])
     published = load_published()
     found = report_of(run, published, load_others())
-    written = write_report(found, target)
+    written = write_files(target, found.files)
     tell_left_out(err, METRICS, TABLES, STUDIES)
     out.print("\n".join((*run.notes, *found.summary.lines)))
     out.print("\n".join(verdict_lines(run, found.judgements, published)))
     for one in found.others:
         out.print("\n".join(other_lines(run, one)))
     out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
+
+
+@app.command()
+def export(
+    run: Annotated[str, typer.Argument(help="A run's name under results/, its folder, or its archive.")],
+    to: Annotated[Path | None, typer.Option(help="The folder to write into; reports/RUN/FORM, if not given.")] = None,
+    form: Annotated[str, typer.Option(help="The form; `bench list` names them.")] = "csv",
+) -> None:
+    """Write a run in a form that other programs read. csv has a file for each frame of `bench.load_run`."""
+    # Here, because these import pandas, for which no other command should wait.
+    from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.report.exports import EXPORTS  # noqa: PLC0415
+    from bench.report.exports import export as write_export  # noqa: PLC0415
+
+    part, folder = EXPORTS.named(form), folder_of(run)
+    require_sound(folder)
+    to = to or named(REPORTS, name_of(folder)) / form
+    written = write_export(load_run(folder), part, to)
+    out.print(f"{len(written)} files in {to}: {', '.join(path.name for path in written)}")
 
 
 @app.command()

@@ -83,14 +83,24 @@ def contents_of(run: Run, published: Published, others: Sequence[Published] = ()
     return Contents(page, tuple(tables), tuple(pictures), judgements, beside)
 
 
-def write_report(report: Report, out: Path) -> list[Path]:
-    """Write its files into folder `out`, and return them. Raises ResultsError where one cannot be written."""
-    for folder in (out, *{(out / name).parent for name in report.files}):
+def write_files(to: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a folder, the last of them first: a page is written when all that it names is there.
+
+    Args:
+        to: The folder. It is made where there is none.
+        files: The content of each file, by its path below `to`. A file of the same name is replaced.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        ResultsError: A file cannot be written, or a folder is a link.
+    """
+    for folder in (to, *{(to / name).parent for name in files}):
         refuse_link(folder)
-    # The pages are written last: where they are, all that they name is there.
-    for name in reversed(list(report.files)):
-        _write(out / name, report.files[name])
-    return [out / name for name in report.files]
+    for name in reversed(list(files)):
+        _write(to / name, files[name])
+    return [to / name for name in files]
 
 
 def _files(run: Run, page: Page, tables: Sequence[Table], pictures: Sequence[Picture]) -> dict[str, bytes]:

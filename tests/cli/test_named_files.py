@@ -41,6 +41,7 @@ FILES = {
 RUNS = {
     "report": ("report", "{run}"),
     "regrade": ("regrade", "{run}"),
+    "export": ("export", "{run}"),
     "verify": ("verify", "{run}"),
     "trace": ("trace", "{run}", "table2.calls.static"),
     "compare": ("compare", "{run}", "{run}"),

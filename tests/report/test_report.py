@@ -34,7 +34,7 @@ from bench.experiment.record import TrialRecord
 from bench.render.table import markdown
 from bench.report.claims_table import verdict_lines
 from bench.report.page import page_of
-from bench.report.report import Report, report_of, write_report
+from bench.report.report import Report, report_of, write_files
 from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.runtime.events import Called, Event
@@ -96,7 +96,7 @@ def test_the_same_results_give_the_same_bytes_elsewhere_on_another_day(
     with mpl.rc_context({"font.size": 20.0, "axes.linewidth": 4.0, "svg.hashsalt": None}):
         again = report_of(bench.load_run(other), load_published())
         assert mpl.rcParams["font.size"] == 20.0, "nobody else's settings are changed"
-    written = write_report(again, tmp_path / "out")
+    written = write_files(tmp_path / "out", again.files)
     assert [str(path.relative_to(tmp_path / "out")) for path in written] == list(plain)
     assert {".png", ".svg"} <= {path.suffix for path in written}
     for path, first in zip(written, plain.values(), strict=True):
@@ -123,7 +123,7 @@ def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_par
 
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
-        write_report(report_of(run, load_published()), tmp_path / "out")
+        write_files(tmp_path / "out", report_of(run, load_published()).files)
     visible = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file() and not path.name.startswith(".")]
     assert sorted(visible) == sorted(renamed)
     assert not {"report.md", "report.html"} & set(visible)
@@ -133,13 +133,13 @@ def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_par
 def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file is in the way")
     with pytest.raises(ResultsError, match="cannot be written"):
-        write_report(report_of(run_of(tmp_path / "run", experiment(repetitions=1)), load_published()), tmp_path / "out")
+        write_files(tmp_path / "out", report_of(run_of(tmp_path / "run", experiment(repetitions=1)), load_published()).files)
 
 
 def test_without_a_receipt_nothing_is_written(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(plan="paper", events=[*fault("planned"), *smooth()])])
     with pytest.raises(ResultsError, match="reports no numbers"):
-        write_report(report_of(run, load_published()), tmp_path / "out")
+        write_files(tmp_path / "out", report_of(run, load_published()).files)
     assert not (tmp_path / "out").exists()
 
 
@@ -318,7 +318,7 @@ def test_names_nobody_foresaw_pass_through_every_form(tmp_path: Path) -> None:
     texts = checked_texts(report.files)
     assert "their.module:agent_&amp;_100%" in texts["report.html"] and "<script>$x$" not in texts["report.html"]
     assert r"their.module:agent\_\allowbreak{}\&\_\allowbreak{}100\%" in texts["tables/ledger.tex"]
-    for path in write_report(report, tmp_path / "out"):
+    for path in write_files(tmp_path / "out", report.files):
         assert re.fullmatch(r"[A-Za-z0-9._-]+", path.name), path.name
 
 
@@ -436,8 +436,8 @@ def test_no_link_in_a_reports_folder_is_written_through(tmp_path: Path, link: st
     report = Report({"report.html": b"page", "tables/t.md": b"table"}, Summary("", (), ()), ())
     if link == "tables":
         with pytest.raises(ResultsError, match="out/tables: is a link, and none is followed on writing"):
-            write_report(report, out)
+            write_files(out, report.files)
         assert list(other.iterdir()) == []
     else:
-        write_report(report, out)
+        write_files(out, report.files)
         assert other.read_text() == "not yours" and (out / "report.html").read_bytes() == b"page"

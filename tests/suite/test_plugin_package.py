@@ -61,6 +61,10 @@ def test_its_parts_are_listed_run_and_reported(tmp_path: Path) -> None:
     assert "| First tokens |" in page
     assert (report / "tables" / "heard.csv").exists()
 
+    code, said, err = bench_anew(tmp_path, "export", "mine-bird", "--form", "parrot", PYTHONPATH=path)
+    assert (code, err, said) == (0, "", "1 files in reports/mine-bird/parrot: parrot.txt\n")
+    assert (report / "parrot" / "parrot.txt").read_text(encoding="utf-8").count("solved, solved!\n") == 12
+
 
 @pytest.mark.usefixtures("installed")
 def test_its_effects_strike_as_ours_do() -> None:

@@ -1,0 +1,68 @@
+"""The forms in which other programs read a run: one entry each, for `bench export RUN --form NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pandas as pd
+
+from bench.analysis.frames import Run
+from bench.errors import ResultsError
+from bench.raised import one_line
+from bench.registry import Kind, Part
+from bench.render.escaping import escape_csv
+from bench.render.labels import model_label
+from bench.report.report import write_files
+
+
+@dataclass(frozen=True)
+class ExportPart(Part):
+    """A form in which another program reads a run.
+
+    files   yields the name and the content of each file; it writes nothing itself
+    about   what the files hold, in a few words
+    """
+
+    files: Callable[[Run], Iterable[tuple[str, bytes]]]
+    about: str
+
+
+def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
+    """Write a run in another form.
+
+    Args:
+        run: The run.
+        part: The form.
+        to: The folder to write into. It is made where there is none. A file of the same name is replaced.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        ResultsError: A file cannot be written, or the code of another package fails.
+    """
+    try:
+        files = dict(part.files(run))
+    except Exception as error:
+        if not part.package:
+            raise
+        raise ResultsError(f"the form '{part.name}' of {part.package} fails: {one_line(error)}") from error
+    return write_files(to, files)
+
+
+def _csv(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Each frame of `bench.load_run`. A simulated or recorded model is called so."""
+    for attribute in fields(run):
+        frame = getattr(run, attribute.name)
+        if isinstance(frame, pd.DataFrame) and len(frame):
+            labels = {model: model_label(run, model) for model in run.names("model")}
+            shown = frame.assign(model=frame["model"].map(labels))
+            texts = [column for column in shown if pd.api.types.is_string_dtype(shown[column])]
+            safe = shown.assign(**{str(column): shown[column].map(escape_csv, na_action="ignore") for column in texts})
+            yield f"{attribute.name}.csv", safe.to_csv(index=False, lineterminator="\n").encode()
+
+
+OURS = (ExportPart("csv", _csv, "the frames of `bench.load_run`, a comma-separated file each"),)
+EXPORTS = Kind("form of export", ExportPart, f"{__name__}:OURS", plural="exports")
