@@ -16,9 +16,7 @@ from bench.report.exports import EXPORTS, ExportPart, export
 
 @pytest.fixture
 def exported(tmp_path: Path) -> tuple[Run, dict[str, pd.DataFrame]]:
-    run = run_of(
-        tmp_path / "run", [trial(repetition=number, outcome=outcome) for number, outcome in ((1, "solved"), (2, "wrong"))]
-    )
+    run = run_of(tmp_path / "run", [trial(repetition=1), trial(repetition=2, outcome="wrong")])
     paths = export(run, EXPORTS["csv"], tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(path.name for path in paths)
     return run, {path.stem: pd.read_csv(path) for path in paths}
