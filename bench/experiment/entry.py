@@ -27,7 +27,9 @@ class Entry(BaseModel):
 class Kept(BaseModel):
     """A part of a manifest. A later version may have written further keys, which stay beside those that are known."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True, use_attribute_docstrings=True, ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        extra="allow", frozen=True, strict=True, use_attribute_docstrings=True, ser_json_inf_nan="constants"
+    )
 
     @property
     def shown(self) -> dict[str, Any]:
