@@ -23,7 +23,7 @@ def place_of(error: BaseException, folder: Path) -> str:
     return ""
 
 
-def one_line(error: BaseException) -> str:
+def words_of(error: BaseException) -> str:
     """`KeyError: 'apples'`, on one line and cut where it is long."""
     words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_pack_\w{12}\.?", "", str(error))
     text = " ".join(f"{type(error).__name__}: {words}".split()).rstrip(":")

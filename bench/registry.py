@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from bench.errors import ConfigError, nearest
-from bench.raised import one_line, place_of
+from bench.raised import place_of, words_of
 
 DISTRIBUTION = "recovery-bench"
 GROUPS = "recovery_bench."
@@ -228,4 +228,4 @@ def why_not_imported(error: BaseException, folder: Path) -> str:
     """What hindered an import, in one line; where it lies in somebody's code in this folder, the file and line come first."""
     if isinstance(error, ImportError | AttributeError):
         return " ".join(str(error).split())
-    return ": ".join(filter(None, (place_of(error, folder), one_line(error))))
+    return ": ".join(filter(None, (place_of(error, folder), words_of(error))))

@@ -54,7 +54,7 @@ def merge(runs: Sequence[Run]) -> Run:
         manifest=merged,
         sessions=tuple(chain.from_iterable(run.sessions for run in runs)),
         errors_rerun=sum(run.errors_rerun for run in runs),
-        regrades=tuple(one for run in runs for one in run.regrades if one.scenario in merged.scenarios),
+        regrades=tuple(regrade for run in runs for regrade in run.regrades if regrade.scenario in merged.scenarios),
         parts=tuple(runs),
         folder=None,
         rerun=frozenset(chain.from_iterable(run.rerun for run in beside)),
@@ -133,7 +133,7 @@ def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
     models = _united(manifest.models for manifest in manifests)
     for name, parameters in models.items():
         every = (manifest.models[name] for manifest in manifests if name in manifest.models)
-        taken = {(run.name, run.digest): run for one in every for run in one.cache_from}
+        taken = {(run.name, run.digest): run for model in every for run in model.cache_from}
         if taken:
             models[name] = parameters.model_copy(update={"cache_from": tuple(taken.values())})
     return models

@@ -17,7 +17,7 @@ def unbooked(events: Sequence[Event]) -> str | None:
         return None
     deaths = of_kind(events, ProcessDied)
     taken = sum(one.requests for one in ends)
-    booked = len(of_kind(events, ToolCalled)) + sum(one.point == "before" for one in deaths)
+    booked = len(of_kind(events, ToolCalled)) + sum(death.point == "before" for death in deaths)
     if taken != booked:
         return f"the world's door took {taken} calls, and {booked} are in the record"
     killed = sum(one.why == "crash" for one in ends)

@@ -72,7 +72,7 @@ def judged_replies(events: Sequence[Event], receipts: Iterable[Receipt]) -> tupl
     """Each reply that was judged as it stood, once however many outputs it held. An output that several calls made is the last
     one's."""
     made = {call.call: call for call in of_kind(events, Called)}
-    struck = [one.call for one in receipts if one.delivered and one.call is not None]
+    struck = [receipt.call for receipt in receipts if receipt.delivered and receipt.call is not None]
     touched = Lineage(events).calls_made_from(struck) if struck else frozenset()
     judged: dict[int, list[Judged]] = {}
     for verdict in of_kind(events, Judged):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.packs.code import plain
-from bench.raised import one_line, place_of
+from bench.raised import place_of, words_of
 from bench.scenario import Answer, Check, Context, Finding, Grade, Json, Output, Scenario, Subtask, documents_of
 
 
@@ -83,7 +83,7 @@ class Hooks:
             return function(*values)
         except (Exception, SystemExit) as error:
             place = place_of(error, self.folder)
-            raise HookFailed(f"{f'{place}: ' if place else ''}{what} raises {one_line(error)}") from error
+            raise HookFailed(f"{f'{place}: ' if place else ''}{what} raises {words_of(error)}") from error
 
     def _check(self, check: Check, subtask: Subtask, output: Output, context: Context) -> str | None:
         what = f"the check `{getattr(check, '__name__', check)}` of '{subtask.name}'"

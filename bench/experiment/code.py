@@ -58,7 +58,7 @@ class Imported:
 
 
 def _names_in(folder: Path) -> frozenset[str]:
-    """None where there is no such folder."""
+    """Return the names of the files and folders in a folder; none where there is no such folder."""
     return frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
 
 

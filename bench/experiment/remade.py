@@ -12,7 +12,7 @@ from bench.environment.changes import RowChange, changes, rows_in
 from bench.environment.damage import Harm
 from bench.environment.final import content_of
 from bench.errors import BenchError
-from bench.raised import one_line
+from bench.raised import words_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def remade(kept: str, digest: str, environment: Environment | None, drawn_from: 
     except BenchError as error:
         return Remade(entries, lacking=str(error))
     except Exception as error:  # a pack's code that has changed since may raise whatever it likes
-        return Remade(entries, lacking=f"its pack raised {one_line(error)}")
+        return Remade(entries, lacking=f"its pack raised {words_of(error)}")
 
 
 def _changes(

@@ -18,7 +18,7 @@ from bench.models.making import Making
 from bench.models.recording import Recording
 from bench.packs import find_packs, lacks, load_pack
 from bench.paths import folder_of
-from bench.raised import one_line
+from bench.raised import words_of
 from bench.registry import attribute_at
 from bench.scenario import Scenario
 
@@ -72,7 +72,7 @@ def _made(name: str, config: Config, making: Making) -> Model:
     except Exception as error:
         if isinstance(error, BenchError) or not part.package:
             raise
-        raise ConfigError(f"model '{name}' cannot be made: {part.package}: {one_line(error)}") from error
+        raise ConfigError(f"model '{name}' cannot be made: {part.package}: {words_of(error)}") from error
     return model
 
 

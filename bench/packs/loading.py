@@ -20,7 +20,7 @@ from bench.packs.folder import PackFolder
 from bench.packs.names import refuse_names
 from bench.packs.refusals import refuse, takes
 from bench.packs.untrusted import run_code, use_sandbox
-from bench.raised import one_line, place_of
+from bench.raised import place_of, words_of
 from bench.scenario import Scenario
 
 ENTRY, MORE = "scenario.py", "variants.py"
@@ -94,7 +94,7 @@ class Pack:
         except PackError:
             raise
         except (Exception, SystemExit) as error:
-            raise PackError(f"{_place(error, self.path)}: {what} fails: {one_line(error)}") from error
+            raise PackError(f"{_place(error, self.path)}: {what} fails: {words_of(error)}") from error
 
 
 def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
@@ -194,7 +194,7 @@ def _load_more(folder: Path, pack: ModuleType) -> ModuleType:
     try:
         return importlib.import_module(f"{pack.__name__}.{Path(MORE).stem}")
     except (Exception, SystemExit) as error:
-        raise PackError(f"{_place(error, folder)}: does not load: {one_line(error)}") from error
+        raise PackError(f"{_place(error, folder)}: does not load: {words_of(error)}") from error
 
 
 def _load_module(folder: Path) -> ModuleType:
@@ -215,7 +215,7 @@ def _load_module(folder: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         for each in names:
             del sys.modules[each]
-        raise PackError(f"{_place(error, folder)}: does not load: {one_line(error)}") from error
+        raise PackError(f"{_place(error, folder)}: does not load: {words_of(error)}") from error
     return module
 
 

@@ -13,7 +13,7 @@ from bench.environment.refusals import refuse_environment
 from bench.errors import PackError, nearest
 from bench.packs.names import refuse_names
 from bench.packs.reads import refuse_prompt, refuse_reads
-from bench.raised import one_line
+from bench.raised import words_of
 from bench.scenario import Json, Output, Scenario, Subtask, Task, schema_of
 from bench.wording import first_violation
 
@@ -104,7 +104,7 @@ def _refuse_schema(subtask: Subtask, at: str) -> None:
     try:
         json.dumps(schema_of(subtask.output))
     except Exception as error:
-        raise PackError(f"{at}: its output has no JSON schema: {one_line(error)}") from error
+        raise PackError(f"{at}: its output has no JSON schema: {words_of(error)}") from error
 
 
 PARAMETERS = {1: "one value", 2: "two values"}
@@ -156,7 +156,7 @@ def _refuse_outputs(answer: Mapping[str, Json], task: Task, what: str) -> None:
         try:
             json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError) as error:
-            raise PackError(f"{what} holds what is no JSON for '{name}': {one_line(error)}") from error
+            raise PackError(f"{what} holds what is no JSON for '{name}': {words_of(error)}") from error
         try:
             outputs[name].model_validate(value)
         except ValidationError as error:

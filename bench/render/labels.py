@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
 from bench.answers.formats import DEFAULT
-from bench.render.table import TableColumn
+from bench.render.table import Cell, TableColumn
 
 
 def recording_of(run: Run, model: str) -> str | None:
@@ -53,10 +53,9 @@ ARM = ("Scenario", "Model", "Fault plan", "Architecture")
 """The columns of a table with a row for each arm that say which."""
 
 
-def arm_cells(run: Run, arm: Arm) -> tuple[str, str, str, str]:
+def arm_cells(run: Run, arm: Arm) -> tuple[Cell, ...]:
     """Under ARM."""
-    condition = arm.condition
-    return condition.scenario, model_label(run, condition.model), condition.plan, arm.architecture
+    return tuple(column.cell(arm) for column in arm_columns(run))
 
 
 def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
-from bench.raised import one_line
+from bench.raised import words_of
 from bench.registry import Kind, Part
 from bench.render.escaping import escape_csv
 from bench.render.labels import model_label
@@ -22,11 +22,9 @@ class ExportPart(Part):
     """A form in which another program reads a run.
 
     files   yields the name and the content of each file; it writes nothing itself
-    about   what the files hold, in a few words
     """
 
     files: Callable[[Run], Iterable[tuple[str, bytes]]]
-    about: str
 
 
 def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
@@ -48,7 +46,7 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
     except Exception as error:
         if not part.package:
             raise
-        raise ResultsError(f"the form '{part.name}' of {part.package} fails: {one_line(error)}") from error
+        raise ResultsError(f"the form '{part.name}' of {part.package} fails: {words_of(error)}") from error
     return write_files(to, files)
 
 
@@ -64,5 +62,5 @@ def _csv(run: Run) -> Iterator[tuple[str, bytes]]:
             yield f"{attribute.name}.csv", safe.to_csv(index=False, lineterminator="\n").encode()
 
 
-OURS = (ExportPart("csv", _csv, "the frames of `bench.load_run`, a comma-separated file each"),)
+OURS = (ExportPart("csv", _csv),)
 EXPORTS = Kind("form of export", ExportPart, f"{__name__}:OURS", plural="exports")

@@ -9,7 +9,7 @@ from bench.analysis.arms import Arms
 from bench.analysis.claims.published import Published
 from bench.analysis.claims.verdicts import Judged, Judgement
 from bench.analysis.frames import Run
-from bench.raised import one_line
+from bench.raised import words_of
 from bench.registry import Kind
 from bench.render.limits import with_limits
 from bench.render.table import Table
@@ -80,4 +80,4 @@ def _made(part: TablePart, results: Results) -> Iterator[Table]:
     except Exception as error:
         if not part.package:
             raise
-        yield Table(part.name, f"{part.name}: not shown", ("Why",), ((f"{part.package}: {one_line(error)}",),))
+        yield Table(part.name, f"{part.name}: not shown", ("Why",), ((f"{part.package}: {words_of(error)}",),))

@@ -14,7 +14,7 @@ from typing import Any
 from bench.digests import digest_of
 from bench.errors import SandboxBroken, one_line
 from bench.runtime.state import State
-from bench.runtime.verification import Ask
+from bench.runtime.verification import AskCheck
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 
 Reference = Callable[[str, Mapping[str, str]], Json]
@@ -42,8 +42,8 @@ class Checks:
         self._said: dict[Key, str | None] = {}
         self._keep = wait
 
-    async def foresee(self, judge: Callable[[Ask], object]) -> None:
-        """Ask in a thread what `judge` asks, unless all of that is known."""
+    async def foresee(self, judge: Callable[[AskCheck], object]) -> None:
+        """AskCheck in a thread what `judge` asks, unless all of that is known."""
         try:
             judge(self._known)
         except _NotAsked:

@@ -32,7 +32,7 @@ from bench.runtime.world_events import (
     WorldEnded,
 )
 
-Kind = TypeVar("Kind")
+EventType = TypeVar("EventType")
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
 """Why a call is made.
 
@@ -264,7 +264,7 @@ class Events(tuple[Event, ...]):
         return found
 
 
-def of_kind(events: Iterable[Event], kind: type[Kind]) -> Sequence[Kind]:
+def of_kind(events: Iterable[Event], kind: type[EventType]) -> Sequence[EventType]:
     """The events of one kind, in order."""
     if isinstance(events, Events):
         return events.by_kind.get(kind, ())

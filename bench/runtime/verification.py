@@ -50,11 +50,11 @@ class Unreadable:
 
 
 Verdict = Output | Rejected
-Ask = Callable[[Subtask, Check, Any, Context], str | None]
-"""Asks a subtask's check of an output."""
+AskCheck = Callable[[Subtask, Check, Any, Context], str | None]
+"""Asks a check of a subtask's output: why it objects, or None."""
 
 
-def asked(_: Subtask, check: Check, output: Any, context: Context) -> str | None:
+def ask_directly(_: Subtask, check: Check, output: Any, context: Context) -> str | None:
     return check(output, context)
 
 
@@ -157,7 +157,7 @@ def judge(
     documents: Mapping[str, str],
     earlier: Mapping[str, Output],
     without_findings_of: Container[str] = (),
-    ask: Ask = asked,
+    ask: AskCheck = ask_directly,
 ) -> dict[str, Verdict]:
     """The verdict on each subtask's value: its output where it is accepted.
 
@@ -210,7 +210,7 @@ def _first_violations(error: ValidationError, most: int = 3) -> str:
 
 
 def check(
-    subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output], ask: Ask = asked
+    subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output], ask: AskCheck = ask_directly
 ) -> Rejected | None:
     """Run the subtask's checks, in order, up to the first that objects; then see whether its signals can be asked.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from bench.errors import ResultsError, nearest
-from bench.raised import one_line
+from bench.raised import words_of
 from bench.registry import Kind, Part, attribute_at
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _why(error: Exception, name: str) -> str:
     if isinstance(error, ResultsError):
         return str(error)
     if name in STUDIES and STUDIES[name].package:
-        return f"{STUDIES[name].package}: {one_line(error)}"
+        return f"{STUDIES[name].package}: {words_of(error)}"
     raise error
 
 

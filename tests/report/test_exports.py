@@ -49,7 +49,7 @@ def test_a_form_of_a_package_that_raises_is_one_line_and_writes_nothing(tmp_path
         yield "one.txt", b"1"
         raise KeyError("two")
 
-    part = ExportPart("loud", files, "nothing", package="loud-parts 1.0")
+    part = ExportPart("loud", files, package="loud-parts 1.0")
     with pytest.raises(ResultsError, match=r"^the form 'loud' of loud-parts 1.0 fails: KeyError: 'two'$"):
         export(run_of(tmp_path / "run", [trial()]), part, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -14,12 +14,12 @@ MIXED, NONE = "mixed", ""
 
 def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
     """What these plans let happen, crashes first, in the order of an effect's life."""
-    found = {f"{fault.point}:{fault.effect}" for plan in plans for fault in run.config.faults_of(plan)}
-    found |= {f"{point}:{effect}" for point, effect in _pairs(run.faults[run.faults["fault"].isin(plans)])}
-    if any(is_crash(one) for one in found):
-        found.add(ALL_CRASHES)
+    kinds = {f"{fault.point}:{fault.effect}" for plan in plans for fault in run.config.faults_of(plan)}
+    kinds |= {f"{point}:{effect}" for point, effect in _pairs(run.faults[run.faults["fault"].isin(plans)])}
+    if any(is_crash(one) for one in kinds):
+        kinds.add(ALL_CRASHES)
     ranks = {name: rank for rank, name in enumerate(FIRST)}
-    return sorted(found, key=lambda name: (ranks.get(name, len(ranks)), name))
+    return sorted(kinds, key=lambda name: (ranks.get(name, len(ranks)), name))
 
 
 def is_crash(by: str) -> bool:

@@ -13,4 +13,4 @@ def files(run: Run) -> Iterator[tuple[str, bytes]]:
     yield "parrot.txt", "".join(lines).encode()
 
 
-PART = ExportPart("parrot", files, "the outcome of each trial, said twice")
+PART = ExportPart("parrot", files)
