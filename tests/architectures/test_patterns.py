@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, environment, harm, stored, worked
 
 from bench.environment import Person
+from bench.experiment.trial import MOST_LIVES
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 BOOKED = ["book_flight", "book_hotel", "book_car"]
@@ -96,6 +97,7 @@ TRIPS = st.sampled_from((ONE, (FULL,), (PRIVATE,), (DEAR,)))
 def undamaged(pattern: str, crashes: list[tuple[str, str, float]], trips: tuple[Trip, ...], repetition: int) -> None:
     faults = [{"point": "process", "effect": point, "tool": tool, "probability": chance} for point, tool, chance in crashes]
     result = worked(pattern, REMEDIED, faults, trips, [1], repetition=repetition)
+    assume(result.record.reason != f"the agent: died {MOST_LIVES} times")  # its work was cut off, which no remedy mends
     assert (result.record.outcome, harm(result)) == ("solved", {}), result.record.reason
 
 
