@@ -17,6 +17,11 @@ for each malformed object."""
 MARGIN = 16
 """Characters before a window's end at which the decoder may have stopped for want of more: a number, an escape, `-Infinity`."""
 
+LONGEST_BEGUN = 6
+"""Characters of what can be begun of a value without a quote: of `false`, of an escape."""
+
+_begun_value = re.compile(r"-|\.|[eE][+-]?|\\|u[0-9a-fA-F]{0,4}")
+_blanks = re.compile(r"\s*`*\s*")
 _brace = re.compile("[{}]")
 _brace_or_string = re.compile(r'[{}]|"(?:[^"\\]|\\.)*("?)', re.DOTALL)
 
@@ -93,6 +98,27 @@ class Objects:
             if depth == 0:
                 return at
         return len(self._text)
+
+
+def end_of(text: str) -> int:
+    """Return where a text ends, less blanks and what closes a code block."""
+    return len(text.rstrip().rstrip("`").rstrip())
+
+
+def rest_of(text: str, start: int, last: int) -> str:
+    """What is left of a text, less blanks and what closes a code block; no more of it than tells whether that is much."""
+    blank = _blanks.match(text, start)
+    return text[blank.end() : min(last, blank.end() + LONGEST_BEGUN + 1)] if blank else ""
+
+
+def ran_out(text: str, wrong: Malformed, last: int) -> bool:
+    """Whether the decoder stopped because the text ended, not because of a character in it. `last`: where the text ends, less
+    what closes a code block."""
+    if wrong.at is None:
+        return False
+    rest = rest_of(text, wrong.at, last)
+    begun = _begun_value.fullmatch(rest) or any(whole.startswith(rest) for whole in ("true", "false", "null"))
+    return bool(begun) or wrong.why.startswith("Unterminated string")
 
 
 def _refuse_half_pairs(text: str, value: object) -> None:

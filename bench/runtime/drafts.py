@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bench.answers.fenced import FenceLines
-from bench.runtime.decoding import Extracted, Objects
+from bench.runtime.decoding import Extracted, Objects, end_of, ran_out
 
 Tags = tuple[tuple[str, str], ...]
 """Pairs: what opens a draft, and what closes it."""
@@ -60,6 +60,7 @@ def _last_end(text: str, closing: re.Pattern[str], fences: FenceLines | None) ->
     """
     tag, objects = closing.search(text), Objects(text)
     end = at = 0
+    last = end_of(text)
     while tag:
         brace = _begins.search(text, at, tag.start()) if objects.shown <= MOST_SHOWN * len(text) else None
         stopped = tag.end()
@@ -69,8 +70,8 @@ def _last_end(text: str, closing: re.Pattern[str], fences: FenceLines | None) ->
                 at = read.end
                 tag = tag if at <= tag.start() else closing.search(text, at)
                 continue
-            if fences is None and read.why.startswith("Unterminated string"):
-                return end  # no quote follows, so no object does
+            if fences is None and ran_out(text, read, last):
+                return end  # the reply breaks off in this object
             at = max(brace.start() + 1, read.at or 0)
             if at <= tag.start():
                 continue

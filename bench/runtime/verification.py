@@ -20,7 +20,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from bench.errors import one_line
-from bench.runtime.decoding import Extracted, Malformed, Objects
+from bench.runtime.decoding import LONGEST_BEGUN, Extracted, Malformed, Objects, end_of, ran_out, rest_of
 from bench.runtime.drafts import Draft, draft_of
 from bench.runtime.largeness import too_large
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
@@ -59,10 +59,7 @@ def ask_directly(_: Subtask, check: Check, output: Any, context: Context) -> str
 
 
 _begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
-_begun_value = re.compile(r"-|\.|[eE][+-]?|\\|u[0-9a-fA-F]{0,4}")
-LONGEST_BEGUN = 6
-"""Characters of what can be begun of a value without a quote: of `false`, of an escape."""
-_begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*`*\s*")
+_begins = re.compile(r"""\{\s*["'}]""")
 _refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
 
@@ -84,13 +81,13 @@ def extract(
     if not answer.strip():
         return Unreadable("empty", "nothing follows the draft" if draft.end else "the reply is empty")
     malformed, objects = "", Objects(text)
-    last = len(text.rstrip().rstrip("`").rstrip())
+    last = end_of(text)
     start = _next_begin(text, draft.end, code, last)
     while start >= 0:
         read = objects.read(start)
         if isinstance(read, Extracted):
             return read
-        if _ran_out(text, read, last):
+        if ran_out(text, read, last):
             return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
         if begun := _begun.match(text, start):
             malformed = malformed or _said(text, read)
@@ -125,23 +122,7 @@ def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None)
 def _may_begin(text: str, start: int, last: int) -> bool:
     """Whether the brace may begin an object, whole or broken. It does not ask the decoder, which counts the lines before each
     error: a text of nothing but braces would take time that grows as its square does."""
-    return bool(_begins.match(text, start)) or len(_rest(text, start + 1, last)) <= LONGEST_BEGUN
-
-
-def _rest(text: str, start: int, last: int) -> str:
-    """What is left of a text, less blanks and what closes a code block; no more of it than tells whether that is much."""
-    blank = _blanks.match(text, start)
-    return text[blank.end() : min(last, blank.end() + LONGEST_BEGUN + 1)] if blank else ""
-
-
-def _ran_out(text: str, wrong: Malformed, last: int) -> bool:
-    """Whether the decoder stopped because the text ended, not because of a character in it. `last`: where the text ends, less
-    what closes a code block."""
-    if wrong.at is None:
-        return False
-    rest = _rest(text, wrong.at, last)
-    begun = _begun_value.fullmatch(rest) or any(whole.startswith(rest) for whole in ("true", "false", "null"))
-    return bool(begun) or wrong.why.startswith("Unterminated string")
+    return bool(_begins.match(text, start)) or len(rest_of(text, start + 1, last)) <= LONGEST_BEGUN
 
 
 def _said(text: str, wrong: Malformed) -> str:

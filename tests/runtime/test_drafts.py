@@ -108,6 +108,8 @@ def test_a_closing_tag_inside_the_answer_ends_no_draft() -> None:
     assert value_of('{"a": "behind </think> it"}') == {"a": "behind </think> it"}
     assert value_of('<think>{"a": 1}</think>{"a": "</think>", "b": {}} {"c": 1}') == {"a": "</think>", "b": {}}
     assert why('{"a": "behind </think> it')[0] == "cut_off"
+    for end in ('"', '", ', '", "b": nul', '"\n```'):
+        assert why('{"a": "behind </think> it' + end)[0] == "cut_off"
 
 
 @given(NOTES, ANSWERS, st.sampled_from(CHANNELS), st.booleans())
