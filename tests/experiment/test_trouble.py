@@ -104,7 +104,7 @@ def test_a_run_pauses_in_a_storm_says_so_and_goes_on_once_one_call_is_answered(
     first = 8
     last = first + IN_A_ROW + 4
     trials, said = run_under(
-        tmp_path, lambda number: storm if first <= number < last else None, concurrency=4, timeout_seconds=0.5
+        tmp_path, lambda number: storm if first <= number < last else None, concurrency=4, timeout_seconds=2.0
     )
     begun, gone_on = said
     assert f": {IN_A_ROW} calls in a row failed (" in begun and begun.endswith("; the run pauses")
