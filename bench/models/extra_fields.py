@@ -7,17 +7,19 @@ order, and goes back as it came. It is no part of what is counted: it stands in 
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 STANDARD = ("refusal", "annotations", "audio", "function_call", "name", "parsed", "parsed_arguments")
 """Fields of OpenAI's own, and of its clients', which mean nothing where they are empty. An empty text in any other field may
 mean something: Kimi tells it from none."""
+LARGEST = sys.float_info.max
+"""Few can read a number beyond it, and Python does not write one of 4,301 digits."""
 
 
 def extra_text(fields: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
-    """The fields as one text, all texts in them passed through `clean`; "" for none. A number that JSON cannot hold is null."""
+    """The fields as one text, all texts in them passed through `clean`; "" for none. A number beyond LARGEST is null."""
     kept = {name: value for name, value in fields.items() if _says_something(name, value)}
     if not kept:
         return ""
@@ -47,6 +49,6 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
         return clean(value)
     if isinstance(value, dict):
         return {clean(name): _cleaned(one, clean) for name, one in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float | int) and not -LARGEST <= value <= LARGEST:
         return None
     return [_cleaned(one, clean) for one in value] if isinstance(value, list) else value

@@ -57,7 +57,7 @@ from bench.errors import (
 )
 from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
 from bench.models.openai import OpenAIModel
-from bench.models.openai_bodies import LARGEST
+from bench.models.openai_bodies import LARGEST, LARGEST_ERROR
 from bench.models.openai_failures import failure_of, retry_after_seconds
 from bench.models.openai_replies import EXCERPT_CHARACTERS, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback
@@ -813,8 +813,23 @@ def test_a_body_that_does_not_unpack_is_one_line(step: Step, said: str) -> None:
 
 
 def test_of_an_errors_body_no_more_is_read_than_its_words_and_it_stays_that_error() -> None:
-    assert isinstance(failure := failed(packed(status(500, body="word " * LARGEST))), ServerFailed)
-    assert failure.detail.startswith("HTTP 500: word word")
+    long = status(500, body="word " * LARGEST)
+    for step in (packed(long), trickle(replace(long, body=long.body[: 4 * LARGEST_ERROR]), piece=2 * LARGEST_ERROR, pause=30)):
+        assert isinstance(failure := failed(step, timeout_seconds=20), ServerFailed)
+        assert failure.detail.startswith("HTTP 500: word word")
+
+
+def test_a_cookie_that_an_endpoint_gives_is_never_given_back() -> None:
+    marked = replace(completion("Hi"), headers={"Set-Cookie": "who=you; Path=/"})
+    with ScriptedServer([marked, marked]) as server:
+        model = model_at(server.base_url.replace("127.0.0.1", "localhost"))
+
+        async def twice(model: OpenAIModel) -> None:
+            for _ in range(2):
+                await model.reply(REQUEST, no_sleep)
+
+        asyncio.run(using(model, twice))
+    assert len(server.requests) == 2 and "cookie" not in server.requests[1].headers
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
