@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ from bench.models.tool_calls import OF_A_FUNCTION
 MOST_EVENTS = 50_000
 FIELDS = ("data:", "event:", "id:", "error:", ":")
 """How a line of a stream begins. llama.cpp told an error in a field of that name, until late in 2025."""
+
+
+_LINE = re.compile(r"^(data|error):(.*)", re.MULTILINE)
 
 
 def is_stream(body: str) -> bool:
@@ -45,10 +49,9 @@ def _there(fields: Mapping[str, Any], *but: str) -> dict[str, Any]:
 def _events(body: str) -> Iterator[dict[str, Any]]:
     """A line ends as the standard says, and at no other character that Python takes for an end: a text may hold those."""
     number = 0
-    for line in body.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
-        field, _, data = line.partition(":")
-        data = data.strip()
-        if field not in ("data", "error") or data in ("", "[DONE]") or data.startswith(":"):  # a comment, wrapped as data
+    for line in _LINE.finditer(body.replace("\r\n", "\n").replace("\r", "\n")):
+        field, data = line[1], line[2].strip()
+        if data in ("", "[DONE]") or data.startswith(":"):  # a comment, wrapped as data
             continue
         if number == MOST_EVENTS:
             raise UnreadableDocument("too_many")

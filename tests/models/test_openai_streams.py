@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -157,7 +158,27 @@ def test_a_stream_that_does_not_come_to_its_end_is_no_answer(body: str, kind: ty
     assert type(failure(body)) is kind
 
 
-@pytest.mark.parametrize("unit", ["data:{}\n", "data:\n", "\n", "data: 0\n", 'data:{"choices":[{"delta":{"content":"x"}}]}\n'])
-def test_any_stream_within_the_bound_is_told_in_a_second_of_processor(unit: str) -> None:
-    with processor_time(at_most=1.0):
+PIECES = [
+    '{"delta":{"content":"x"}}',
+    '{"delta":{"content":"\\ud83d"}},{"delta":{"content":"\\ude00"}}',
+    '{"delta":{"tool_calls":[{}]}}',
+]
+UNITS = [
+    "data:{}\n",
+    "data:\n",
+    "\n",
+    "\r",
+    "error:{}\n",
+    "data: 0\n",
+    *(f'data:{{"choices":[{piece}]}}\n' for piece in PIECES),
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_any_stream_within_the_bound_is_told_in_a_second_of_processor(
+    unit: str, record_property: Callable[[str, object], None]
+) -> None:
+    with processor_time(at_most=1.0) as took:
         failure("data: {}\n" + unit * (LARGEST // len(unit) - 2))
+    record_property("place", "an endpoint's stream")
+    record_property("processor", took.seconds)

@@ -7,6 +7,7 @@ memory, in a process of its own.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,9 @@ CASES = [what if what in SHORT else pytest.param(what, marks=pytest.mark.enduran
 
 
 @pytest.mark.parametrize("what", CASES)
-def test_a_hostile_answer_stalls_nobody_costs_no_memory_and_is_paid_once(what: str, tmp_path: Path) -> None:
+def test_a_hostile_answer_stalls_nobody_costs_no_memory_and_is_paid_once(
+    what: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     hostile, asked = HOSTILE[what], list[Any]()
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
 
@@ -108,6 +111,8 @@ def test_a_hostile_answer_stalls_nobody_costs_no_memory_and_is_paid_once(what: s
     trials = list(read_trials(folder))
     assert [trial.outcome for trial in trials] == [hostile.outcome] * len(hostile.architectures), [one.reason for one in trials]
     assert len(asked) == calls
+    record_property("stall", strain.stall)
+    record_property("peak", strain.grown / 2**20)
     assert strain.stall <= MOST_STALL and strain.grown <= MOST_MEMORY, strain
 
 

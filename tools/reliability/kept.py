@@ -22,6 +22,16 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """The most that one place took in so many tries; `what` is one of `reliability.measured.PROMISED`."""
+
+    place: str
+    what: str
+    tries: int
+    most: float
+
+
+@dataclass(frozen=True)
 class Taken:
     """What one run of one client under load came to: `in_flight` calls at a time, each answered after `seconds`.
 
@@ -59,7 +69,7 @@ class Guarded:
     through: str
 
 
-Row = TypeVar("Row", Tried, Taken, Guarded)
+Row = TypeVar("Row", Tried, Measured, Taken, Guarded)
 
 
 def write(folder: Path, kind: type[Row], rows: Sequence[Row]) -> None:

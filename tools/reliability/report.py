@@ -7,8 +7,9 @@ from pathlib import Path
 from statistics import median
 
 from reliability.bare import CLIENTS
-from reliability.kept import Guarded, Taken, Tried, read
+from reliability.kept import Guarded, Measured, Taken, Tried, read
 from reliability.load import AIMS, OURS
+from reliability.measured import PROMISED, missed
 from reliability.promises import PROMISES, Promise
 from scipy import stats
 
@@ -29,10 +30,15 @@ NOT_DEFENDED = (
 def page(folder: Path, machine: str) -> str:
     """Of what is kept in the folder."""
     tried, taken, guarded = read(folder, Tried), read(folder, Taken), read(folder, Guarded)
+    measured = read(folder, Measured)
     parts = [PREFACE.read_text(encoding="utf-8").format(machine=machine), markdown(promises_table(tried, taken))]
+    parts += [markdown(measured_table(measured))] if measured else []
     parts += [markdown(load_table(taken))] if taken else []
     parts += [markdown(guards_table(guarded))] if guarded else []
-    lines = [f"- {escape_markdown(line)}" for line in (*_missed(taken), *_through(guarded), *_untried(tried), *NOT_DEFENDED)]
+    lines = [
+        f"- {escape_markdown(line)}"
+        for line in (*_missed(taken), *missed(measured), *_through(guarded), *_untried(tried), *NOT_DEFENDED)
+    ]
     return "\n".join([*parts, "### What does not hold, is not defended, or was not tried", "", *lines, ""])
 
 
@@ -62,6 +68,33 @@ def promises_table(tried: Iterable[Tried], taken: Iterable[Taken]) -> Table:
             "the tries were chosen and not drawn: of attacks and accidents that nobody thought of the limit says nothing",
         ),
     )
+
+
+def measured_table(measured: Sequence[Measured]) -> Table:
+    """A row for each place, a column for each thing that is measured."""
+    cells = {(one.place, one.what): one.most for one in measured}
+    tries = {one.place: one.tries for one in measured}
+    return Table(
+        "measured",
+        "What the worst took, at most",
+        ("Where", "Tries", "Processor s", "Peak MiB", "Stall s", "Wait s"),
+        tuple(
+            (place, count, *(_measure(cells.get((place, what)), what) for what in PROMISED)) for place, count in tries.items()
+        ),
+        (
+            "promised: {processor:g} s, {peak:g} MiB, {stall:g} s, {wait:g} s; an empty cell is not measured there".format(
+                **PROMISED
+            ),
+            "processor: of the process that reads, for one text of 8 MB; peak: above what it held before",
+            "stall: the longest time in which the event loop of `bench run` ran nothing that was due, without the time in "
+            "which it had no processor; its peak is that of the whole run",
+            "wait: the longest time in which `bench serve` did not answer somebody else, others' work on the machine included",
+        ),
+    )
+
+
+def _measure(most: float | None, what: str) -> Cell:
+    return "" if most is None else Number(most, 0 if what == "peak" else 2)
 
 
 def load_table(taken: Sequence[Taken]) -> Table:

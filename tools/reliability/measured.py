@@ -1,0 +1,44 @@
+"""What the tests of the promises measured: they say it as properties in the report that pytest writes of them.
+
+record_property("processor", 0.4)   seconds of processor
+record_property("peak", 120.0)      MiB of memory above what was held before
+record_property("stall", 0.03)      seconds in which the event loop stood still
+record_property("wait", 0.2)        seconds in which somebody else was not answered
+record_property("place", "a reply") where that was, if the test's parameter does not say it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from xml.etree import ElementTree
+
+from reliability.kept import Measured
+
+PROMISED: Mapping[str, float] = {"processor": 1.0, "peak": 200.0, "stall": 0.1, "wait": 1.0}
+"""At most, of eight megabytes of the worst and of a hostile answer."""
+UNITS: Mapping[str, str] = {"processor": "s of processor", "peak": "MiB", "stall": "s of stall", "wait": "s of waiting"}
+
+
+def measured_in(cases: Iterable[ElementTree.Element]) -> list[Measured]:
+    """The most of each place, in the order in which they came."""
+    most = dict[tuple[str, str], Measured]()
+    for one in (found for case in cases for found in _of(case)):
+        before = most.get(key := (one.place, one.what))
+        most[key] = one if before is None else Measured(*key, before.tries + one.tries, max(before.most, one.most))
+    return list(most.values())
+
+
+def _of(case: ElementTree.Element) -> Iterator[Measured]:
+    said = {str(one.get("name")): str(one.get("value")) for one in case.iter("property")}
+    name = str(case.get("name"))
+    place = said.get("place") or name.partition("[")[2].removesuffix("]") or name
+    for what in PROMISED:
+        if what in said:
+            yield Measured(place, what, int(said.get("tries", "1")), float(said[what]))
+
+
+def missed(measured: Iterable[Measured]) -> Iterator[str]:
+    """A line for each that is above what is promised."""
+    for one in measured:
+        if one.most > PROMISED[one.what]:
+            yield f"{one.place}: {one.most:.2f} {UNITS[one.what]}, and {PROMISED[one.what]:g} are promised."
