@@ -3,7 +3,7 @@
     scenarios/<pack>/
       scenario.py               scenario(folder: PackFolder) -> Scenario, and VARIANTS = ("paper", ...) where there are several;
                                 it may import its siblings (`from .grader import grade`)
-      variants.py               added variants, with VARIANTS and scenario(folder) of their own: the others ask what they did
+      variants*.py              added variants, with VARIANTS and scenario(folder) of their own: the others ask what they did
       grader.py, baseline.py    what only grades: an edit here makes no recorded trial worthless
       documents/NAME            what a model can see
       prompts/role.md           the system message

@@ -23,8 +23,8 @@ from bench.packs.untrusted import run_code, use_sandbox
 from bench.raised import place_of, words_of
 from bench.scenario import Scenario
 
-ENTRY, MORE = "scenario.py", "variants.py"
-"""A pack's code, and the code of variants that were added to it: they are asked by that, and the others' digests stay."""
+ENTRY, MORE = "scenario.py", "variants*.py"
+"""A pack's code, and files of variants that were added to it: they are asked by these, and the others' digests stay."""
 DEFAULT_VARIANTS = ("paper",)
 SOLE = ("",)
 """The instances of a pack that has one task."""
@@ -173,9 +173,8 @@ def _no_packs(roots: Iterable[Path]) -> str:
 
 
 def _open(folder: Path) -> Pack:
-    modules = [_load_module(folder)]
-    if (folder / MORE).is_file():
-        modules.append(_load_more(folder, modules[0]))
+    pack = _load_module(folder)
+    modules = [pack, *(_load_more(file, pack) for file in sorted(folder.glob(MORE)))]
     owners = [
         (variant, module) for module in modules for variant in _variants(module, folder / Path(str(module.__file__)).name)
     ]
@@ -190,11 +189,11 @@ def _variants(module: ModuleType, file: Path) -> tuple[str, ...]:
     return tuple(variants)
 
 
-def _load_more(folder: Path, pack: ModuleType) -> ModuleType:
+def _load_more(file: Path, pack: ModuleType) -> ModuleType:
     try:
-        return importlib.import_module(f"{pack.__name__}.{Path(MORE).stem}")
+        return importlib.import_module(f"{pack.__name__}.{file.stem}")
     except (Exception, SystemExit) as error:
-        raise PackError(f"{_place(error, folder)}: does not load: {words_of(error)}") from error
+        raise PackError(f"{_place(error, file.parent)}: does not load: {words_of(error)}") from error
 
 
 def _load_module(folder: Path) -> ModuleType:

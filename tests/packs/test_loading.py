@@ -41,7 +41,7 @@ def test_a_pack_in_another_variant_has_a_name_and_documents_of_its_own() -> None
     small, large = (load_pack(f"k8s_oomkill:{variant}", ROOTS) for variant in ("paper", "large"))
     assert (small.name, large.name) == ("k8s_oomkill", "k8s_oomkill:large")
     assert sum(map(len, large.task.documents.values())) > sum(map(len, small.task.documents.values()))
-    assert variants_of(ROOTS[0] / "k8s_oomkill") == ("paper", "medium", "large")
+    assert variants_of(ROOTS[0] / "k8s_oomkill") == ("paper", "medium", "large", "paper_sized")
 
 
 def test_two_packs_of_one_name_are_refused_unless_they_are_the_same_folder(tiny: Path) -> None:
@@ -175,6 +175,18 @@ def test_a_variant_that_is_added_in_a_file_of_its_own_changes_nothing_of_those_t
     assert (short.name, short.variant, short.task.role) == ("tiny:short", "short", "You are brief.")
     assert short.asked != paper.asked
     assert load_pack("tiny", [tiny.parent]).task == paper.task, "its import of scenario.py took the pack's function away"
+
+
+def test_variants_in_two_added_files_change_nothing_of_each_other(tiny: Path) -> None:
+    (tiny / "variants.py").write_text(FEWER)
+    before = load_pack("tiny:short", [tiny.parent])
+    other = copy_of("tiny", tiny.parent / "other")
+    (other / "variants.py").write_text(FEWER)
+    (other / "variants_terse.py").write_text(FEWER.replace("short", "terse").replace("brief", "terse"))
+    assert variants_of(other) == ("paper", "short", "terse")
+    short, terse = (load_pack(f"tiny:{name}", [other.parent]) for name in ("short", "terse"))
+    assert (short.asked, terse.task.role) == (before.asked, "You are terse.")
+    assert terse.asked != short.asked
 
 
 def test_an_added_variant_is_asked_by_its_own_file_and_by_all_that_this_imports(tmp_path: Path) -> None:
