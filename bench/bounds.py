@@ -39,7 +39,7 @@ def items_in(value: Any) -> int:
     items, left = 0, [value]
     while left:
         inner = left.pop()
-        if isinstance(inner, dict | list):
+        if isinstance(inner, (dict, list)):
             items += len(inner)
             left += inner.values() if isinstance(inner, dict) else inner
     return items
