@@ -74,13 +74,12 @@ class AppendOnly:
 
     def append(self, content: bytes) -> None:
         """Write all of it, or leave the file as it was."""
-        size = self.size
+        written = 0
         try:
-            written = 0
             while written < len(content):
                 written += os.write(self.file, content[written:])
         except OSError as error:
-            os.ftruncate(self.file, size)
+            os.ftruncate(self.file, self.size - written)
             said = f"{self.path.parent}: cannot be written: {error.strerror}"
             raise ResultsError(f"{said}; what was recorded before is kept, run the same command again to go on") from error
 

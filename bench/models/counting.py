@@ -14,7 +14,7 @@ from bench.tokens import count_tokens
 
 def tokens_read(request: Request) -> int:
     """Of the messages, with the tool calls in them, and of the tools that are offered."""
-    return sum(map(count_tokens, texts_read(request)))
+    return sum(map(count_tokens, filter(None, texts_read(request))))
 
 
 def texts_read(request: Request) -> Iterator[str]:
@@ -25,7 +25,7 @@ def texts_read(request: Request) -> Iterator[str]:
 
 
 def tokens_written(reply: Reply) -> int:
-    return sum(map(count_tokens, texts_written(reply)))
+    return sum(map(count_tokens, filter(None, texts_written(reply))))
 
 
 def texts_written(reply: Reply) -> Iterator[str]:

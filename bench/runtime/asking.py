@@ -115,7 +115,7 @@ class Asking(Hands):
         plan = [self._state.source(planned_by.name)] if planned_by else []
         asked = self._next(subtasks, sources, repair, given)
         proposal = await self._propose(subtasks, asked, sources, repair, by, given)
-        return replace(proposal, made_from=(*proposal.made_from, *plan))
+        return replace(proposal, made_from=(*proposal.made_from, *plan)) if plan else proposal
 
     async def sample(
         self,
@@ -138,7 +138,7 @@ class Asking(Hands):
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
         """Have the checks that may take long asked of proposals off the event loop; also of what a fault in the state will make
         of them."""
-        for proposal in filter(self._verifier.takes_long, proposals):
+        for proposal in (one for one in proposals if self._verifier.takes_long(one.text)):
             await self._verifier.foresee(proposal)
             struck = {}
             for subtask in proposal.subtasks:
@@ -223,7 +223,7 @@ class Asking(Hands):
                 messages, ask, schema, lambda reply, call: self.corrupt(reply, subtasks, ask, call)
             )
             turns.add(subtasks, ask, received)
-            await self.foresee(turns.unjudged(subtasks))
+            await self.foresee(turns.to_foresee(subtasks))
             return Reply(received.text, received.finish)
 
         return line

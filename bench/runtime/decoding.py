@@ -11,9 +11,9 @@ from bench.nesting import MOST_LEVELS, is_too_deep
 from bench.scenario import Json
 
 TOO_DEEP = "it is nested too deeply"
-WINDOW = 256
-"""Characters that the decoder is shown at first. Its errors count the lines before them: shown all of the text, it would do so
-for each malformed object."""
+WINDOW = 2**12
+"""Characters that the decoder is shown at first: all of most replies. Its errors count the lines before them: shown all of a
+long text, it would do so for each malformed object."""
 MARGIN = 16
 """Characters before a window's end at which the decoder may have stopped for want of more: a number, an escape, `-Infinity`."""
 

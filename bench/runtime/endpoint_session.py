@@ -203,7 +203,7 @@ class EndpointSession:
 
     async def _foresee(self, subtasks: Sequence[Subtask]) -> None:
         if self._judged:
-            await self._host.foresee(self._turns.unjudged(subtasks))
+            await self._host.foresee(self._turns.to_foresee(subtasks))
 
     def _keep(self, question: Question, subtasks: tuple[Subtask, ...], ask: Ask, received: Received) -> None:
         """A reply came."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import not_
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Field, Tag
@@ -49,13 +50,9 @@ View = Literal["told", "undamaged", "shadow"]
 proposer judges by itself and is told nothing."""
 
 
-def _is_nothing(value: object) -> bool:
-    """What is not there is not written, so that a record without it is what it was before there was such a field."""
-    return value in (None, "")
-
-
-Seldom = Annotated[str | None, Field(exclude_if=_is_nothing)]
-"""A text's digest that most records lack."""
+Seldom = Annotated[str | None, Field(exclude_if=not_)]
+"""A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
+there was such a field."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class StoredMessage:
     role: Role
     content: str
     tool_calls: Seldom = None
-    tool_call_id: Annotated[str, Field(exclude_if=_is_nothing)] = ""
+    tool_call_id: Annotated[str, Field(exclude_if=not_)] = ""
     extra: Seldom = None
 
 
@@ -218,7 +215,7 @@ class Answered:
     kind: Literal["answer"] = "answer"
 
 
-KINDS = tuple(
+KINDS = frozenset(
     event.kind for event in (Called, Waited, Refused, Faulted, Judged, Committed, Answered, *IN_WORLDS, *OF_PROCESSES)
 )
 

@@ -44,9 +44,9 @@ class Verifier:
         """The number of the last verdict that rejected an output of this call."""
         return self._rejected.get(call)
 
-    def takes_long(self, proposal: Proposal) -> bool:
-        """Whether the checks of this proposal may take long."""
-        return self._checks.take_long(proposal.text)
+    def takes_long(self, text: str) -> bool:
+        """Whether the checks of what this text proposes may take long."""
+        return self._checks.take_long(text)
 
     async def foresee(self, proposal: Proposal) -> None:
         """Have the checks asked that `verify` and `verify_stage` will ask of this proposal."""

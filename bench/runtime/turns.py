@@ -5,7 +5,7 @@ Nobody tells how many turns an output will take, nor which of them it is made of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.answers.formats import DEFAULT, AnswerFormat
@@ -60,11 +60,16 @@ class Turns:
         last = self._last(subtasks)
         return last is not None and not last.gives_output and last.received.call not in self._offered
 
-    def unjudged(self, subtasks: Sequence[Subtask]) -> Iterator[Proposal]:
-        """What is proposed by the replies for these subtasks that give an output and that nobody has judged."""
+    def to_foresee(self, subtasks: Sequence[Subtask]) -> Iterator[Proposal]:
+        """Those of the proposals that nobody has judged whose checks may take long."""
+        return self._unjudged(subtasks, self._verifier.takes_long)
+
+    def _unjudged(self, subtasks: Sequence[Subtask], wanted: Callable[[str], bool] = lambda _: True) -> Iterator[Proposal]:
+        """What is proposed by the replies for these subtasks that give an output and that nobody has judged, where their text
+        is wanted."""
         turns = {turn.received.call: turn for subtask in subtasks for turn in self._of.get(subtask.name, [])}
         for call, turn in sorted(turns.items()):
-            if turn.gives_output and not self._verifier.has_judged(call):
+            if turn.gives_output and not self._verifier.has_judged(call) and wanted(turn.received.text):
                 yield self._proposal([turn], turn.received.text, turn.subtasks)
 
     def judge_last(self, subtasks: Sequence[Subtask]) -> int | None:
@@ -80,7 +85,7 @@ class Turns:
     def judge_rest(self, subtask: Subtask, kept: Mapping[str, Part]) -> None:
         """Verify in shadow each reply for this subtask that gives an output and that nobody has judged. `kept` is what the
         proposer hands in, by subtask: of a fault in an output that it hands in unchanged it has detected nothing."""
-        for proposal in self.unjudged([subtask]):
+        for proposal in self._unjudged([subtask]):
             unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
             self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
 
