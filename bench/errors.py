@@ -218,6 +218,12 @@ def one_line(text: str, longest: int) -> str:
 def whole_text(text: str) -> str:
     """The text with U+FFFD for each half of a surrogate pair, which JSON can name and neither file nor terminal can hold. Two
     halves that follow each other are the character that they are halves of: a stream may cut one between two pieces."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return text
     joined = re.sub(
         "[\ud800-\udbff][\udc00-\udfff]", lambda halves: halves[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
     )

@@ -16,15 +16,37 @@ SHOWN = 4
 """Characters at a masked key's beginning, or at its end, by which it is known."""
 MASK = r"(?:(?<![*•·…×])[*•·…×]++|(?<!\.)\.{3,}+|(?<!x)x{3,}+)"
 """All of a row of such signs, so that a long one is looked at once."""
+MASKS = (*"*•·…×", "...", "xxx")
+STEP, LONGEST_FORM = 2**14, 2**12
+"""Characters that are searched in one go, and so many more for a form that begins among them."""
 SEEN = r"[\w.+/=-]{0,64}"
 """What a mask leaves to be seen, besides."""
 
 
 def blotted(text: str, key: str) -> str:
-    """The text without the key."""
-    if len(key) < SHORTEST:
+    """The text without the key. A text in which it might stand is searched step by step: in one go, the search of a long one
+    would hold up all threads."""
+    if len(key) < SHORTEST or not _may_hold(text.lower(), key):
         return text
-    return _forms(key).sub(BLOT, text)
+    pieces, at = list[str](), 0
+    for begin in range(0, len(text), STEP):
+        for found in _forms(key).finditer(text, max(at, begin), begin + STEP + LONGEST_FORM):
+            if found.start() >= begin + STEP:
+                break
+            pieces += text[at : found.start()], BLOT
+            at = found.end()
+    return "".join([*pieces, text[at:]])
+
+
+def _may_hold(text: str, key: str) -> bool:
+    """Whether a text in small letters has a form of the key, or a piece of it and a mask; a quick look."""
+    shown = key[:SHOWN].lower() in text or key[-SHOWN:].lower() in text
+    return (shown and any(mask in text for mask in MASKS)) or any(form in text for form in _written_small(key))
+
+
+@lru_cache(maxsize=16)
+def _written_small(key: str) -> tuple[str, ...]:
+    return tuple(form.lower() for form in _written(key))
 
 
 @lru_cache(maxsize=16)

@@ -34,6 +34,8 @@ from bench.models.openai_requests import sent, within, without
 from bench.models.openai_settings import OpenAISettings, key_of, refuse_key_in
 from bench.models.options import options_in
 
+LONG_BODY = 2**18
+"""Characters of an answer from which on it is read in a thread."""
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
 PROBE_PAUSES = (1.0, 2.0, 4.0)
@@ -105,7 +107,9 @@ class OpenAIModel:
                 return replace(declined, flight=refused.flight)
             raise
         try:
-            return replace(reply_of(answer.body, self._key), flight=answer.flight)
+            is_long = len(answer.body) > LONG_BODY
+            reply = await asyncio.to_thread(reply_of, answer.body, self._key) if is_long else reply_of(answer.body, self._key)
+            return replace(reply, flight=answer.flight)
         except CallFailed as failure:
             failure.flight = answer.flight
             raise

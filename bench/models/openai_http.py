@@ -6,6 +6,7 @@ on httpx2, and 0.70 ms on aiohttp. What a busy process spends on a call bounds h
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from bench.models.proxies import Proxy, proxy_to
 from bench.models.timed_sockets import TimedSocket, timed_socket
 
 LONGEST_HEADER = 2**16
+LARGE_BODY = 2**20
+"""Bytes of a request from which on it is sent piece by piece."""
 HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
 
 
@@ -69,7 +72,9 @@ class Client:
     async def post(self, body: Mapping[str, object]) -> Answer:
         """Raises Refused, what `openai_bodies.whole` raises, or an aiohttp.ClientError where no answer began."""
         sent = json.dumps(body).encode()
-        async with self._session.post(self._url, data=sent, allow_redirects=False, **self._with_each) as answer:
+        async with self._session.post(
+            self._url, data=sent if len(sent) < LARGE_BODY else io.BytesIO(sent), allow_redirects=False, **self._with_each
+        ) as answer:
             is_error = not 200 <= answer.status < 300
             content = await whole(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
             assert isinstance(answer, _Response)

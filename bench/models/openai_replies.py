@@ -55,6 +55,10 @@ FAILURES: Mapping[Event, type[CallFailed]] = {
 USED_UP = "the account's quota is used up: "
 _COUNT = TypeAdapter(Count)
 _Clean = Callable[[str], str]
+LONGEST_TEXT = 2**20
+"""Characters of one text of a reply, some 250,000 tokens: no model writes more, and of more the beginning is kept."""
+MARGIN = 2**12
+"""Characters behind a cut among which a form of the key may end."""
 
 
 def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
@@ -73,7 +77,8 @@ def reply_of(body: str, key: str = "") -> Reply:
     choice = _choice(document.get("choices"))
     if choice is None:
         return _without_choice(document, body, key)
-    said = _said_in(choice, lambda text: blotted(whole_text(text), key))
+    kept = _Kept(key)
+    said = _said_in(choice, kept)
     usage = _usage_in(document, choice, said.wrote_something)
     word = _finish_word(choice)
     event = finish_event(word) if word else "answer"
@@ -88,11 +93,26 @@ def reply_of(body: str, key: str = "") -> Reply:
     if not word and said.is_missing:
         raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_counted(usage))
     if event in ("answer", "own", "cut_off"):
-        return Reply(said.text, _finish(event, word, said.calls), usage, tool_calls=said.calls, extra=said.extra)
+        finish = "length" if kept.is_cut else _finish(event, word, said.calls)
+        return Reply(said.text, finish, usage, tool_calls=said.calls, extra=said.extra)
     name = excerpt(word, key)
     if event is None:
         raise UnknownFinish(f'finish_reason "{name}" is not known', partial=said.partial, counted=_counted(usage))
     raise ServerFailed(f'HTTP 200, and finish_reason "{name}"', partial=said.partial, counted=_counted(usage))
+
+
+class _Kept:
+    """What is kept of a reply's texts: the key is blotted out, and of a text that is too long the beginning is kept."""
+
+    def __init__(self, key: str):
+        self._key, self.is_cut = key, False
+
+    def __call__(self, text: str) -> str:
+        if len(text) <= LONGEST_TEXT:
+            return blotted(whole_text(text), self._key)
+        self.is_cut = True
+        more = min(len(text) - LONGEST_TEXT, MARGIN)
+        return blotted(whole_text(text[: LONGEST_TEXT + more]), self._key)[:-more]
 
 
 def reply_in_error(body: str, key: str = "") -> Reply | None:

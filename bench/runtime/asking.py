@@ -4,6 +4,7 @@ What is then held against the schemas and written to the state is the other half
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
 from bench.runtime.prompt import Repair, render
 from bench.runtime.proposal import Proposal
+from bench.runtime.reading import read_ahead
 from bench.runtime.reply import reread
 from bench.runtime.schema import answer_schema
 from bench.runtime.state import NOTHING, Source, State
@@ -75,6 +77,7 @@ class Asking(Hands):
         self._state, self._settings, self._caller, self._injection = state, settings, caller, injection
         self._cases = Cases(lambda: Causes(key, log, settings.max_attempts, caller.model, settings.answer_format))
         self._causes = self._cases.of("")
+        caller.read_ahead = functools.partial(read_ahead, answer_format=settings.answer_format, tags=settings.tags)
         self._checks = checks or Checks(state)
         self._verifier = Verifier(state, self._cases, log, self._checks)
         self.key = key

@@ -22,6 +22,7 @@ from bench.models.tool_calls import text_of
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Pause, TrialClock, in_seconds
+from bench.runtime.drafts import LONG
 from bench.runtime.effects import CallEffect, Disturbance, Send, effect_at
 from bench.runtime.events import Called, Refused, Waited, stored
 from bench.runtime.faults import Due, FaultSchedule
@@ -43,8 +44,8 @@ Corrupt = Callable[[Reply, int], Corrupted]
 class Caller:
     """Makes the calls of one trial, and keeps its own count of their tokens, apart from the events.
 
-    `abandoned` is the last call whose asker went away. `mid_reply` is told of each reply, and of the number of its call: how it
-    breaks off, where the agent dies in its middle.
+    `read_ahead` is told of each long reply, in a thread. `abandoned` is the last call whose asker went away. `mid_reply` is
+    told of each reply, and of the number of its call: how it breaks off, where the agent dies in its middle.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Caller:
         self._answered: Counter[Asked] = Counter()
         self.calls = 0
         self.abandoned: Lost | None = None
+        self.read_ahead: Callable[[str], object] = lambda _: None
         self.mid_reply: Callable[[Reply, int], CallFailed | None] = lambda _, __: None
         self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
 
@@ -108,6 +110,8 @@ class Caller:
                 attempt.begun, attempt.started = True, self._clock.now()
                 await self._make(attempt, faults)
             await self._count(_received(attempt))
+            if attempt.reply and len(attempt.reply.text) > LONG:
+                await self._seen_to_its_end(functools.partial(self.read_ahead, attempt.reply.text))
         except asyncio.CancelledError:
             failure = attempt.abandon()
             self.abandoned = Lost(failure, self._account(attempt, None))
@@ -135,16 +139,17 @@ class Caller:
         return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *told)
 
     async def _count(self, texts: Iterable[str]) -> None:
-        """Count the tokens of long texts off the event loop, so that they are known when they are asked for. The counting is
-        seen to its end, also where nobody waits for the call any more."""
-        long = uncounted(texts)
-        if not long:
-            return
-        counting = asyncio.ensure_future(self._clock.apart(lambda: [count_tokens(text) for text in long]))
+        """Count the tokens of long texts off the event loop, so that they are known when they are asked for."""
+        if long := uncounted(texts):
+            await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
+
+    async def _seen_to_its_end(self, work: Callable[[], object]) -> None:
+        """Do work in a thread, and see it to its end, also where nobody waits for the call any more."""
+        working = asyncio.ensure_future(self._clock.apart(work))
         try:
-            await asyncio.shield(counting)
+            await asyncio.shield(working)
         except asyncio.CancelledError:
-            await counting
+            await working
             raise
 
     def due(self, ask: Ask) -> list[Due]:

@@ -14,6 +14,8 @@ TOO_DEEP = "it is nested too deeply"
 WINDOW = 2**12
 """Characters that the decoder is shown at first: all of most replies. Its errors count the lines before them: shown all of a
 long text, it would do so for each malformed object."""
+LONGEST_OBJECT = 2**19
+"""Characters of an object that is read: an output of the largest size has no more, each of its characters escaped."""
 MARGIN = 16
 """Characters before a window's end at which the decoder may have stopped for want of more: a number, an escape, `-Infinity`."""
 
@@ -71,6 +73,8 @@ class Objects:
             except json.JSONDecodeError as error:
                 if is_rest or (error.pos < length - MARGIN and not error.msg.startswith("Unterminated string")):
                     return Malformed(error.msg, start + error.pos)
+                if length >= LONGEST_OBJECT:
+                    return Malformed(f"it has more than {LONGEST_OBJECT:,} characters")
             except RecursionError:
                 return Malformed(TOO_DEEP)
             except ValueError as error:

@@ -21,6 +21,8 @@ Tags = tuple[tuple[str, str], ...]
 THINK: Tags = (("<think>", "</think>"),)
 MOST_SHOWN = 16
 """How often each character of a text is shown to the decoder, on average, before reading is too dear."""
+LONG, KEPT = 2**15, 8
+"""Characters of a reply from which on what was read in it is kept, and of how many replies: it is read several times."""
 _begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*")
 
 
@@ -40,11 +42,19 @@ def draft_of(text: str, tags: Sequence[tuple[str, str]] = THINK, in_blocks: bool
 
     in_blocks   the answer has its code in code blocks
     """
-    end = _last_end(text, _closing(tuple(tags)), FenceLines(text) if in_blocks else None)
+    found = _draft_once if len(text) > LONG else _draft
+    return found(text, tuple(tags), in_blocks)
+
+
+def _draft(text: str, tags: Tags, in_blocks: bool) -> Draft:
+    end = _last_end(text, _closing(tags), FenceLines(text) if in_blocks else None)
     first = _blanks.match(text, end)
     if first and any(text.startswith(opening, first.end()) for opening, _ in tags):
         return Draft(len(text), is_open=True)
     return Draft(end) if end else NO_DRAFT
+
+
+_draft_once = lru_cache(maxsize=KEPT)(_draft)
 
 
 @lru_cache(maxsize=64)

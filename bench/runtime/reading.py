@@ -16,10 +16,13 @@ from bench.answers import fenced
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.answers.places import Schema, holds_code, is_all_code
 from bench.runtime.decoding import Extracted
-from bench.runtime.drafts import THINK, Draft, Tags, draft_of
+from bench.runtime.drafts import LONG, THINK, Draft, Tags, draft_of
 from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
+
+FENCE, MOST_FENCES = "```", 10_000
+"""How often that may stand in an answer with code blocks."""
 
 
 def read(
@@ -27,10 +30,22 @@ def read(
 ) -> Extracted | Unreadable:
     """The answer to a call for these subtasks, its code in its places. Never raises. Of a fenced answer text[start:end] are its
     JSON and its blocks. It is read anew each time, in 50 µs: readings that were kept would hold on to replies of megabytes."""
-    draft = draft_in(text, subtasks, answer_format, tags)
     if not is_fenced(subtasks, answer_format):
-        return extract(text, finish, draft=draft)
+        return extract(text, finish, draft=draft_of(text, tags))
+    if text.count(FENCE) > MOST_FENCES:
+        return Unreadable("code_blocks", f"the reply has more than {MOST_FENCES:,} lines of backticks")
+    draft = draft_of(text, tags, in_blocks=True)
     return _fenced(text, finish, answer_schema(subtasks), draft)
+
+
+def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
+    """Read a long reply, whatever it is to answer, so that it is at hand when it is read."""
+    if len(text) <= LONG:
+        return
+    extract(text, draft=draft_of(text, tags))
+    if answer_format == "fenced" and text.count(FENCE) <= MOST_FENCES:
+        draft = draft_of(text, tags, in_blocks=True)
+        extract(text, code=fenced.before_json(text, draft.end).code, draft=draft)
 
 
 def draft_in(text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags) -> Draft:

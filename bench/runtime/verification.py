@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from bench.errors import one_line
 from bench.runtime.decoding import LONGEST_BEGUN, Extracted, Malformed, Objects, end_of, ran_out, rest_of
-from bench.runtime.drafts import Draft, draft_of
+from bench.runtime.drafts import KEPT, LONG, Draft, draft_of
 from bench.runtime.largeness import too_large
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 from bench.wording import first_of
@@ -60,6 +60,8 @@ def ask_directly(_: Subtask, check: Check, output: Any, context: Context) -> str
 
 _begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
 _begins = re.compile(r"""\{\s*["'}]""")
+MOST_BEGUN = 10_000
+"""Braces that are tried in one reply."""
 _refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 
 
@@ -74,7 +76,11 @@ def extract(
     """
     if finish == "content_filter":
         return Unreadable("refusal", "the provider refused to answer")
-    draft = draft or draft_of(text)
+    found = _extract_once if len(text) > LONG else _extract
+    return found(text, code, draft or draft_of(text))
+
+
+def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) -> Extracted | Unreadable:
     if draft.is_open:
         return Unreadable("cut_off", "the draft before the answer is not closed: the reply breaks off inside it")
     answer = text[draft.end :] if draft.end else text
@@ -83,7 +89,9 @@ def extract(
     malformed, objects = "", Objects(text)
     last = end_of(text)
     start = _next_begin(text, draft.end, code, last)
-    while start >= 0:
+    for _ in range(MOST_BEGUN):
+        if start < 0:
+            break
         read = objects.read(start)
         if isinstance(read, Extracted):
             return read
@@ -93,11 +101,16 @@ def extract(
             malformed = malformed or _said(text, read)
         behind = objects.end(start) if begun else start + 1
         start = -1 if begun and code is not None else _next_begin(text, behind, code, last)
+    else:
+        return Unreadable("not_json", f"the reply begins {MOST_BEGUN:,} objects that are no JSON")
     if malformed:
         return Unreadable("not_json", f"the JSON object is malformed: {malformed}")
     if _refusal.match(answer):
         return Unreadable("refusal", "the reply is a refusal")
     return Unreadable("not_json", "the reply holds no JSON object", is_prose=True)
+
+
+_extract_once = lru_cache(maxsize=KEPT)(_extract)
 
 
 def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None, last: int) -> int:

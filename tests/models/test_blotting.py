@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from time import process_time
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.models.blotting import blotted
+from bench.models.blotting import STEP, blotted
 
 KEY = "sk-Very/secret+0123456789abcdef"
 keys = st.text(st.sampled_from("abcXYZ019-_/+="), min_size=16, max_size=60)
@@ -32,6 +33,19 @@ def test_an_encoded_key_is_found_wherever_it_stands_in_what_was_encoded(key: str
 def test_a_masked_key_is_blotted_out_with_what_it_shows(masked: str) -> None:
     said = blotted(f"Incorrect API key provided: {masked}.", KEY)
     assert KEY[4:8] not in said and KEY[-4:] not in said and "provided: ***" in said
+
+
+@given(st.integers(-60, 60), st.sampled_from([KEY, f"{KEY[:4]}...{KEY[-4:]}", f"****{KEY[-4:]}", KEY.encode().hex()]))
+def test_a_long_text_is_searched_step_by_step_and_no_form_is_lost_between_two(place: int, form: str) -> None:
+    before, behind = ", " * (STEP // 2) + "," * (60 + place), " " + ", " * STEP
+    assert blotted(before + form + behind + form, KEY) == before + "***" + behind + "***"
+
+
+def test_a_long_text_of_beginnings_of_the_key_is_searched_in_good_time() -> None:
+    text = KEY[:4] * 2_000_000
+    began = process_time()
+    assert blotted(text, KEY) == text
+    assert process_time() - began < 1  # some 50 ms
 
 
 def test_what_is_no_key_stays() -> None:

@@ -59,7 +59,7 @@ from bench.models.base import Message, Model, Reply, Request, RequestContext, Us
 from bench.models.openai import OpenAIModel
 from bench.models.openai_bodies import LARGEST, LARGEST_ERROR
 from bench.models.openai_failures import failure_of, retry_after_seconds
-from bench.models.openai_replies import EXCERPT_CHARACTERS, reply_of
+from bench.models.openai_replies import EXCERPT_CHARACTERS, LONGEST_TEXT, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback
 from bench.models.tool_calls import ToolCall
 
@@ -785,8 +785,22 @@ def test_of_a_reply_without_end_no_more_is_held_than_a_reply_can_have() -> None:
 @pytest.mark.parametrize("pack", [lambda step: step, packed])
 def test_a_reply_may_have_as_many_bytes_as_the_bound_says_and_not_one_more(pack: Callable[[Step], Step]) -> None:
     empty = len(completion("").body)
-    assert len(answered(pack(completion("x" * (LARGEST - empty)))).text) == LARGEST - empty
+    assert answered(pack(completion("x" * (LARGEST - empty)))).text
     assert failed(pack(completion("x" * (LARGEST - empty + 1)))).kind == "too_long"
+
+
+def test_of_a_text_that_is_longer_than_any_model_writes_the_beginning_is_kept_as_one_that_was_cut_off() -> None:
+    longest = answered(completion("x" * LONGEST_TEXT))
+    assert (longest.text, longest.finish) == ("x" * LONGEST_TEXT, "stop")
+    longer = answered(completion("x" * (LONGEST_TEXT + 1)))
+    assert (longer.text, longer.finish) == ("x" * LONGEST_TEXT, "length")
+
+
+@pytest.mark.parametrize("before", [0, 10, 2**12 - 10, 2**12])
+def test_where_a_long_text_is_cut_no_half_of_the_key_is_left(before: int) -> None:
+    for cut in (LONGEST_TEXT, LONGEST_TEXT + 2**12):
+        text = "x" * (cut - before - len(KEY) // 2) + KEY + "x" * 10_000
+        assert KEY[:8] not in reply_of(completion(text).body.decode(), KEY).text
 
 
 def test_a_packed_reply_is_read_as_any_other_and_so_is_one_in_an_odd_charset() -> None:

@@ -11,8 +11,20 @@ from hypothesis import strategies as st
 from trials import TINY
 
 from bench.runtime.decoding import Extracted
-from bench.runtime.verification import Rejected, Unreadable, check, extract, finding, insufficient, judge, validate
-from bench.scenario import Json, Output
+from bench.runtime.drafts import LONG, draft_of
+from bench.runtime.verification import (
+    MOST_BEGUN,
+    Rejected,
+    Unreadable,
+    _extract,
+    check,
+    extract,
+    finding,
+    insufficient,
+    judge,
+    validate,
+)
+from bench.scenario import LARGEST_OUTPUT, Json, Output
 
 TASK = TINY.task
 GATHER, TOTAL, REVIEW = TASK.subtasks
@@ -180,3 +192,23 @@ def test_a_rejected_part_finds_nothing_and_an_invalid_part_keeps_its_own_reason(
 def test_a_part_that_the_reply_lacks_is_a_missing_field() -> None:
     values = {name: TINY.reference[name] for name in ("gather", "review")}
     assert judge(TASK.subtasks, values, TASK.documents, {})["total"] == Rejected("total", "schema", "total: Field required")
+
+
+def test_an_object_longer_than_the_largest_output_could_be_is_not_read() -> None:
+    escaped = "\\u00e9" * LARGEST_OUTPUT
+    assert value_in(f'{{"a": "{escaped}"}}') == {"a": "é" * LARGEST_OUTPUT}
+    found = extract(f'{{"a": "{escaped * 2}"}} {{"a": 1}}')
+    assert isinstance(found, Unreadable) and found.reason == "not_json"
+    assert found.detail == "the JSON object is malformed: it has more than 524,288 characters"
+
+
+def test_of_many_beginnings_so_many_are_tried() -> None:
+    found = extract('{"' * MOST_BEGUN + '"} {"a": 1}')
+    assert isinstance(found, Unreadable) and found.detail == "the reply begins 10,000 objects that are no JSON"
+    assert value_in('{"' * (MOST_BEGUN - 1) + '"} {"a": 1}') == {"a": 1}
+
+
+@given(st.text(alphabet='{}[]":,\\ntu0-.eE`a ', max_size=40), st.sampled_from([None, ((0, 9),)]))
+def test_a_long_reply_reads_as_it_does_at_first(text: str, code: tuple[tuple[int, int], ...] | None) -> None:
+    long = " " * LONG + text
+    assert extract(long, code=code) == extract(long, code=code) == _extract(long, code, draft_of(long))

@@ -38,7 +38,9 @@ seed = 1
 [model.m]
 kind = "openai"
 base_url = "{url}"
+api_key_env = "HOSTILE_KEY"
 """
+KEY = "sk-hostile-0123456789abcdef"
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,18 @@ def returning(literal: str) -> str:
 ACCENTS = "a" + "\u0301\u0316" * 30_000
 FIX = {"file": "pipeline.py", "find": "def parse(lines):", "replace": f"{ACCENTS} = 1\ndef parse(lines):"}
 BOTH = ("static", "runtime_structured")
+MILLIONS = {
+    "blanks": " " * 7_000_000 + "x",
+    "braces": "{" * 7_000_000,
+    "closing braces": '{"a":' + "}" * 7_000_000,
+    "empty lists": '{"code": [' + "[]," * 2_400_000 + "1]}",
+    "letters": "a" * 7_000_000,
+    "names": "{" + ",".join(f'"{number}":1' for number in range(500_000)) + "}",
+    "numbers": '{"code": [' + "1," * 3_500_000 + "1]}",
+    "backticks": "`" * 7_000_000,
+    "ends of drafts": '{"a"</think>' * 550_000,
+    "beginnings of the key": KEY[:4] * 1_800_000,
+}
 HOSTILE = {
     "code that is endless to compile, by examples": Hostile("functions:easy", coded(BOMB), "gave_up", architectures=BOTH),
     "code that is endless to compile, by hidden tests": Hostile("humaneval:one_call", coded(BOMB), "wrong"),
@@ -81,10 +95,12 @@ HOSTILE = {
     "numbers whose hashes collide, by hidden tests": Hostile("humaneval:one_call", coded(returning(COLLIDING)), "wrong"),
     "a text that is endless to parse": Hostile("multi_file_debugging", json.dumps({"edits": [FIX]}), "gave_up"),
     "a million blanks": Hostile("functions:easy", " " * 1_200_000 + "x", "gave_up"),
+    "a million braces": Hostile("functions:easy", "{" * 1_000_000, "gave_up"),
+    **{f"millions of {what}": Hostile("functions:easy", answer, "gave_up") for what, answer in MILLIONS.items()},
 }
 
 
-SHORT = ("code that is endless to compile, by examples", "a value that is no literal", "a million blanks")
+SHORT = ("code that is endless to compile, by examples", "a value that is no literal", "a million blanks", "a million braces")
 CASES = [what if what in SHORT else pytest.param(what, marks=pytest.mark.endurance) for what in HOSTILE]
 
 
@@ -103,9 +119,9 @@ def test_a_hostile_answer_stalls_nobody_costs_no_memory_and_is_paid_once(
         names = json.dumps(hostile.architectures)
         config = CONFIG.format(pack=hostile.pack, architectures=names, url=server.base_url)
         (tmp_path / "hostile.toml").write_text(config)
-        (code, out, err), strain = strained(tmp_path, "run", "hostile.toml")
+        (code, out, err), strain = strained(tmp_path, "run", "hostile.toml", HOSTILE_KEY=KEY)
         calls = len(asked)
-        again, *_ = bench(tmp_path, "run", "hostile.toml")
+        again, *_ = bench(tmp_path, "run", "hostile.toml", HOSTILE_KEY=KEY)
     assert (code, again) == (0, 0), (out, err)
     [folder] = (tmp_path / "results").iterdir()
     trials = list(read_trials(folder))
