@@ -197,9 +197,11 @@ def test_a_part_that_the_reply_lacks_is_a_missing_field() -> None:
 def test_an_object_longer_than_the_largest_output_could_be_is_not_read() -> None:
     escaped = "\\u00e9" * LARGEST_OUTPUT
     assert value_in(f'{{"a": "{escaped}"}}') == {"a": "é" * LARGEST_OUTPUT}
-    found = extract(f'{{"a": "{escaped * 2}"}} {{"a": 1}}')
+    longer = f'{{"a": "{escaped * 2}", "b": {{"a": 2}}}}'
+    found = extract(longer)
     assert isinstance(found, Unreadable) and found.reason == "not_json"
     assert found.detail == "the JSON object is malformed: it has more than 524,288 characters"
+    assert value_in(f'{longer} {{"a": 1}}') == {"a": 1}
 
 
 def test_of_many_beginnings_so_many_are_tried() -> None:
