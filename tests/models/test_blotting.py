@@ -35,9 +35,9 @@ def test_a_masked_key_is_blotted_out_with_what_it_shows(masked: str) -> None:
     assert KEY[4:8] not in said and KEY[-4:] not in said and "provided: ***" in said
 
 
-@given(st.integers(-60, 60), st.sampled_from([KEY, f"{KEY[:4]}...{KEY[-4:]}", f"****{KEY[-4:]}", KEY.encode().hex()]))
+@given(st.integers(0, 70), st.sampled_from([KEY, f"{KEY[:4]}...{KEY[-4:]}", f"****{KEY[-4:]}", KEY.encode().hex()]))
 def test_a_long_text_is_searched_step_by_step_and_no_form_is_lost_between_two(place: int, form: str) -> None:
-    before, behind = ", " * (STEP // 2) + "," * (60 + place), " " + ", " * STEP
+    before, behind = ", " * (STEP // 2 - 35) + "," * place, " " + ", " * STEP
     assert blotted(before + form + behind + form, KEY) == before + "***" + behind + "***"
 
 
