@@ -54,7 +54,7 @@ def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
     if len(text) < LONG:
         return adapter.validate_json(text)
     try:
-        value = from_json(text)
+        value = from_json(text, cache_strings=False)
     except ValueError:
         return adapter.validate_json(text)  # which says where the JSON breaks off
     return adapter.validate_python(value)

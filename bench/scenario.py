@@ -14,9 +14,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -31,6 +31,8 @@ LARGEST_OUTPUT, MOST_LINES = 2**16, 2**13
 """Characters, and lines, of all texts in one output: with more it is rejected unread."""
 LONGEST_NOTE = 2000
 """Characters of what a check or a grader says, which may repeat what hostile code returned: of more, the beginning is kept."""
+MOST_PARTS = 1_000
+"""Partial scores of a grade."""
 
 
 class Output(BaseModel):
@@ -178,17 +180,19 @@ class Grade:
     """What the grader says of an answer.
 
     `score` is in [0, 1]; `parts` holds the partial scores it is made of, each in [0, 1]; `note` is one line that says why.
-    Raises ValueError for a score outside [0, 1]. A correct answer may score less than 1.
+    Raises ValueError for a score outside [0, 1], and for more than MOST_PARTS parts. A correct answer may score less than 1.
     """
 
     correct: bool
     score: float
-    parts: Lookup[str, float]
+    parts: Annotated[Lookup[str, float], Field(max_length=MOST_PARTS)]
     note: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.correct, bool):
             raise ValueError(f"a grade's `correct` is {self.correct!r}; it must be True or False")
+        if len(self.parts) > MOST_PARTS:
+            raise ValueError(f"a grade has {len(self.parts):,} parts; it may have {MOST_PARTS:,}")
         for name, score in {"score": self.score, **self.parts}.items():
             if not isinstance(score, int | float) or not 0 <= score <= 1:
                 raise ValueError(f"a grade's `{name}` is {score!r}; it must be a number from 0 to 1")

@@ -177,7 +177,15 @@ PLACES: dict[str, tuple[Callable[[Any], None], Callable[[Case], Any], int, tuple
         ),
     ),
     "a response's record": (read_responses_line, in_lines, RECORD, ("HERE", '{"messages":HERE}')),
-    "a grade": (read_grades_line, in_lines, RECORD, ('{"kind":"grade","grade":{"parts":HERE}}',)),
+    "a grade": (
+        read_grades_line,
+        in_lines,
+        RECORD,
+        (
+            '{"kind":"grade","grade":{"parts":HERE}}',
+            '{"kind":"grade","trial":"x","outcome":"solved","grade":{"correct":true,"score":1,"parts":HERE}}',
+        ),
+    ),
     "a text": (read_texts_line, in_lines, RECORD, ('{"digest":"x","text":HERE}',)),
     "a model's answer": (read_answer, full, 2**16, ('{"items":HERE}',)),
     "a config": (read_config, in_config, 10**9, ("HERE",)),

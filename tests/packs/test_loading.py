@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from pack_edits import PACKS, copy_of, edit, in_code, refusal
+from pydantic import TypeAdapter
 from trials import ROOTS
 
 from bench.errors import PackError
 from bench.packs import PackFolder, find_packs, instances_of, load_instances, load_pack, variants_of
 from bench.raised import place_of
-from bench.scenario import Context, Grade, NotRead
+from bench.scenario import MOST_PARTS, Context, Grade, NotRead
 
 TINY = PACKS / "tiny"
 SEASONS = ("spring", "summer", "autumn")
@@ -248,6 +249,13 @@ def test_a_score_outside_its_bounds_is_no_grade(score: float) -> None:
         Grade(False, score, {})
     with pytest.raises(ValueError, match=r"`volume` is .*; it must be a number from 0 to 1"):
         Grade(False, 0.5, {"volume": score})
+
+
+def test_a_grade_has_no_more_parts_than_its_record_may_hold() -> None:
+    most = {f"part {number}": 1.0 for number in range(MOST_PARTS)}
+    assert TypeAdapter(Grade).validate_python({"correct": True, "score": 1.0, "parts": most}) == Grade(True, 1.0, most)
+    with pytest.raises(ValueError, match="a grade has 1,001 parts; it may have 1,000"):
+        Grade(True, 1.0, most | {"one more": 1.0})
 
 
 def test_a_correct_answer_may_score_less_than_1() -> None:
