@@ -113,6 +113,9 @@ def run(
     max_minutes: Annotated[float | None, typer.Option(min=0, help="End it after so many minutes.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    early: Annotated[
+        bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
+    ] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
     unguarded: Unguarded = False,
     scenarios: Packs = PACKS,
@@ -141,7 +144,7 @@ def run(
     spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
     folder, permitted = named(RESULTS, name or run_name(settings)), permission(matrix, unguarded)
     session = Session(spending, out.print, permitted)
-    run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err)
+    run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err, early=early)
     if then_report:
         _report([folder], REPORTS / folder.name)
 

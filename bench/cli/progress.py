@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
+from time import perf_counter
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from bench.cli.endings import Endings, outcomes_told
 from bench.errors import NotRecorded, UnknownFinish
 from bench.experiment.cost import Tariff
 from bench.experiment.matrix import Matrix
@@ -29,6 +32,7 @@ class SoFar:
         self._cost: float | None = 0.0
         self.calls = self.tokens = 0
         self.outcomes: Counter[str] = Counter()
+        self.endings = Endings()
         self._first_error = ""
         self._in_flight = self._client = 0.0
         self._unknown: Counter[str] = Counter()
@@ -44,6 +48,7 @@ class SoFar:
             if call.failure == UnknownFinish.kind:
                 self._unknown[call.detail] += 1
         self.outcomes[record.outcome] += 1
+        self.endings.add(record)
         if record.outcome == "error":
             self._first_error = self._first_error or record.reason
 
@@ -58,8 +63,8 @@ class SoFar:
 
     @property
     def ends(self) -> str:
-        """How the trials ended: `3 solved, 1 wrong`; empty where there was none."""
-        return ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()))
+        """How the trials ended: `solved 3, wrong 1`; empty where there was none."""
+        return outcomes_told(self.outcomes)
 
     def client_bound(self) -> Iterator[str]:
         """A line where this process kept its calls waiting; none where the endpoint set the pace."""
@@ -91,10 +96,11 @@ class RunProgress:
 
     def __init__(self, console: Console, total: int, so_far: SoFar):
         self._console, self._total, self._so_far = console, total, so_far
+        self._began = perf_counter()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        left = (TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[account]}"))
+        left = (TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[so_far]}"))
         self._bar = Progress(*columns, *left, console=console, disable=not console.is_terminal)
-        self._task = self._bar.add_task("trials", total=total, account="")
+        self._task = self._bar.add_task("trials", total=total, so_far="")
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -107,9 +113,18 @@ class RunProgress:
         """Show no bar any more."""
         self._bar.stop()
 
+    @property
+    def ends_alike(self) -> bool:
+        """Whether all trials of an arm end the same way without being solved."""
+        return self._so_far.endings.alike
+
     def saw(self, record: TrialRecord) -> None:
         self._so_far.add(record)
-        account, done = self._so_far.account, self._so_far.trials
-        self._bar.update(self._task, advance=1, account=account)
+        so_far, done = f"{self._so_far.ends}; {self._so_far.account}", self._so_far.trials
+        self._bar.update(self._task, advance=1, so_far=so_far)
         if not self._console.is_terminal and (done * LINES // self._total) > ((done - 1) * LINES // self._total):
-            self._console.print(f"{done} of {self._total} trials, {account}")
+            seconds = perf_counter() - self._began
+            left = timedelta(seconds=round(seconds / done * (self._total - done)))
+            self._console.print(f"{done} of {self._total} trials in {timedelta(seconds=round(seconds))}, left {left}: {so_far}")
+        for line in self._so_far.endings.news():
+            self._console.print(line)

@@ -128,16 +128,17 @@ def trace(
     claim: Annotated[str | None, typer.Argument(help="A claim's id, from the table of verdicts.")] = None,
     trial: Annotated[
         str | None,
-        typer.Option(help="A trial: the beginning of its id, or names it goes by, such as case_01/bare_agent/crash."),
+        typer.Option(help="A trial: the beginning of its id, or names it goes by, such as static/paper/#3 for repetition 3."),
     ] = None,
     scenarios: Annotated[
         list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")
     ] = PACKS,
 ) -> None:
-    """List the trials and calls that a claim's number came from; or, with --trial, what one trial did to its world.
+    """List the trials and calls that a claim's number came from; or, with --trial, show one trial.
 
-    A trial is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals and replays, and
-    the damage with the entries of the journal that it was counted from.
+    A trial is shown with its calls, what the verifier said of each reply and why, its faults, and the model's last reply. A
+    trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals and
+    replays, and the damage with the entries of the journal that it was counted from.
     """
     if (claim is None) == (trial is None):
         raise ConfigError("trace what? Give a claim's id, or --trial and a trial's")

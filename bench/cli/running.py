@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 
 import typer
@@ -13,6 +14,7 @@ from bench.cli.progress import RunProgress, SoFar
 from bench.cli.terminal import Terminal
 from bench.experiment.matrix import Matrix
 from bench.experiment.preview import preview
+from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
@@ -20,13 +22,22 @@ from bench.runtime import loop
 from bench.signals import Stop, exit_code
 
 
-def run_to_its_end(matrix: Matrix, writer: RunWriter, session: Session, out: Terminal, err: Terminal) -> None:
-    """Run what is missing, and say how it ended. Raises typer.Exit where that is not done: 128 + n for the signal n, else 1."""
+def run_to_its_end(
+    matrix: Matrix, writer: RunWriter, session: Session, out: Terminal, err: Terminal, *, early: bool = False
+) -> None:
+    """Run what is missing, and say how it ended.
+
+    Args:
+        early: Whether the run stops as soon as all trials of an arm end alike without being solved.
+
+    Raises:
+        typer.Exit: Trials are missing, with 128 + n for the signal n, or ended in an error, with 1.
+    """
     todo, so_far = missing(matrix.specs, writer.recorded), SoFar(matrix)
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
         with RunProgress(out, len(todo), so_far) as progress:
-            stopped = loop.run(_until_stopped(matrix, writer, progress, session, err))
+            stopped = loop.run(_until_stopped(matrix, writer, progress, session, err, early=early))
     except KeyboardInterrupt:  # before anything ran
         stopped = signal.SIGINT
     finally:
@@ -39,7 +50,7 @@ def run_to_its_end(matrix: Matrix, writer: RunWriter, session: Session, out: Ter
         err.print(f"stopped: {session.ending}; {done}; the same command goes on, with this budget anew, a larger one or none")
         raise typer.Exit(1)
     out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}; next: bench report {writer.folder.name}")
-    for line in (*so_far.client_bound(), *so_far.unknown_words()):
+    for line in (*so_far.endings.summary(), *so_far.client_bound(), *so_far.unknown_words()):
         out.print(line)
     if errors := list(so_far.errors()):
         err.print("\n".join(errors))
@@ -47,7 +58,7 @@ def run_to_its_end(matrix: Matrix, writer: RunWriter, session: Session, out: Ter
 
 
 async def _until_stopped(
-    matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal
+    matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool
 ) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop: which."""
 
@@ -59,18 +70,39 @@ async def _until_stopped(
         elif waited_for := session.in_flight:
             err.print(f"stopping: waiting for {waited_for} calls in flight; Ctrl-C again ends at once and gives them up")
 
-    running = asyncio.create_task(run_matrix(matrix, writer, progress.saw, session))
+    def saw(record: TrialRecord) -> None:
+        progress.saw(record)
+        if early and progress.ends_alike:
+            session.end("--stop-early: all trials of an arm end alike")
+
+    running = asyncio.create_task(run_matrix(matrix, writer, saw, session))
     with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
 
 
 def show_preview(out: Terminal, matrix: Matrix) -> None:
-    table = Table("scenario", "architecture", "model", "plan", "trials", "calls", "tokens", "cost", box=None)
-    for row in preview(matrix):
-        cost = "unknown" if row.cost is None else f"{row.cost:.2f}"
+    """Show what each arm will take and the total; it is unknown where that of an arm is."""
+    table = Table("scenario", "architecture", "model", "plan", "trials", "calls", "tokens", "cost, $", box=None)
+    rows = list(preview(matrix))
+    for row in rows:
         arm = (row.scenario, row.architecture, row.model, row.plan)
-        calls, tokens = ("unknown" if number is None else f"{number:,}" for number in (row.calls, row.tokens))
-        table.add_row(*arm, str(row.trials), calls, tokens, cost)
+        table.add_row(*arm, f"{row.trials:,}", _count(row.calls), _count(row.tokens), _dollars(row.cost))
+    calls, tokens = _total(row.calls for row in rows), _total(row.tokens for row in rows)
+    cost = _total(row.cost for row in rows)
+    table.add_row("total", "", "", "", f"{sum(row.trials for row in rows):,}", _count(calls), _count(tokens), _dollars(cost))
     out.show(table)
     out.print("Ahead of time, as if every reply but the faulted ones were right at once: a model's own failures come on top.")
+
+
+def _total(numbers: Iterable[float | None]) -> float | None:
+    known = list(numbers)
+    return None if None in known else sum(number or 0 for number in known)
+
+
+def _count(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:,.0f}"
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:,.2f}"

@@ -1,4 +1,4 @@
-"""One trial in a world as lines of text, for a terminal."""
+"""One trial as lines of text, for a terminal."""
 
 from __future__ import annotations
 
@@ -9,34 +9,45 @@ from pathlib import Path
 from bench.analysis.frames import Run
 from bench.analysis.merge import records_of
 from bench.errors import ConfigError
+from bench.experiment.reading import read_texts
+from bench.report.trial_calls import calls_told, end_told
 from bench.report.world_steps import WorldStep
-from bench.report.world_trace import Worlds, WorldTrace, texts_of_worlds
+from bench.report.world_trace import Worlds, WorldTrace
 
 NAMES = ["scenario", "instance", "architecture", "model", "fault"]
+"""Columns of names by which a trial goes; `#3` is its repetition."""
 MOST_LISTED = 12
 SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "What it says")
 """Details that a terminal has room for; the page has all."""
 
 
 def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
-    """Raises ConfigError where no trial fits, several do, or it has no world."""
+    """Return what happened in a trial: the steps of its world, or its calls where it has none.
+
+    Args:
+        run: The run, with its folder.
+        wanted: The beginning of the trial's id, or names it goes by, joined by /.
+        packs: The folders in which packs are looked for.
+
+    Raises:
+        ConfigError: No trial fits, or several do.
+    """
     trial = _found(run, wanted)
-    folders = [run.folder] if run.folder else []
-    worlds = Worlds(run, texts_of_worlds(run, folders), packs)
+    texts = read_texts(run.folder) if run.folder else {}
     *_, record = [one for one in records_of(run) or () if one.id == trial]
-    world = worlds.of(record)
-    if world is None:
-        raise ConfigError(f"trial {trial[:8]} has no world, or did not come to its end; its calls stand on the report's page")
+    world = Worlds(run, texts, packs).of(record)
     of = f" {record.instance}" if record.instance else ""
     head = f"{record.scenario}{of}, {record.architecture}, {record.plan}, repetition {record.repetition}: {record.outcome}"
     note = [record.grade.note] if record.grade and record.grade.note else []
-    return "\n".join([f"trial {trial}", head, *note, *_damage(world), *_steps(world)])
+    middle = calls_told(record) if world is None else (*_damage(world), *_steps(world))
+    return "\n".join([f"trial {trial}", head, *note, *middle, *end_told(record, texts)])
 
 
 def _found(run: Run, wanted: str) -> str:
     """The id of the trial that goes by all these names."""
     parts = wanted.split("/")
-    rows = run.trials[["trial", *NAMES]].itertuples(index=False, name=None)
+    named = run.trials[["trial", *NAMES]].assign(number="#" + run.trials["repetition"].astype(str))
+    rows = named.itertuples(index=False, name=None)
     fitting = [row for row in rows if all(part in row[1:] or (part and row[0].startswith(part)) for part in parts)]
     if len(fitting) == 1:
         return str(fitting[0][0])

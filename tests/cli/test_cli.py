@@ -141,7 +141,10 @@ def test_a_budget_that_is_reached_is_one_line_and_the_same_command_without_it_go
 def test_a_dry_run_shows_every_arm_and_writes_nothing(tmp_path: Path) -> None:
     workplace(tmp_path)
     code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--dry-run")
-    assert code == 0 and len(re.findall(r"^ demo ", out, re.MULTILINE)) == 4
+    rows = [line.split() for line in out.splitlines() if line.startswith((" demo ", " total "))]
+    assert code == 0 and [row[0] for row in rows] == ["demo"] * 4 + ["total"]
+    trials, calls, tokens = ([int(row[at].replace(",", "")) for row in rows] for at in (-4, -3, -2))
+    assert all(numbers[-1] == sum(numbers[:-1]) > 0 for numbers in (trials, calls, tokens)) and rows[-1][-1] == "unknown"
     assert not (tmp_path / "results").exists()
 
 

@@ -1,0 +1,108 @@
+"""How trials end while a run goes on: the arms of which every trial ends the same way without an answer, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bench.errors import one_line
+from bench.experiment.record import TrialRecord
+from bench.runtime.events import Called, Judged, of_kind
+
+ENOUGH = 20
+"""So many trials of an arm that end the same way are no accident; so many equal replies in a trial are no progress."""
+WORDS = {"solved": "solved", "wrong": "wrong", "gave_up": "gave up", "ungraded": "not graded", "error": "error"}
+"""Outcome -> what people are told."""
+ALIKE = {"wrong": "are wrong", "gave_up": "gave up", "error": "ended in an error"}
+"""Outcome that is news where all trials of an arm have it -> what all of them did."""
+MOST_SHOWN = 120
+"""Characters of a reason."""
+
+
+def outcomes_told(outcomes: Counter[str]) -> str:
+    """Say how many trials ended how: `solved 12, gave up 3`."""
+    return ", ".join(f"{words} {outcomes[outcome]:,}" for outcome, words in WORDS.items() if outcomes[outcome])
+
+
+@dataclass
+class _Arm:
+    """The trials of one arm so far. `reasons` counts what the last rejection of each trial said, or what ended it."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def ends_alike(self) -> bool:
+        return self.outcomes.total() >= ENOUGH and len(self.outcomes) == 1 and self.outcomes.keys() <= ALIKE.keys()
+
+    @property
+    def told(self) -> str:
+        count = self.outcomes.total()
+        [outcome] = self.outcomes
+        reason = self.reasons.most_common(1)
+        often = "".join(f"; most often: {text} ({times} of {count})" for text, times in reason)
+        return f"all {count} trials so far {ALIKE[outcome]}{often}"
+
+
+class Endings:
+    """What the trials of each arm ended in.
+
+    Attributes:
+        alike: Whether an arm has ENOUGH trials that all ended the same way without being solved.
+    """
+
+    def __init__(self) -> None:
+        self._arms: dict[str, _Arm] = {}
+        self._told: set[str] = set()
+        self._stuck: dict[str, str] = {}
+
+    @property
+    def alike(self) -> bool:
+        return any(arm.ends_alike for arm in self._arms.values())
+
+    def add(self, record: TrialRecord) -> None:
+        """Count a trial, and look whether its agent went round in a circle."""
+        arm = self._arms.setdefault(f"{record.architecture} on {record.scenario}, plan {record.plan}", _Arm())
+        arm.outcomes[record.outcome] += 1
+        arm.reasons.update([_reason(record)])
+        if stuck := _stuck(record):
+            self._stuck.setdefault(record.architecture, stuck)
+
+    def news(self) -> Iterator[str]:
+        """Yield a line for each arm that ends alike and each agent that goes round in a circle, once."""
+        lines = {name: f"{name}: {arm.told}" for name, arm in self._arms.items() if arm.ends_alike}
+        for name, line in {**lines, **{name: f"{name}: {said}" for name, said in self._stuck.items()}}.items():
+            if name not in self._told:
+                self._told.add(name)
+                yield line
+
+    def summary(self) -> Iterator[str]:
+        """Yield a line for each arm whose trials all ended alike, as they stand at the end."""
+        return (f"{name}: {arm.told}" for name, arm in self._arms.items() if arm.ends_alike)
+
+
+def _reason(record: TrialRecord) -> str:
+    """Say why a trial has no right answer: the last rejection of the subtask on which it gave up, or what else ended it."""
+    rejected = [verdict for verdict in of_kind(record.events, Judged) if not verdict.accepted and verdict.view != "undamaged"]
+    if record.outcome == "gave_up" and rejected:
+        of_it = [verdict for verdict in rejected if record.reason.startswith(f"{verdict.subtask}:")]
+        last = (of_it or rejected)[-1]
+        return one_line(f"{last.subtask}: {last.reason}{f', {last.detail}' if last.detail else ''}", MOST_SHOWN)
+    return one_line(record.reason or (record.grade.note if record.grade else "") or "no reason is recorded", MOST_SHOWN)
+
+
+def _stuck(record: TrialRecord) -> str:
+    """Say what an agent asked again and again; "" where it did not."""
+    calls = of_kind(record.events, Called)
+    replies = Counter((call.reply, call.tool_calls) for call in calls if call.tool_calls)
+    times = max(replies.values(), default=0)
+    if times < ENOUGH:
+        return ""
+    said = f"the model made the same tool call {times} times in one trial"
+    if all(message.role != "tool" for call in calls for message in call.messages):
+        return (
+            f"{said}, and this agent sends the tools' results back as text, where a simulated model cannot see them; "
+            "use a real model for it, or let it send messages of role 'tool'"
+        )
+    return said
