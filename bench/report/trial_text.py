@@ -53,7 +53,7 @@ def _found(run: Run, wanted: str) -> str:
         return str(fitting[0][0])
     if not fitting:
         raise ConfigError(f"no trial goes by '{wanted}'; the report's page lists them, each with its id")
-    listed = "; ".join(f"{row[0][:12]} {' '.join(filter(None, row[2:]))}" for row in fitting[:MOST_LISTED])
+    listed = "; ".join(f"{row[0][:12]} {' '.join(filter(None, row[1:]))}" for row in fitting[:MOST_LISTED])
     more = f"; and {len(fitting) - MOST_LISTED} more" if len(fitting) > MOST_LISTED else ""
     raise ConfigError(f"{len(fitting)} trials go by '{wanted}'; add a name, or give one's id: {listed}{more}")
 
