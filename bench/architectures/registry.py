@@ -40,6 +40,11 @@ def _system(
 
 OURS = (
     ArchitecturePart("monolithic", "bench.architectures.monolithic:monolithic"),
+    ArchitecturePart(
+        "monolithic_system_message",
+        "bench.architectures.monolithic_system_message:monolithic_system_message",
+        lineage="the monolithic configuration of arXiv:2605.15425",
+    ),
     ArchitecturePart("static", "bench.architectures.static:static", parallel=True),
     ArchitecturePart("runtime_structured", "bench.architectures.runtime_structured:runtime_structured", parallel=True),
     ArchitecturePart("llm_compiler", "bench.architectures.llm_compiler:llm_compiler", lineage="LLMCompiler, arXiv:2312.04511"),
@@ -86,6 +91,12 @@ OURS = (
         *("reflexion", "reflexion", ""),
         "one call does the whole task: faults in what one subtask reads of another have nothing to strike",
         lineage="Reflexion, arXiv:2303.11366",
+    ),
+    _system(
+        *("sre_agent_monolith", "sre_agent_monolith", ""),
+        "one conversation does the whole task: faults in what one subtask reads of another have nothing to strike",
+        "a pack's documents stand in the place of a cluster's logs and of a repository",
+        lineage="fuzzylabs/sre-agent",
     ),
     _system(
         *("autogen_graph", "autogen_graph", "autogen"),

@@ -4,7 +4,8 @@ What it simulates is declared, not measured: a rate of natural failures (a requi
 its JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's
 seed, scenario and subtasks, so that a trial is the same wherever and whenever it runs. Asked for a judgment, it looks whether
 what it is shown fits its schema. Offered tools in a pack that has a world, it does the pack's work with them
-(`bench.models.simulated_proposer`); elsewhere it calls one only where it has to.
+(`bench.models.simulated_proposer`). Elsewhere it reads documents with those that do that (`bench.models.simulated_reader`), and
+calls any other only where it has to.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from bench.models.making import Making
 from bench.models.options import options_in
 from bench.models.simulated_course import Judge
 from bench.models.simulated_proposer import proposed
+from bench.models.simulated_reader import next_look
 from bench.models.simulated_replies import calling, within
 from bench.models.smallest import smallest
 from bench.numbers import Price
@@ -106,6 +108,8 @@ class SimulatedModel:
                 return calling([self._forced(request, draw, options)], request)
             if scenario.environment is not None:
                 return self._working(scenario, scenario.environment, request, draw, options)
+            if look := next_look(scenario.task, request.context.subtasks, request.messages, options["tools"]):
+                return calling([look], request)
         return within(Reply(self._text(request, draw)), options)
 
     def _working(

@@ -27,7 +27,7 @@ from bench.runtime.injection import Corrupted, Injection
 from bench.runtime.judging import Verifier
 from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
-from bench.runtime.prompt import Repair, render
+from bench.runtime.prompt import Repair, prompt_of
 from bench.runtime.proposal import Proposal
 from bench.runtime.reading import read_ahead
 from bench.runtime.reply import reread
@@ -104,11 +104,13 @@ class Asking(Hands):
         by: Agent = direct,
         planned_by: Subtask | None = None,
         documents: Mapping[str, Document] | None = None,
+        task_in_system: bool = False,
     ) -> Proposal:
         """Ask a model for these subtasks' outputs. `repair` is told to it as the repair setting says. What is asked because a
         subtask planned it is `planned_by` it: the plan is not shown to the model, and is in the lineage of the outputs.
         `documents` show the state of the world to this call, by the names in `Environment.given`; what a tool returned is
         rendered in one way for all. The same subtask on another state is another judgment, with attempts of its own.
+        `task_in_system` puts the instructions and the form of the answer into the system message.
 
         Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used, RuntimeError where
         something that they read has no output yet.
@@ -117,7 +119,7 @@ class Asking(Hands):
         sources = self._sources(subtasks, given)
         plan = [self._state.source(planned_by.name)] if planned_by else []
         asked = self._next(subtasks, sources, repair, given)
-        proposal = await self._propose(subtasks, asked, sources, repair, by, given)
+        proposal = await self._propose(subtasks, asked, sources, repair, by, given, task_in_system)
         return replace(proposal, made_from=(*proposal.made_from, *plan)) if plan else proposal
 
     async def sample(
@@ -187,12 +189,14 @@ class Asking(Hands):
         repair: Rejected | None,
         by: Agent,
         given: Mapping[str, str] = NOTHING,
+        task_in_system: bool = False,
     ) -> Proposal:
         if self.acting:
             self.acting.process.step()
         inputs = {one.name: given[one.name] if one.name in given else self._state.text_of(one) for one in sources}
         inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
-        messages = render(self._state.task, subtasks, inputs, repair, self._settings.repair, self.answer_format)
+        prompt = prompt_of(self._state.task, subtasks, inputs, repair, self._settings.repair, self.answer_format)
+        messages = prompt.messages_with_task_in_system if task_in_system else prompt.messages
         turns = self._turns()
         text = await by(messages, self._line(subtasks, ask, turns, self._cases.of(case_of(given))))
         self._injection.settle(subtasks, ask.context.sample)

@@ -24,6 +24,7 @@ from bench.runtime.clock import Pause
 from bench.runtime.faults import Due, Receipt
 from bench.runtime.host import Host
 from bench.runtime.injection import Corrupted
+from bench.runtime.prompt import Prompt
 from bench.runtime.proposal import Proposal
 from bench.runtime.turns import Turns
 from bench.scenario import Subtask
@@ -95,14 +96,18 @@ class EndpointSession:
         return f"{self.root}/{names}/v1" if names else f"{self.root}/v1"
 
     def messages(self, *subtasks: Subtask, documents_alone: bool = False) -> tuple[Message, ...]:
-        """Our own prompt, system and user, for these subtasks (all of the session's, if none is named) as the state stands.
+        """The messages of our own prompt for these subtasks, system and user. Taken, and raises, as `prompt`."""
+        return self.prompt(*subtasks, documents_alone=documents_alone).messages
+
+    def prompt(self, *subtasks: Subtask, documents_alone: bool = False) -> Prompt:
+        """Our own prompt for these subtasks (all of the session's, if none is named) as the state stands.
 
         To be asked for once an attempt: faults in what is read strike here. With `documents_alone` the outputs that are read
         are left to the framework, which passes them on itself. Raises RuntimeError where one of them is not there yet.
         """
         chosen = subtasks or self.subtasks
-        messages, self._read[_names(chosen)] = self._host.prompt(chosen, documents_alone)
-        return messages
+        prompt, self._read[_names(chosen)] = self._host.prompt(chosen, documents_alone)
+        return prompt
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:
         """What the framework made of its replies for these subtasks. Raises RuntimeError where it had none."""

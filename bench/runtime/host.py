@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Protocol
 
 from bench.answers.formats import AnswerFormat
-from bench.models.base import Message, Reply
+from bench.models.base import Reply
 from bench.runtime.causes import Ask, Limit
 from bench.runtime.faults import Receipt
 from bench.runtime.injection import Corrupted
+from bench.runtime.prompt import Prompt
 from bench.runtime.proposal import Proposal
 from bench.scenario import Subtask
 
@@ -35,8 +36,8 @@ class Host(Protocol):
         """A judge call about these subtasks, within their latest attempt."""
         ...
 
-    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
-        """Our own messages for these subtasks, and the receipts of faults in what they read."""
+    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[Prompt, tuple[Receipt, ...]]:
+        """Our own prompt for these subtasks, and the receipts of faults in what they read."""
         ...
 
     async def foresee(self, proposals: Iterable[Proposal]) -> None:

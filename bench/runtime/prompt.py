@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -27,7 +28,57 @@ Repair = Literal["none", "reason", "reason+reply"]
 ANSWER_RULE = "Answer with one JSON object of the given form and nothing else."
 FENCED_RULE = "Answer with one JSON object and then the code blocks of the given form, and nothing else."
 CODE_RULE = "Answer with the code of the given form and nothing else."
+NOTHING_TO_READ = "Do the task."
 FENCED_REPAIR = " Code stands in its code block behind the JSON."
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a call is told. `tasks` are the instructions of its subtasks; `form` has its heading; `repair` is "" at first."""
+
+    role: str
+    rule: str
+    tasks: str
+    inputs: Mapping[str, str]
+    form: str
+    repair: str
+
+    @property
+    def messages(self) -> tuple[Message, Message]:
+        """As all architectures ask, but for those that put the task into the system message."""
+        user = (self.tasks, *self._read, self.form, self.repair)
+        return Message("system", f"{self.role}\n{self.rule}"), Message("user", "\n\n".join(filter(None, user)))
+
+    @property
+    def messages_with_task_in_system(self) -> tuple[Message, Message]:
+        """The whole task in the system message; the user message holds what is read, and why an answer was rejected."""
+        system = (f"{self.role}\n{self.rule}", self.tasks, self.form)
+        user = (*self._read, self.repair)
+        return Message("system", "\n\n".join(system)), Message("user", "\n\n".join(filter(None, user)) or NOTHING_TO_READ)
+
+    @property
+    def _read(self) -> list[str]:
+        return [f"# Input: {name}\n{text}" for name, text in self.inputs.items()]
+
+
+def prompt_of(
+    task: Task,
+    subtasks: Sequence[Subtask],
+    inputs: Mapping[str, str],
+    rejected: Rejected | None,
+    repair: Repair,
+    answer_format: AnswerFormat = DEFAULT,
+) -> Prompt:
+    """The prompt that asks for the outputs of `subtasks`, given the texts of all that they read from outside the call."""
+    apart = is_fenced(subtasks, answer_format)
+    return Prompt(
+        role=task.role,
+        rule=_fenced_rule(subtasks) if apart else ANSWER_RULE,
+        tasks="\n\n".join(_instructions(subtask, step, len(subtasks)) for step, subtask in enumerate(subtasks, 1)),
+        inputs=inputs,
+        form=f"# Form of the answer\n{fenced_form(subtasks) if apart else form(subtasks)}",
+        repair=_repair(rejected, repair) + (FENCED_REPAIR if apart else "") if rejected and repair != "none" else "",
+    )
 
 
 def render(
@@ -38,15 +89,8 @@ def render(
     repair: Repair,
     answer_format: AnswerFormat = DEFAULT,
 ) -> tuple[Message, Message]:
-    """The messages that ask for the outputs of `subtasks`, given the texts of all that they read from outside the call."""
-    parts = [_instructions(subtask, step, len(subtasks)) for step, subtask in enumerate(subtasks, 1)]
-    parts += [f"# Input: {name}\n{text}" for name, text in inputs.items()]
-    apart = is_fenced(subtasks, answer_format)
-    parts.append(f"# Form of the answer\n{fenced_form(subtasks) if apart else form(subtasks)}")
-    if rejected and repair != "none":
-        parts.append(_repair(rejected, repair) + (FENCED_REPAIR if apart else ""))
-    rule = _fenced_rule(subtasks) if apart else ANSWER_RULE
-    return Message("system", f"{task.role}\n{rule}"), Message("user", "\n\n".join(parts))
+    """The messages of that prompt."""
+    return prompt_of(task, subtasks, inputs, rejected, repair, answer_format).messages
 
 
 def _fenced_rule(subtasks: Sequence[Subtask]) -> str:

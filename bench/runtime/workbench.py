@@ -22,7 +22,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from bench.errors import GaveUp
-from bench.models.base import Message
 from bench.runtime import verification
 from bench.runtime.agent_causes import AgentCauses
 from bench.runtime.agent_session import AGENT, UNASKED, AgentSession
@@ -39,7 +38,7 @@ from bench.runtime.key import TrialKey
 from bench.runtime.lasting import Lasting
 from bench.runtime.lineage import Lineage
 from bench.runtime.log import TrialLog
-from bench.runtime.prompt import render
+from bench.runtime.prompt import Prompt, prompt_of
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part, reread
 from bench.runtime.state import State, Version
@@ -244,13 +243,13 @@ class Workbench(Asking):
     def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
         return self._causes.judge(names_of(subtasks))
 
-    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[tuple[Message, ...], tuple[Receipt, ...]]:
+    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[Prompt, tuple[Receipt, ...]]:
         sources = self._state.sources(subtasks) if documents_alone else self._sources(subtasks)
         if documents_alone:
             sources = tuple(source for source in sources if not source.version)
         inputs = {source.name: self._state.text_of(source) for source in sources}
         inputs, receipts = self._injection.read(subtasks, inputs, self._causes.attempts(names_of(subtasks)) + 1)
-        return render(self._state.task, subtasks, inputs, None, "none", self.answer_format), receipts
+        return prompt_of(self._state.task, subtasks, inputs, None, "none", self.answer_format), receipts
 
     def lost(self, ask: Ask, event: int) -> None:
         self._causes.failed(ask.context.subtasks, event)

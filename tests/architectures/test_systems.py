@@ -27,6 +27,8 @@ BROUGHT = {"mellea": "mellea", "langgraph": "langgraph", "dspy": "dspy", "autoge
 FIRST = [("gather", 1, "first"), ("total", 1, "first"), ("review", 1, "first")]
 AGAIN = [("total", 2, "retry"), ("review", 2, "rerun")]
 WHOLE = "gather+total+review"
+IN_ONE = ("reflexion", "sre_agent_monolith")
+"""Those that ask for the whole task at once."""
 FORGOTTEN: Fault = {"point": "output", "effect": "missing_field", "attempts": [1], "subtask": "total"}
 TOO_LOW = {"total": 5, "unit": "apples"}
 """Fits its schema, and is less than one delivery alone."""
@@ -113,7 +115,7 @@ def test_a_run_says_which_versions_of_its_packages_it_measured(name: str) -> Non
 def test_without_a_fault_every_system_solves_the_task_at_the_first_try(name: str) -> None:
     result, model = scripted(name)
     assert result.record.outcome == "solved"
-    assert without_judges(result) == ([(WHOLE, 1, "first")] if name == "reflexion" else FIRST)
+    assert without_judges(result) == ([(WHOLE, 1, "first")] if name in IN_ONE else FIRST)
     for request in model.requests:
         assert (
             name in ("dspy", "autogen_graph")
@@ -129,6 +131,7 @@ SEQUENCES = {
     "dspy": [*FIRST[:2], ("gather", 2, "rerun"), ("total", 2, "retry"), FIRST[2]],
     "reflexion": [(WHOLE, 1, "first"), (WHOLE, 1, "judge"), (WHOLE, 2, "retry")],
     "autogen_graph": [*FIRST, *AGAIN],
+    "sre_agent_monolith": [(WHOLE, 1, "first"), (WHOLE, 2, "retry")],
 }
 
 

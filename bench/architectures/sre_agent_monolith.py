@@ -1,0 +1,73 @@
+"""One agent investigates with tools, in one conversation, and then gives the whole answer: after fuzzylabs/sre-agent.
+
+arXiv 2605.15425 took that one for its second monolith. The design was read in its repository, in `sre_agent/client/client.py`
+and the prompt server, as they were in 2025. The code and the words are ours.
+
+The same: one model, one conversation and one prompt, which tells the whole job and its order; two kinds of tools, to list what
+there is and to read one text of it; what a tool returns goes into the conversation, all of which is sent again at each turn; a
+tool that fails is told as words, and too many failures in a row end the conversation; it also ends with the first reply that
+calls no tool; nothing is verified on the way.
+
+Not the same: the documents of a pack stand in the place of a cluster's logs and of a repository, and the answer in that of an
+issue and a message to a channel. A result goes back as a tool's, not in a user's words. There is no firewall. In the place of a
+limit in seconds there is one in turns. At the end our verifier looks at the answer; where it rejects it, a fresh agent is given
+the same prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from openai import AsyncOpenAI
+
+from bench.models.document_tools import LIST, READ, called, offered
+from bench.runtime.prompt import Prompt
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+MOST_TURNS = 16
+MOST_FAILURES = 3
+"""Calls of tools that fail in a row."""
+INVESTIGATE = (
+    f"Investigate first: {LIST} shows what documents there are, and {READ} shows one of them. Read those that you need. "
+    "When you have seen enough, call no tool any more and give the answer to all steps at once."
+)
+
+
+async def sre_agent_monolith(task: Task, workbench: Workbench) -> None:
+    async with (
+        workbench.endpoint(*task.subtasks) as session,
+        AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key) as client,
+    ):
+        while True:
+            workbench.attempts_left(*task.subtasks)
+            proposal = session.proposal(await _investigation(client, session.prompt()))
+            if workbench.verify(proposal) is None:
+                break
+        workbench.commit(proposal)
+
+
+async def _investigation(client: AsyncOpenAI, prompt: Prompt) -> str:
+    """The last reply of a fresh agent."""
+    user = "\n\n".join(filter(None, (INVESTIGATE if prompt.inputs else "", prompt.tasks, prompt.form)))
+    conversation: list[Any] = [
+        {"role": "system", "content": f"{prompt.role}\n{prompt.rule}"},
+        {"role": "user", "content": user},
+    ]
+    tools: Mapping[str, Any] = {"tools": offered()} if prompt.inputs else {}
+    failures, text = 0, ""
+    for _ in range(MOST_TURNS):
+        said = (await client.chat.completions.create(model="bench", messages=conversation, **tools)).choices[0].message
+        text = said.content or ""
+        if not said.tool_calls:
+            break
+        conversation.append(said.model_dump(exclude_none=True))
+        for call in said.tool_calls:
+            name, arguments = (call.function.name, call.function.arguments) if call.type == "function" else ("", "")
+            answer, went_well = called(prompt.inputs, name, arguments)
+            conversation.append({"role": "tool", "tool_call_id": call.id, "content": answer})
+            failures = 0 if went_well else failures + 1
+        if failures >= MOST_FAILURES:
+            break
+    return text
