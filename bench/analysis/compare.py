@@ -6,15 +6,17 @@ By one criterion, of an arm:
     better         it lies wholly beyond the margin, on the good side
     worse          it lies wholly beyond the margin, on the bad side
     inconclusive   neither
-    not measured   a failure has no cost where none was repaired; its price is not measured under five pairs
+    not measured   a failure has no cost where none was repaired; its price is not measured under five pairs; dollars are
+                   known where the config has prices
 
-Of tokens and seconds the margin is that share of the first run's mean, as found; of the rate of solved trials it is that many
-points in itself. An arm that is equal in every pair, by outcome, tokens and seconds, is no worse: nothing is to be inferred.
+Of tokens, dollars and seconds the margin is that share of the first run's mean, as found; of the rate of solved trials it is
+that many points in itself. An arm that is equal in every pair, by outcome, tokens, dollars and seconds, is no worse: nothing is
+to be inferred.
 Where all differences are the same and not 0, the interval has no width; from six pairs on their signs alone are no chance.
 
 Of an arm by all criteria, the levels come in order: what is solved; what one failure costs, by its price, or by its first round
-where the price is not measured; what the whole trial costs, in tokens and in seconds. By a level of several criteria an arm is
-worse where it is by any of them.
+where the price is not measured; what the whole trial costs, in dollars, or in tokens where dollars are not known, and in
+seconds. By a level of several criteria an arm is worse where it is by any of them.
 
     worse          worse by a level, and no level before it speaks for it: it is worse there, or solves no more
     trade-off      worse by a level, and better by one before it: it solves more and costs more, say
@@ -47,11 +49,13 @@ from bench.analysis.overlap import Overlap, overlap_of
 from bench.analysis.statistics import Mean, Pair, RateDifference
 from bench.experiment.config import FAULT_FREE
 
-Criterion = Literal["solved", "price", "first_round", "tokens", "seconds"]
+Criterion = Literal["solved", "price", "first_round", "cost", "tokens", "seconds"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
-LEVELS: tuple[tuple[Criterion, ...], ...] = (("solved",), ("price", "first_round"), ("tokens", "seconds"))
+LEVELS: tuple[tuple[Criterion, ...], ...] = (("solved",), ("price", "first_round"), ("cost", "tokens", "seconds"))
 """In the order in which they decide."""
 OF_A_FAILURE = LEVELS[1]
+INSTEAD: Mapping[Criterion, Criterion] = {"first_round": "price", "tokens": "cost"}
+"""A criterion that decides only where the other one is not measured."""
 Finding = Literal["no worse", "better", "worse", "inconclusive", "not measured"]
 Verdict = Literal["worse", "inconclusive", "trade-off", "better", "no worse"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -59,10 +63,11 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 COLUMNS: Mapping[Criterion, str] = {
     "price": "price_tokens",
     "first_round": "first_round_tokens",
+    "cost": "cost",
     "tokens": "tokens",
     "seconds": "on_the_clock",
 }
-FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1}
+FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1, "cost": 1}
 """Pairs under which it is not measured."""
 ALIKE = 6
 """Pairs from which on a difference that is the same in each is no chance: their signs alone have p = 2 / 2^6 = 0.03."""
@@ -120,9 +125,10 @@ class ArmComparison:
         return "better" if better else "inconclusive" if doubtful or not measured else "no worse"
 
     def _deciding(self, level: tuple[Criterion, ...]) -> list[ArmDifference]:
-        """The rows of a level that were measured; of what a failure costs the first of them."""
+        """The rows of a level that were measured, without those in whose place another one decides."""
         rows = [row for row in self.rows if row.criterion in level and row.finding != "not measured"]
-        return rows[:1] if level == OF_A_FAILURE else rows
+        measured = {row.criterion for row in rows}
+        return [row for row in rows if INSTEAD.get(row.criterion) not in measured]
 
     def criteria(self, finding: Finding) -> list[Criterion]:
         return [row.criterion for row in self.rows if row.finding == finding]
@@ -197,6 +203,8 @@ def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion])
     for criterion in CRITERIA:
         if criterion not in criteria or (criterion in OF_A_FAILURE and before.condition.plan == FAULT_FREE):
             continue
+        if criterion == "cost" and len(criteria) > 1 and not (before.by_pair("cost") and after.by_pair("cost")):
+            continue
         row = _solved(before, after, margin) if criterion == "solved" else _spent(before, after, margin, criterion)
         told = row.finding != "not measured"
         yield replace(row, finding="no worse", reason=EQUAL, needed=None) if equal and told else row
@@ -204,9 +212,10 @@ def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion])
 
 def _equal(before: Arm, after: Arm) -> bool:
     """Whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
-    columns = ["outcome", COLUMNS["tokens"], COLUMNS["seconds"]]
+    columns = ["outcome", COLUMNS["tokens"], COLUMNS["cost"], COLUMNS["seconds"]]
+    unknown = {COLUMNS["cost"]: -1.0}
     one, two = (
-        dict(zip(pairs_of(arm.trials), arm.trials[columns].itertuples(index=False, name=None), strict=True))
+        dict(zip(pairs_of(arm.trials), arm.trials[columns].fillna(unknown).itertuples(index=False, name=None), strict=True))
         for arm in (before, after)
     )
     return one == two and not after.usable.empty
@@ -224,7 +233,7 @@ def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmD
     allowed = margin * base if base is not None else 0.0
     finding, reason = _of_a_cost(difference, allowed)
     if difference.n < FEWEST.get(criterion, 0):
-        finding, reason = "not measured", f"pairs in which both repaired a failure: {difference.n}"
+        finding, reason = "not measured", _lacking(criterion, difference.n)
         base, difference, allowed = None, statistics.mean_of(()), 0.0
     return ArmDifference(
         criterion=criterion,
@@ -238,6 +247,12 @@ def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmD
         reason=reason,
         needed=_needed(difference, allowed) if finding == "inconclusive" else None,
     )
+
+
+def _lacking(criterion: Criterion, pairs: int) -> str:
+    if criterion == "cost":
+        return "no pair whose dollars are known: give the models of both price_in and price_out"
+    return f"pairs in which both repaired a failure: {pairs}"
 
 
 def _of_a_cost(difference: Mean, margin: float) -> tuple[Finding, str]:

@@ -44,7 +44,7 @@ def compare(
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            help="solved, price, first_round, tokens or seconds alone; may be given more than once; all, if not given."
+            help="solved, price, first_round, cost, tokens or seconds alone; may be given more than once; all, if not given."
         ),
     ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Refuse runs of which one has what the other lacks.")] = False,
@@ -56,7 +56,8 @@ def compare(
     """Is B worse than A? Exits with 0: no worse, better, or a trade-off; 1: worse; 3: inconclusive; 2: cannot be asked.
 
     Arm by arm, quality comes before cost: first what is solved; then what one failure costs (its price, or its first round
-    where that is not measured); then tokens and seconds of the whole trial.
+    where that is not measured); then dollars of the whole trial, or its tokens where the
+    config has no prices, and its seconds.
 
     worse: B is worse by one of these, and none before it speaks for B. trade-off: worse by one, but better by one before it: it
     solves more and costs more, say. better: worse by none, better by one, and nothing before that one in doubt. no worse: no

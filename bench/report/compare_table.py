@@ -13,8 +13,15 @@ from bench.render.limits import noted
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
-_FORMS = {"solved": (1, True), "price": _TOKENS, "first_round": _TOKENS, "tokens": _TOKENS, "seconds": _SECONDS}
-_NAMES = {"price": "price of a failure", "first_round": "first round"}
+_FORMS = {
+    "solved": (1, True),
+    "price": _TOKENS,
+    "first_round": _TOKENS,
+    "cost": (5, False),
+    "tokens": _TOKENS,
+    "seconds": _SECONDS,
+}
+_NAMES = {"price": "price of a failure", "first_round": "first round", "cost": "cost, $"}
 
 
 def arms_table(comparison: Comparison) -> Table:
@@ -30,8 +37,8 @@ def arms_table(comparison: Comparison) -> Table:
         notes=(
             *([f"compared on what they share; left out: {'; '.join(comparison.left_out)}"] if comparison.left_out else []),
             *comparison.notes,
-            "in this order: solved; what one failure costs (its price, or its first round where that is not measured); tokens "
-            "and seconds of the whole trial",
+            "in this order: solved; what one failure costs (its price, or its first round where that is not measured); dollars "
+            "of the whole trial, or its tokens where those are not known, and its seconds",
             "worse: worse by one of them, and none before it speaks for B; trade-off: but better by one before it; better: "
             "worse by none, better by one, nothing in doubt before it; no worse: by all; inconclusive: all else",
         ),

@@ -16,6 +16,7 @@ from records import called, config_in, edit_manifest, experiment, fault, recover
 import bench
 from bench.analysis.arms import Condition
 from bench.analysis.compare import CRITERIA, ArmComparison, ArmDifference, Comparison, compare
+from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean, RateDifference
 from bench.cli import main as cli
 from bench.errors import ResultsError
@@ -94,6 +95,36 @@ def test_seconds_are_those_on_the_clock_not_this_machines(tmp_path: Path) -> Non
     assert compared(tmp_path / "a", runs(BEFORE), slower, "seconds").verdict == "no worse"
     waiting = [replace(one, waiting_seconds=3.0 + 0.01 * one.repetition) for one in runs(BEFORE)]
     assert compared(tmp_path / "b", runs(BEFORE), waiting, "seconds").verdict == "worse"
+
+
+def dearer(folder: Path, price: float | None, records: list[TrialRecord]) -> Run:
+    """A run whose model costs `price` dollars a million tokens; None for a config without prices."""
+    write_run(folder, records)
+    edit_manifest(folder, models={"m": {"kind": "simulated", "price_in": price, "price_out": price}})
+    return bench.load_run(folder)
+
+
+@pytest.mark.parametrize(("before", "after", "verdict"), [(5.0, 0.5, "better"), (0.5, 5.0, "worse"), (5.0, 5.0, "no worse")])
+def test_dollars_decide_and_not_tokens_where_both_models_have_prices(
+    tmp_path: Path, before: float, after: float, verdict: str
+) -> None:
+    tokens = SAME if before == after else DEARER if after < before else [one - 200 for one in BEFORE]
+    one, two = dearer(tmp_path / "one", before, runs(BEFORE)), dearer(tmp_path / "two", after, runs(tokens))
+    found = compare(one, two, 0.05, ("cost", "tokens"))
+    assert found.verdict == verdict
+    assert findings(found)["cost"] == verdict
+
+
+def test_equal_trials_at_other_prices_are_not_equal_in_dollars(tmp_path: Path) -> None:
+    one, two = dearer(tmp_path / "one", 1.0, runs(BEFORE)), dearer(tmp_path / "two", 2.0, runs(BEFORE))
+    assert findings(compare(one, two, 0.05, ("cost", "tokens"))) == {"cost": "worse", "tokens": "no worse"}
+
+
+def test_where_a_price_is_unknown_tokens_decide_and_asked_alone_the_keys_are_named(tmp_path: Path) -> None:
+    one, two = dearer(tmp_path / "one", 1.0, runs(BEFORE)), dearer(tmp_path / "two", None, runs(DEARER))
+    assert findings(compare(one, two, 0.05, ("cost", "tokens"))) == {"tokens": "worse"}
+    [row] = rows_of(compare(one, two, 0.05, ("cost",)))
+    assert row.finding == "not measured" and row.reason.endswith("give the models of both price_in and price_out")
 
 
 def test_solved_needs_many_pairs_to_be_no_worse_and_few_to_be_worse(tmp_path: Path) -> None:
