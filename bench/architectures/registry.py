@@ -155,12 +155,6 @@ def load_architecture(part: ArchitecturePart, parallel: bool = False, form: Form
         having = ", ".join(one.name for one in ARCHITECTURES if one.forms)
         said = f"architecture '{part.name}' has but one form; leave `remedies`, `strength`, `commit` and `signal` out"
         raise ConfigError(f"{said} of its variant: {having} have several, and any function that takes `form`")
-    loaded = _function_of(part)
-    asked: dict[str, Any] = {**({"parallel": True} if parallel else {}), **({"form": form} if form else {})}
-    return functools.update_wrapper(functools.partial(loaded, **asked), loaded) if asked else loaded
-
-
-def _function_of(part: ArchitecturePart) -> Callable[..., Coroutine[Any, Any, None]]:
     if part.extra:
         keep_quiet()
     try:
@@ -170,7 +164,8 @@ def _function_of(part: ArchitecturePart) -> Callable[..., Coroutine[Any, Any, No
         if part.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
             raise ConfigError(f"architecture '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
         raise ConfigError(f"architecture '{part.name}' cannot be imported: {why_not_imported(error, Path.cwd())}") from error
-    return loaded
+    asked: dict[str, Any] = {**({"parallel": True} if parallel else {}), **({"form": form} if form else {})}
+    return functools.update_wrapper(functools.partial(loaded, **asked), loaded) if asked else loaded
 
 
 def keep_quiet() -> None:

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, model_validator
 
 from bench.architectures.parts.form import BARE, Commit, Form, Signal, Strength
-from bench.experiment.command_entry import CommandEntry
-from bench.experiment.entry import MOST
+from bench.bounds import Lookup, Many
+from bench.experiment.entry import MOST, Entry
 from bench.runtime.prompt import Repair
 
+TIME_LIMIT = 300.0
+"""Seconds."""
+OF_A_COMMAND = {"command", "folder", "env", "files", "packages", "time_limit_seconds", "model_calls"}
+Word = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 
-class ArchitectureEntry(CommandEntry):
+
+class ArchitectureEntry(Entry):
     """A variant: the architecture `base` under a name of its own, with settings of its own in the experiment's place; or a
-    command, which is one of your own."""
+    command, which is one of your own: an agent of any kind, in any language. It is started, killed as planned, and started
+    again, and it runs on packs that have a world."""
 
+    command: Many[Word] | None = Field(None, min_length=1, exclude_if=lambda command: command is None)
+    """In the place of `base`: an agent of your own, as the words of a command, `["python", "my_agent.py"]`."""
+    folder: Path | None = Field(None, exclude_if=lambda folder: folder is None)
+    """Where the files that the command names lie; the current folder, if not given."""
+    env: Lookup[str, str] = Field(default_factory=dict, exclude_if=lambda env: not env)
+    """Variables that the command finds in its environment, beside those that every agent is given. They stand in the record:
+    put no secret here."""
+    files: Many[Path] = Field((), exclude_if=lambda files: not files)
+    """Files beside those that the command names, such as a module that it imports: what stands in them is part of what it is.
+    They lie where those lie."""
+    packages: Many[str] = Field((), exclude_if=lambda packages: not packages)
+    """Packages of Python that it stands on: their installed versions stand in the manifest and are part of what it is."""
+    time_limit_seconds: float | None = Field(None, gt=0.0, exclude_if=lambda seconds: seconds is None)
+    """How long all lives of the command in one trial may take together, in real seconds; 300, if not given. Then it has given
+    up."""
+    model_calls: int | None = Field(None, ge=1, exclude_if=lambda calls: calls is None)
+    """How many calls of the model all lives of the command in one trial may make together; any number, if not given. Then it
+    has given up. Unlike seconds it is the same bound on every machine."""
     base: str = ""
     """An architecture's name, or `module:function`."""
     max_attempts: int | None = Field(None, ge=1, le=MOST)
@@ -38,12 +65,14 @@ class ArchitectureEntry(CommandEntry):
 
     @model_validator(mode="after")
     def _base_or_command(self) -> ArchitectureEntry:
+        given = {name for name in self.model_fields_set if getattr(self, name)}
+        if not self.command and given & OF_A_COMMAND:
+            said = "folder, env, files, packages, time_limit_seconds and model_calls are those of a command"
+            raise ValueError(f"{said}; name the command, or leave them out")
         if bool(self.base) == bool(self.command):
             raise ValueError("give a base, the architecture that this is a variant of, or a command; one of the two")
-        own = {name for name in ArchitectureEntry.model_fields if name not in CommandEntry.model_fields and name != "base"}
-        given = {name for name in own & self.model_fields_set if getattr(self, name) not in (None, False)}
-        if self.command and given:
-            raise ValueError(f"{min(given)} is none of a command's; leave it out")
+        if self.command and (others := given - OF_A_COMMAND):
+            raise ValueError(f"{min(others)} is none of a command's; leave it out")
         return self
 
     @property

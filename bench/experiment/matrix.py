@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bench.answers.formats import AnswerFormat
 from bench.architectures.part import Architecture
 from bench.errors import ConfigError
 from bench.experiment.arm import ResolvedArchitecture, ResolvedArm
@@ -17,7 +16,7 @@ from bench.experiment.config import Config
 from bench.experiment.keys import key_of
 from bench.experiment.model_entries import MODELS
 from bench.experiment.record import arm_of
-from bench.experiment.resolved_architectures import refuse_misfits, resolve_architectures, server_for
+from bench.experiment.resolved_architectures import refuse_misfits, resolve_architectures
 from bench.experiment.resolved_models import refuse_unknown_routes, resolve_models
 from bench.experiment.resolved_plans import resolve_plan
 from bench.experiment.sample import sample
@@ -25,7 +24,7 @@ from bench.models.base import Model
 from bench.packs import instances_of, load_pack
 from bench.runtime.call import BackOff
 from bench.runtime.effects import EFFECTS
-from bench.runtime.endpoint_session import Server
+from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.faults import FaultPlan
 from bench.runtime.key import TrialKey
 from bench.scenario import Scenario, scenario_key
@@ -58,8 +57,7 @@ class Matrix:
     """An experiment, resolved: everything that its trials need, and the trials in the order in which they run.
 
     scenarios   by `Scenario.key`: each instance of each pack
-    formats     in which each model is asked to answer
-    parts       the digests of the code of all parts but the architectures, by what each is: an effect at a point, a model
+    effects     (effect, point) -> the digest of its code, and `kinds`, model -> that of the code of its kind
     server      where a system finds its endpoint
     """
 
@@ -67,8 +65,8 @@ class Matrix:
     scenarios: Mapping[str, Scenario]
     architectures: Mapping[str, ResolvedArchitecture]
     models: Mapping[str, Model]
-    formats: Mapping[str, AnswerFormat]
-    parts: Mapping[str, str]
+    effects: Mapping[tuple[str, str], str]
+    kinds: Mapping[str, str]
     back_off: BackOff
     server: Server
     specs: tuple[TrialSpec, ...]
@@ -76,7 +74,7 @@ class Matrix:
     def arm(self, spec: TrialSpec) -> ResolvedArm:
         """What a trial's names stand for."""
         architecture = self.architectures[spec.architecture]
-        asked, tags = self.formats[spec.model], self.config.tags_of(spec.model)
+        asked, tags = self.config.format_of(spec.model), self.config.tags_of(spec.model)
         settings = replace(architecture.settings, answer_format=asked, tags=tags)
         return ResolvedArm(self.scenarios[spec.scenario_key], architecture, self.models[spec.model], spec.plan, settings)
 
@@ -120,15 +118,22 @@ def build_matrix(
     chosen = resolve_architectures(config, architectures or {}, codebase)
     refuse_unknown_routes(config, known, packs)
     refuse_misfits(config, chosen.values(), known)
+    effects = dict.fromkeys((fault.effect, fault.point) for plan in config.plans for fault in config.faults_of(plan))
+    kinds = {
+        name: [MODELS[config.model[one].kind] for one in (name, *config.model[name].passes_on_to)] for name in config.models
+    }
+    server: Server = no_server
+    if any(one.part.makes_own_calls for one in chosen.values()):
+        from bench.endpoint.server import serve_session as server  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
     matrix = Matrix(
         config=config,
         scenarios=known,
         architectures=chosen,
         models=resolve_models(config, known, chosen.values()),
-        formats={name: config.format_of(name) for name in config.models},
-        parts=dict(_parts(config, codebase)),
+        effects={key: codebase.of_part(EFFECTS[key]) for key in effects},
+        kinds={name: " + ".join(dict.fromkeys(map(codebase.of_part, parts))) for name, parts in kinds.items()},
         back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
-        server=server_for(chosen.values()),
+        server=server,
         specs=(),
     )
     return replace(matrix, specs=tuple(_specs(matrix, code_digest)))
@@ -145,24 +150,6 @@ def _instances(name: str, config: Config, packs: Sequence[Path], own: Mapping[st
         return [load_pack(pack, packs, instance)]
     chosen = sample(instances_of(pack, packs), config.instances, "instances", config.seed, pack.partition(":")[0])
     return [load_pack(pack, packs, one) for one in chosen]
-
-
-def _parts(config: Config, codebase: Codebase) -> Iterator[tuple[str, str]]:
-    """What determines trials beside their architecture, and the digest of its code."""
-    faults = [fault for name in config.plans if name in config.plan for fault in config.plan[name].faults]
-    for name, point in dict.fromkeys((fault.effect, fault.point) for fault in faults):
-        yield _effect(name, point), codebase.of_part(EFFECTS[name, point])
-    for name in config.models:
-        kinds = [MODELS[config.model[one].kind] for one in (name, *config.model[name].passes_on_to)]
-        yield _model(name), " + ".join(dict.fromkeys(map(codebase.of_part, kinds)))
-
-
-def _effect(name: str, point: str) -> str:
-    return f"effect {name} at {point}"
-
-
-def _model(name: str) -> str:
-    return f"model {name}"
 
 
 def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
@@ -189,8 +176,8 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
         "asked": arm.scenario.asked,
         "scenario": [spec.scenario, spec.instance],
         "architecture": [own.name, own.part.name, own.digest, own.parallel, own.form and asdict(own.form), own.versions],
-        "model": [spec.model, arm.model.parameters, matrix.parts[_model(spec.model)]],
-        "plan": [asdict(spec.plan), [matrix.parts[_effect(one.effect, one.point)] for one in spec.plan.faults]],
+        "model": [spec.model, arm.model.parameters, matrix.kinds[spec.model]],
+        "plan": [asdict(spec.plan), [matrix.effects[one.effect, one.point] for one in spec.plan.faults]],
         "draws": asdict(matrix.key(spec)),
         "repetition": spec.repetition,
         "seed": matrix.config.seed,

@@ -64,22 +64,22 @@ class ReadEntry:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(_read)
+        return core_schema.no_info_plain_validator_function(cls._read)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"type": "object"}
 
-
-def _read(given: object) -> Asked:
-    if isinstance(given, Asked):
-        return given
-    kind = given.get("kind") if isinstance(given, Mapping) else None
-    if not isinstance(kind, str):
-        raise ValueError(f'says no kind; add kind = "...", one of {", ".join(MODELS.names)}')
-    if kind not in MODELS:
-        raise ValueError(MODELS.unknown(kind))
-    return MODELS[kind].settings.model_validate(given)
+    @staticmethod
+    def _read(given: object) -> Asked:
+        if isinstance(given, Asked):
+            return given
+        kind = given.get("kind") if isinstance(given, Mapping) else None
+        if not isinstance(kind, str):
+            raise ValueError(f'says no kind; add kind = "...", one of {", ".join(MODELS.names)}')
+        if kind not in MODELS:
+            raise ValueError(MODELS.unknown(kind))
+        return MODELS[kind].settings.model_validate(given)
 
 
 ModelEntry = Annotated[Asked, ReadEntry]

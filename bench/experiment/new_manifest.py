@@ -40,7 +40,10 @@ def manifest_of(
         concurrency={name: model.concurrency for name, model in matrix.models.items()},
         recordings=_recordings(matrix.models.values()),
         architectures={name: one.digest for name, one in matrix.architectures.items()},
-        parts=matrix.parts,
+        parts={
+            **{f"effect {name} at {point}": digest for (name, point), digest in matrix.effects.items()},
+            **{f"model {name}": digest for name, digest in matrix.kinds.items()},
+        },
         scenarios={name: _pack(instances, matrix) for name, instances in matrix.packs.items()},
         tokenizer=TOKENIZER,
         code=code_version(),
@@ -68,7 +71,7 @@ def _recordings(models: Iterable[Model]) -> dict[str, History]:
 
 def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
     """How a model is asked to answer, and read, is told where it is not the default."""
-    asked: dict[str, object] = {} if (form := matrix.formats[name]) == DEFAULT else {"answer_format": form}
+    asked: dict[str, object] = {} if (form := matrix.config.format_of(name)) == DEFAULT else {"answer_format": form}
     tags = [pair for pair in matrix.config.tags_of(name) if pair not in THINK]
     return ModelParameters.of({**model.parameters, **asked, **({"draft_tags": tags} if tags else {})})
 

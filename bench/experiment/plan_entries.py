@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from bench.bounds import Many, Table
 from bench.experiment.entry import STORED, Entry
 from bench.runtime.effects import EFFECTS, Point, points_of
 from bench.runtime.faults import EVERY
 
-
-def _attempts(given: object) -> object:
-    numbers = isinstance(given, list | tuple) and all(isinstance(one, int) and one > 0 for one in given)
-    if given != "every" and not numbers:
-        raise ValueError(f'must be a list of attempts, counted from 1, or "every", not {given!r}')
-    return given
-
-
-Attempts = Annotated[Many[int] | Literal["every"], BeforeValidator(_attempts)]
 Position = Literal["first", "middle", "last"]
 
 
@@ -40,7 +31,7 @@ class FaultEntry(Entry):
     one name for each scenario."""
     event: str | Table[str, str] | None = Field(None, exclude_if=lambda event: event is None)
     """At `event`, in the place of `subtask`: the kind of event that it strikes, given as `tool` is."""
-    attempts: Attempts = ()
+    attempts: Many[int] | Literal["every"] = ()
     """The attempts at the subtask that it strikes, counted from 1; `every`, for a persistent fault, which never wears off: at
     `call` it strikes every request of every attempt, so that where it makes the call fail all tries fail and the trial gives
     up. Of several samples of an attempt only the first is struck."""
@@ -52,6 +43,14 @@ class FaultEntry(Entry):
     minutes: int = Field(0, ge=0, exclude_if=lambda minutes: not minutes)
     """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `late`: how much later
     the agent hears of the event, a day if not given. No other effect reads it."""
+
+    @field_validator("attempts", mode="before")
+    @classmethod
+    def _counted(cls, given: object) -> object:
+        numbers = isinstance(given, list | tuple) and all(isinstance(one, int) and one > 0 for one in given)
+        if given != "every" and not numbers:
+            raise ValueError(f'must be a list of attempts, counted from 1, or "every", not {given!r}')
+        return given
 
     @model_validator(mode="after")
     def _known(self, info: ValidationInfo) -> FaultEntry:

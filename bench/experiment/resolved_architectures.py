@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from bench.architectures.part import Architecture
 from bench.architectures.registry import ARCHITECTURES, COMMAND, SERVED, architecture_named, load_architecture
 from bench.errors import ConfigError
-from bench.experiment.architecture_entry import ArchitectureEntry
+from bench.experiment.architecture_entry import TIME_LIMIT, ArchitectureEntry
 from bench.experiment.arm import ResolvedArchitecture
 from bench.experiment.code import Codebase
-from bench.experiment.command_entry import TIME_LIMIT
 from bench.experiment.config import Config
 from bench.experiment.provenance import extra_versions
 from bench.registry import module_of
 from bench.runtime.asking import Settings
-from bench.runtime.endpoint_session import Server, no_server
 from bench.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -33,24 +31,25 @@ def resolve_architectures(
     for name in config.architecture:
         if name in ARCHITECTURES:  # in every table it would be taken for that one
             raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another")
-    return {name: _resolve(name, config, served, codebase) for name in config.architectures}
-
-
-def _resolve(name: str, config: Config, served: Mapping[str, Architecture], codebase: Codebase) -> ResolvedArchitecture:
-    if name in served:
-        settings = Settings(config.max_attempts, config.repair)
-        return ResolvedArchitecture(name, SERVED, served[name], settings, codebase.of_part(SERVED, module_of(served[name])))
-    variant = config.architecture.get(name) or ArchitectureEntry(base=name)
-    settings = Settings(variant.max_attempts or config.max_attempts, variant.repair or config.repair)
-    if variant.command:
-        command = _command(name, variant)
-        digest = f"{command.digest}+{codebase.of_part(COMMAND)}"
-        return ResolvedArchitecture(name, COMMAND, command, settings, digest, command.versions)
-    part = architecture_named(variant.base, config.architecture)
-    work = load_architecture(part, variant.parallel, variant.form)
-    digest = codebase.of_part(part, module_of(work))
-    versions = extra_versions([part.extra]) if part.extra and not part.package else {}
-    return ResolvedArchitecture(name, part, work, settings, digest, versions, variant.parallel, variant.form)
+    resolved: dict[str, ResolvedArchitecture] = {}
+    for name in config.architectures:
+        plain = ArchitectureEntry(base=name)
+        variant = plain if name in served else config.architecture.get(name, plain)
+        settings = Settings(variant.max_attempts or config.max_attempts, variant.repair or config.repair)
+        versions: Mapping[str, str] = {}
+        part, work = SERVED, served.get(name)
+        if work:
+            digest = codebase.of_part(SERVED, module_of(work))
+        elif variant.command:
+            part, work = COMMAND, (command := _command(name, variant))
+            digest, versions = f"{command.digest}+{codebase.of_part(COMMAND)}", command.versions
+        else:
+            part = architecture_named(variant.base, config.architecture)
+            work = load_architecture(part, variant.parallel, variant.form)
+            digest = codebase.of_part(part, module_of(work))
+            versions = extra_versions([part.extra]) if part.extra and not part.package else {}
+        resolved[name] = ResolvedArchitecture(name, part, work, settings, digest, versions, variant.parallel, variant.form)
+    return resolved
 
 
 def _command(name: str, entry: ArchitectureEntry) -> CommandArchitecture:
@@ -80,12 +79,3 @@ def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture]
                 acting = (part.name for part in ARCHITECTURES if part.acts_in == "world" and not part.is_instrument)
                 said = f"scenario '{scenario.name}' has a world, in which architecture '{one.name}' cannot act"
                 raise ConfigError(f"{said}; name one that can: {', '.join(acting)}")
-
-
-def server_for(architectures: Iterable[ResolvedArchitecture]) -> Server:
-    """Where those that make their calls themselves find their endpoint."""
-    if not any(one.part.makes_own_calls for one in architectures):
-        return no_server
-    from bench.endpoint.server import serve_session  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
-
-    return serve_session

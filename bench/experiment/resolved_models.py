@@ -54,26 +54,19 @@ def resolve_models(
 
     def made(name: str) -> Model:
         entry = config.model[name]
+        part = MODELS[entry.kind]
         others = {other: models.get(other) or made(other) for other in entry.passes_on_to}
-        models[name] = _made(
-            name, config, Making(name, config.format_of(name), scenarios, others, recording, responses_before, bank)
-        )
+        making = Making(name, config.format_of(name), scenarios, others, recording, responses_before, bank)
+        try:
+            models[name] = attribute_at(part.path)(entry, making)
+        except Exception as error:
+            if isinstance(error, BenchError) or not part.package:
+                raise
+            raise ConfigError(f"model '{name}' cannot be made: {part.package}: {words_of(error)}") from error
         return models[name]
 
     models: dict[str, Model] = {}
     return {name: models.get(name) or made(name) for name in config.models}
-
-
-def _made(name: str, config: Config, making: Making) -> Model:
-    entry = config.model[name]
-    part = MODELS[entry.kind]
-    try:
-        model: Model = attribute_at(part.path)(entry, making)
-    except Exception as error:
-        if isinstance(error, BenchError) or not part.package:
-            raise
-        raise ConfigError(f"model '{name}' cannot be made: {part.package}: {words_of(error)}") from error
-    return model
 
 
 def _refuse_without_procedure(command: str, worlds: Iterable[Scenario]) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from experiment_runs import sessions_of
 
-from bench.answers.formats import DEFAULT
 from bench.cli.scaffold import new_scenario
 from bench.errors import (
     BadAnswer,
@@ -117,8 +116,7 @@ def test_calls_in_flight_never_exceed_the_concurrency_and_reach_it(matrix: Matri
 def of_several(matrix: Matrix, *models: Model) -> Matrix:
     """Every trial once for each of these models, in turns."""
     specs = [replace(spec, model=model.name, id=f"{model.name}{spec.id}") for spec in matrix.specs for model in models]
-    formats = dict.fromkeys((model.name for model in models), DEFAULT)
-    return replace(matrix, models={model.name: model for model in models}, formats=formats, specs=tuple(specs))
+    return replace(matrix, models={model.name: model for model in models}, specs=tuple(specs))
 
 
 def live_at(matrix: Matrix, name: str, endpoint: str, concurrency: int = 1) -> Live:
