@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -40,28 +41,49 @@ from bench.sandbox import guards
 from bench.studies.registry import STUDIES, require_known
 
 app = typer.Typer(
-    help="Measures what a failure costs an LLM-agent architecture.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-new_app = typer.Typer(help="Begin something new.", no_args_is_help=True)
+new_app = typer.Typer(help="Begin a scenario pack.", no_args_is_help=True)
 app.add_typer(new_app, name="new")
 out, err = Terminal(), Terminal(stderr=True)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        out.print(f"recovery-bench {version('recovery-bench')}")
+        raise typer.Exit
+
+
+@app.callback()
+def bench(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Measure what a failure costs an LLM-agent architecture.
+
+    A run begins with `bench run configs/smoke.toml --report`, needs no key, and takes seconds.
+    """
+
 
 Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 
 
 @app.command("list")
 def list_(scenarios: Packs = PACKS) -> None:
-    """Show the parts there are: scenarios, architectures, models, fault effects, studies, metrics, tables and exports."""
+    """List packs, architectures, models, faults, metrics and tables.
+
+    Studies and export forms are listed too, and what other packages bring.
+    """
     print_parts(out, err, scenarios)
 
 
 @app.command()
 def check(packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK ...]")] = None, scenarios: Packs = PACKS) -> None:
-    """Is each pack sound? Exits with 1 where one is not."""
+    """Check whether packs are sound; exit with 1 if one is not."""
     failed = 0
     for pack in packs or list(find_packs(scenarios)):
         for scenario, result in check_pack(pack, scenarios):
@@ -72,8 +94,10 @@ def check(packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK ...]"
 
 @app.command()
 def doctor() -> None:
-    """Show which guards of the sandbox this machine has, and the versions of all that a run records. Exits with 1 where one is
-    missing."""
+    """Show the sandbox guards of this machine and all versions.
+
+    Exits with 1 where a guard is missing.
+    """
     found = guards()
     out.show(guards_table(found))
     out.show(versions_table())
@@ -120,7 +144,10 @@ def run(
     unguarded: Unguarded = False,
     scenarios: Packs = PACKS,
 ) -> None:
-    """Run what is missing of an experiment, and say where the results are."""
+    """Run a config; the same command goes on where it stopped.
+
+    For example: bench run configs/smoke.toml --report
+    """
     models, recorded = chosen_models(model or ())
     recorded = declared(recorded, concurrency)
     given = {
@@ -154,7 +181,7 @@ def report(
     runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder; several stand side by side.")],
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
 ) -> None:
-    """Write tables, figures and a page from the results of a run alone, or of several: your own system's beside ours, say.
+    """Write the tables, figures and page of one run or several.
 
     Several runs stand in one report under what they share: the seed, packs that ask the same, and fault plans of the same text.
     Then their trials met the same faults and are paired. What not all of them have is named and left out. An architecture, or a
@@ -192,7 +219,10 @@ def export(
     to: Annotated[Path | None, typer.Option(help="The folder to write into; reports/RUN/FORM, if not given.")] = None,
     form: Annotated[str, typer.Option(help="The form; `bench list` names them.")] = "csv",
 ) -> None:
-    """Write a run in a form that other programs read. csv has a file for each frame of `bench.load_run`."""
+    """Write a run in a form that other programs read.
+
+    csv has a file for each frame of `bench.load_run`.
+    """
     # Here, because these import pandas, for which no other command should wait.
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.report.exports import EXPORTS  # noqa: PLC0415
@@ -211,7 +241,10 @@ def regrade(
     scenarios: Packs = PACKS,
     unguarded: Unguarded = False,
 ) -> None:
-    """Grade the stored answers of runs anew, by the packs' present graders. No model is asked; the report says so."""
+    """Grade the stored answers of runs anew; no model is asked.
+
+    The packs' present graders grade them, and the report says so.
+    """
     for run in runs:
         for done in regrade_run(folder_of(run), scenarios, unguarded):
             graded = f"{done.answers} answers graded anew by the grader {done.graded_by}, {done.changed} grades changed"
@@ -222,7 +255,9 @@ def regrade(
 def archive(
     runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
 ) -> None:
-    """Write runs as one small file each, which every command reads in the folder's place and none writes to.
+    """Write runs as one small file each.
+
+    Every command reads it in the folder's place, and none writes to it.
 
     The folder is kept; while it is there, it is read. `python -m zipfile -e results/RUN.zip results/RUN` makes it again.
     """

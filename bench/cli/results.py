@@ -53,7 +53,9 @@ def compare(
         bool, typer.Option("--scorecard", help="Compare the runs' recovery scorecards; of two JSON files that is understood.")
     ] = False,
 ) -> None:
-    """Is B worse than A? Exits with 0: no worse, better, or a trade-off; 1: worse; 3: inconclusive; 2: cannot be asked.
+    """Ask whether run B is worse than run A.
+
+    Exits with 0: no worse, better, or a trade-off; 1: worse; 3: inconclusive; 2: cannot be asked.
 
     Arm by arm, quality comes before cost: first what is solved; then what one failure costs (its price, or its first round
     where that is not measured); then dollars of the whole trial, or its tokens where the
@@ -135,7 +137,7 @@ def trace(
         list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")
     ] = PACKS,
 ) -> None:
-    """List the trials and calls that a claim's number came from; or, with --trial, show one trial.
+    """Show the trials behind a claim or, with --trial, one trial.
 
     A trial is shown with its calls, what the verifier said of each reply and why, its faults, and the model's last reply. A
     trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals and

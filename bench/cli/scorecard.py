@@ -35,7 +35,7 @@ def scorecard(
     ] = None,
     system: Annotated[list[str] | None, typer.Option(help="Only this system; may be given more than once.")] = None,
 ) -> None:
-    """Show how surely each system of these runs recovers, and what it breaks: the recovery scorecard.
+    """Show how surely systems recover, and what they break.
 
     The runs are of a pack with a world, with the plan `none` and fault plans that kill the system or keep answers from it.
     Several stand together under what they share: the seed, what the pack asks, the fault plans' text. A run that fails

@@ -51,7 +51,9 @@ def command(
     unguarded: Unguarded = False,
     scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,
 ) -> None:
-    """Serve a model to a system of your own, in any language, and count what its failures cost it.
+    """Serve a model to your agent; count what failures cost it.
+
+    The agent may be written in any language.
 
     --model recorded:RUN answers from a recorded run: a trial's repetition n with what was recorded in repetition n, under the
     seed of that run. A request that was not recorded is refused with 404, and its trial ends in an error.

@@ -24,7 +24,9 @@ def verify(
         str | None, typer.Option(metavar="DIGEST", help="Is it the run whose digest was published? For one run alone.")
     ] = None,
 ) -> None:
-    """Are the records of runs as they were written? Exits with 1 where a line was changed, lost, doubled or moved.
+    """Check that the records of runs are as they were written.
+
+    Exits with 1 where a line was changed, lost, doubled or moved.
 
     A digest of each sound run is printed, for its author to publish. With --digest the run is held against it: a run that is
     sound and has another digest was made anew, or went on since.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bench.errors import ResultsError
+from bench.errors import ResultsError, one_line
 from bench.experiment.manifest import Manifest
 from bench.experiment.reading import read_grades
 
@@ -14,7 +15,7 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     """A folder holds the trials of one experiment by one code: name what differs."""
     for what, one, two in _what_must_agree(there, now):
         if one != two:
-            said = f"{folder}: was recorded with another {what}"
+            said = f"{folder}: was recorded with another {what}{_key_told(one, two) if what == 'config' else ''}"
             own = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
             raise ResultsError(f"{said}; {own}, or --set-aside to rename the old one")
     grading = {name: pack.graded_by for name, pack in there.scenarios.items()}
@@ -42,6 +43,25 @@ def _what_must_agree(there: Manifest, now: Manifest) -> Iterator[tuple[str, obje
         before, after = named(there), named(now)
         for name in sorted({*before, *after}):
             yield f"{what} '{name}'", before.get(name), after.get(name)
+
+
+def _key_told(there: object, now: object) -> str:
+    """Say of the first key in which two configs differ what it was and what it is."""
+    before, after = dict(_leaves(there)), dict(_leaves(now))
+    key = next(key for key in (*before, *after) if before.get(key) != after.get(key))
+    was, is_ = (
+        "not given" if value is None else one_line(json.dumps(value), 60) for value in (before.get(key), after.get(key))
+    )
+    return f": {key} was {was} and is {is_}"
+
+
+def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """Yield each dotted key of a config with its value; lists are values."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, value
 
 
 def _of_packs(manifest: Manifest, key: str) -> dict[str, object]:
