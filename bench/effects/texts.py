@@ -72,6 +72,12 @@ def wrong_value(target: Target, draw: Random) -> str | None:
     return dump(draw.choice(others)) if others else _one_value_off(target, draw)
 
 
+def says_no(target: Target, _: Random) -> str | None:
+    """A validating subtask refuses what it was to judge: each true of its output is false."""
+    refused = _denied(target.value) if target.validates else target.value
+    return dump(refused) if refused != target.value else None
+
+
 def stale(target: Target, draw: Random) -> str | None:
     """As it stood earlier: the version before, or where there was none, without its later half."""
     if target.earlier is not None and target.earlier != target.text:
@@ -91,6 +97,7 @@ EFFECTS = (
     TextEffect("empty", empty, points=CONTENT, breaks_form=True),
     TextEffect("refusal", refusal, points=("output",), breaks_form=True),
     TextEffect("wrong_value", wrong_value, points=CONTENT, needs_json=True, from_reference=True),
+    TextEffect("says_no", says_no, points=("output",), needs_json=True, alarms=True),
     TextEffect("stale", stale, points=("input", "state")),
 )
 
@@ -184,6 +191,14 @@ def _fits(schema: type[Output] | None, value: Json) -> bool:
     except ValidationError:
         return False
     return True
+
+
+def _denied(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_denied(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _denied(item) for name, item in value.items()}
+    return False if value is True else value
 
 
 def _halved(value: Json) -> Json:

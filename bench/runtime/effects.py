@@ -36,6 +36,7 @@ class Target:
     schema          the output type it should fit, None for a document
     earlier         the text as it stood before, where it did
     wrong_outputs   plausible wrong outputs of the subtask that wrote it, from the pack's wrong answers
+    validates       whether it is the output of a subtask that can find an earlier one's output wrong
     """
 
     text: str
@@ -43,6 +44,7 @@ class Target:
     schema: type[Output] | None = None
     earlier: str | None = None
     wrong_outputs: Sequence[Json] = ()
+    validates: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class TextEffect(Effect):
     needs_json    it can strike only a subtask's output, never a plain document
     ends_reply    nothing follows what it struck
     breaks_form   what it leaves is no valid output, whatever the subtask
+    alarms        it makes a validating subtask find an earlier output wrong, by which it is noticed, and strikes no other
     """
 
     possible: ClassVar[tuple[Point, ...]] = CONTENT
@@ -96,6 +99,7 @@ class TextEffect(Effect):
     needs_json: bool = False
     ends_reply: bool = False
     breaks_form: bool = False
+    alarms: bool = False
 
     @property
     def modules(self) -> Sequence[str]:

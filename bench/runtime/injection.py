@@ -151,9 +151,10 @@ class Injection:
     def _target(self, subtask: str, part: Part) -> Target:
         current = self._state.current(subtask)
         earlier = self._state.previous(subtask) if current and current.text == part.text else current
-        schema, wrong_outputs = self._state.subtask(subtask).output, self._wrong_outputs.get(subtask, ())
+        asked, wrong_outputs = self._state.subtask(subtask), self._wrong_outputs.get(subtask, ())
         value = None if isinstance(part.value, Unreadable) or too_large(part.value) else part.value
-        return Target(part.text, value, schema, earlier.text if earlier else None, wrong_outputs)
+        validates = asked.finds is not None
+        return Target(part.text, value, asked.output, earlier.text if earlier else None, wrong_outputs, validates)
 
     def _strike(self, receipt: Receipt, target: Target, where: str) -> str:
         changed = self._struck_text(receipt.due, target)

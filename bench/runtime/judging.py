@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from bench.runtime import verification
 from bench.runtime.cases import Cases
 from bench.runtime.checks import Checks
+from bench.runtime.effects import EFFECTS, TextEffect
 from bench.runtime.events import Judged, View
 from bench.runtime.faults import Receipt
 from bench.runtime.log import TrialLog
@@ -95,7 +97,7 @@ class Verifier:
         view: View = "told",
         case: str = "",
     ) -> None:
-        """Leave one verdict. A rejection detects the faults that its output carries."""
+        """Leave one verdict. A rejection detects the faults that its output carries; a finding detects those that made it."""
         self._judged.update(calls)
         if not isinstance(verdict, Rejected):
             self._log.emit(Judged(calls, name, accepted=True, view=view))
@@ -105,6 +107,9 @@ class Verifier:
         self._cases.of(case).failed([name], number)
         for receipt in receipts:
             if receipt.due.subtask == name or verdict.reason in UNREADABLE:
+                receipt.detect()
+        if verdict.reason == "found_wrong":
+            for receipt in filter(_alarms, (*receipts, *chain(*self.carried.values()))):
                 receipt.detect()
 
     def outputs(self, names: Collection[str]) -> dict[str, Output]:
@@ -170,7 +175,10 @@ class Verifier:
             if name not in verdicts:
                 continue
             self._judged_undamaged.add(receipt.number)
-            verdict = verdicts[name] if isinstance(verdicts[name], Rejected) else rejected
+            judged = verdicts[name]
+            verdict = judged if isinstance(judged, Rejected) else rejected
+            if verdict is None and isinstance(judged, Output) and _alarms(receipt):
+                verdict = verification.finding(self._state.subtask(name), judged)
             if not isinstance(verdict, Rejected):
                 self._log.emit(Judged(calls, name, True, view="undamaged", fault=receipt.number))
                 continue
@@ -203,3 +211,9 @@ class Verifier:
 
 def _first_rejected(verdicts: Mapping[str, Verdict]) -> Rejected | None:
     return next((verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)), None)
+
+
+def _alarms(receipt: Receipt) -> bool:
+    """Whether the fault makes a validating subtask find something wrong."""
+    effect = EFFECTS[receipt.due.fault.effect, receipt.due.fault.point]
+    return isinstance(effect, TextEffect) and effect.alarms

@@ -28,6 +28,8 @@ from bench.scenario import Scenario
 FENCED = " in code blocks"
 PACKS = [*ANSWERED, f"workshop{FENCED}"]
 VARIANTS = [f"{name}:{size}" for name in ANSWERED for size in variants_of(AVAILABLE[name])]
+VALIDATED = [name for name in VARIANTS if any(one.finds for one in load_pack(name, ROOTS).task.subtasks)]
+"""Those with a subtask that can find an earlier one's output wrong."""
 WORLDS = [name for name in AVAILABLE if name not in ANSWERED]
 TRIGGERS: dict[str, dict[str, object]] = {
     "first": {"attempts": [1]},
@@ -113,6 +115,17 @@ def test_no_fault_ends_in_an_error_every_record_adds_up_and_each_fault_comes_to_
             assert record.outcome == "solved", (architecture, record.reason)
         if point == "call" and effect in NEVER_FATAL and CALLS[effect].fails and trigger == "persistent":
             assert_it_gives_up_after_the_tries_of_one_call(result, architecture)
+
+
+@pytest.mark.parametrize("pack", VALIDATED)
+def test_a_validation_that_refuses_a_right_output_is_recovered_from(pack: str) -> None:
+    for architecture, result in ran(pack, "says_no", "output", "first").items():
+        assert result.record.outcome == "solved", (architecture, result.record.reason)
+        ways = Counter(map(tuple, stages(result).values()))
+        assert ways["planned", "delivered", "detected", "recovered"] == 1, architecture
+        assert set(ways) <= {("planned", "not_applicable"), ("planned", "delivered", "detected", "recovered")}, architecture
+        assert_failures_cause_retries(result)
+        assert imbalance(book(result.record.events), result.record.tokens) is None
 
 
 @pytest.mark.parametrize("answer_format", ["schema", "fenced"])

@@ -40,9 +40,12 @@ SYSTEMS = {part.name: part for part in ARCHITECTURES if part.acts_in == "task" a
 TEXTS = {effect.name: effect for effect in EFFECTS if isinstance(effect, TextEffect)}
 CALLS = {effect.name: effect for effect in EFFECTS if isinstance(effect, CallEffect)}
 CELLS: list[tuple[str, str]] = sorted(
-    (effect.name, point) for effect in (*TEXTS.values(), *CALLS.values()) for point in effect.points
+    (effect.name, point)
+    for effect in (*TEXTS.values(), *CALLS.values())
+    for point in effect.points
+    if not getattr(effect, "alarms", False)
 )
-"""Each effect at each point, but for those of worlds."""
+"""Each effect at each point, but for those of worlds, and for those that strike validating subtasks alone."""
 
 Kind = TypeVar("Kind", Called, Waited, Refused, Faulted, Judged, Committed, Answered)
 Fault = dict[str, Any]
