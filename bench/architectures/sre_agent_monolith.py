@@ -26,7 +26,7 @@ from bench.runtime.prompt import Prompt
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
-MOST_TURNS = 16
+MOST_TURNS = 10
 MOST_FAILURES = 3
 """Calls of tools that fail in a row."""
 INVESTIGATE = (

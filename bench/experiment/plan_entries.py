@@ -22,8 +22,7 @@ class FaultEntry(Entry):
     effect: str
     """What it does there; `bench list` shows each effect with the points at which it can strike."""
     subtask: str | Table[str, str] = EVERY
-    """Whom it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario. In a scenario that
-    the table does not name it is no fault of its plan, if another fault of the plan is."""
+    """Whom it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario."""
     position: Position | None = Field(None, exclude_if=lambda position: position is None)
     """In the place of `subtask`: whom it strikes by its place in the order in which the task lists its subtasks. The middle one
     of an even number is the earlier of the two."""

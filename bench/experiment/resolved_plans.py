@@ -15,13 +15,10 @@ from bench.scenario import Scenario
 
 
 def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
-    """The fault plan as it is for one scenario: a fault whose table does not name the scenario is none of it, if another fault
-    of the plan is. Raises ConfigError where it names a subtask that the scenario lacks, or where an effect could never strike
-    that subtask."""
+    """The fault plan as it is for one scenario. Raises ConfigError where it names a subtask that the scenario lacks, or
+    where an effect could never strike that subtask."""
     entries = config.plan[name].faults if name in config.plan else ()
-    pack = scenario.name.partition(":")[0]
-    meant = [one for one in entries if not isinstance(one.subtask, dict) or pack in one.subtask]
-    return FaultPlan(name, tuple(_resolve_fault(entry, name, scenario) for entry in meant or entries))
+    return FaultPlan(name, tuple(_resolve_fault(entry, name, scenario) for entry in entries))
 
 
 def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:

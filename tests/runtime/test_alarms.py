@@ -78,11 +78,3 @@ def config(*faults: Fault) -> Config:
 def test_a_plan_that_aims_it_at_another_subtask_is_refused_in_one_line() -> None:
     with pytest.raises(ConfigError, match="'total' finds nothing wrong with others, so says_no can never strike it"):
         resolve_plan(config({**ALARM, "subtask": "total"}), "plan", TINY)
-
-
-def test_a_fault_for_other_scenarios_is_none_of_the_plan_here_if_another_is() -> None:
-    here: Fault = {"point": "output", "effect": "missing_field", "attempts": [1], "subtask": {"tiny": "total"}}
-    elsewhere: Fault = {**ALARM, "subtask": {"k8s_oomkill": "validation"}}
-    assert [one.effect for one in resolve_plan(config(elsewhere, here), "plan", TINY).faults] == ["missing_field"]
-    with pytest.raises(ConfigError, match="says_no names no subtask for scenario 'tiny'"):
-        resolve_plan(config(elsewhere), "plan", TINY)
