@@ -37,9 +37,12 @@ TRIGGERS: dict[str, dict[str, object]] = {
     "once an attempt": {"probability": 1.0},
 }
 """A content fault of probability 1 is a persistent one. A call fault is not: that strikes every request."""
-PARALLEL = {f"{base}_parallel": {"base": base, "parallel": True} for base in ("static", "runtime_structured")}
+VARIED: dict[str, dict[str, object]] = {
+    **{f"{base}_parallel": {"base": base, "parallel": True} for base in ("static", "runtime_structured")},
+    "untold": {"base": "runtime_structured", "repair": "none"},
+}
 FORKS = "orchard"
-"""The pack on which the parallel forms are run: in a chain they are the forms that ask one after another."""
+"""The pack on which these forms are run: in a chain the parallel ones are the forms that ask one after another."""
 STRUCTURAL = ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal")
 FORMS = 4
 """The short form is one of so many parts."""
@@ -62,8 +65,8 @@ def ran(pack: str, effect: str, point: str, trigger: str) -> Mapping[str, TrialR
     fenced = pack.endswith(FENCED)
     model = {"wrapping": fenced, "answer_format": "fenced" if fenced else "json"}
     plans = {"plan": [{"point": point, "effect": effect, **TRIGGERS[trigger]}]}
-    architectures = [*OURS, *(PARALLEL if pack == FORKS else ())]
-    settings = {"instances": FEW, "back_off": {"tries": MOST_SUBTASKS + 1}, "architecture": PARALLEL}
+    architectures = [*OURS, *(VARIED if pack == FORKS else ())]
+    settings = {"instances": FEW, "back_off": {"tries": MOST_SUBTASKS + 1}, "architecture": VARIED}
     matrix = matrix_of(pack.removesuffix(FENCED), plans, model, architectures=architectures, **settings)
     return {f"{result.record.architecture}/{result.record.instance}": result for result in run_all(matrix)}
 
