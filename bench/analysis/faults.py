@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -44,41 +44,33 @@ def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingPr
 
     told_by_control   the impact of faults, by number, that the trial alone does not tell (`bench.analysis.impact`)
     """
-    entries: dict[int, list[Faulted]] = {}
+    followed: dict[int, list[Faulted]] = {}
     for entry in of_kind(record.events, Faulted):
-        entries.setdefault(entry.fault, []).append(entry)
+        followed.setdefault(entry.fault, []).append(entry)
     undamaged = {verdict.fault: verdict for verdict in of_kind(record.events, Judged)}
-    error = record.outcome == "error"
-    return tuple(
-        _receipt(number, found, _impact(found[0].point, undamaged.get(number), told_by_control.get(number)), error)
-        for number, found in entries.items()
-    )
-
-
-def _receipt(number: int, entries: Sequence[Faulted], impact: str, error: bool) -> Receipt:
-    stages = [entry.stage for entry in entries]
-    delivered = "delivered" in stages
-    ended = next((stage for stage in stages if stage in ENDINGS), "")
-    return Receipt(
-        number=number,
-        first=entries[0],
-        call=next((entry.call for entry in entries if entry.call is not None), None),
-        planned="planned" in stages,
-        delivered=delivered,
-        not_applicable="not_applicable" in stages,
-        detected="detected" in stages,
-        impact=impact if delivered else "",
-        ended="error" if error and delivered else ended,
-    )
-
-
-def _impact(point: str, undamaged: Judged | None, told_by_control: str | None) -> str:
-    """A call fault is never masked, nor is one in a world; what was read or kept is told from the control alone."""
-    if point in NEVER_MASKED:
-        return "effective"
-    if undamaged is None:
-        return told_by_control or "undetermined"
-    return "effective" if undamaged.accepted else "masked"
+    found: list[Receipt] = []
+    for number, entries in followed.items():
+        stages, judged = [entry.stage for entry in entries], undamaged.get(number)
+        delivered, ended = "delivered" in stages, next((stage for stage in stages if stage in ENDINGS), "")
+        if entries[0].point in NEVER_MASKED:
+            impact = "effective"
+        elif judged:
+            impact = "effective" if judged.accepted else "masked"
+        else:  # what was read or kept is told from the control alone
+            impact = told_by_control.get(number) or "undetermined"
+        receipt = Receipt(
+            number=number,
+            first=entries[0],
+            call=next((entry.call for entry in entries if entry.call is not None), None),
+            planned="planned" in stages,
+            delivered=delivered,
+            not_applicable="not_applicable" in stages,
+            detected="detected" in stages,
+            impact=impact if delivered else "",
+            ended="error" if record.outcome == "error" and delivered else ended,
+        )
+        found.append(receipt)
+    return tuple(found)
 
 
 def silently_corrupted(record: TrialRecord, found: Iterable[Receipt]) -> bool:

@@ -155,6 +155,7 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     folder = Path(path)
     manifest = read_manifest(folder)
     tariff = Tariff(manifest.models)
+    tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
     latest: dict[str, TrialRows] = {}
     rerun: set[str] = set()
     sessions: list[SessionRecord] = []
@@ -164,14 +165,14 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
             sessions.append(record)
         else:
             rerun |= {record.id} & latest.keys()
-            latest[record.id] = rows_of(Trial(record, tariff, _task(manifest, record)))
+            latest[record.id] = rows_of(Trial(record, tariff, tasks.get(record.scenario, ())))
             trials += 1
     if not latest:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     undetermined = {trial for trial, rows in latest.items() if rows.undetermined}
     kept = tuple(record for record in records or () if isinstance(record, TrialRecord))
     for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
-        latest[record.id] = rows_of(Trial(record, tariff, _task(manifest, record), control))
+        latest[record.id] = rows_of(Trial(record, tariff, tasks.get(record.scenario, ()), control))
     places = [ranks(manifest.config, column) for column in ("scenario", "model", "fault", "architecture")]
     rows = sorted(latest.values(), key=lambda one: _position(one.place, places))
     return Run(
@@ -192,11 +193,6 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
         sources=sources(folder),
         records=kept,
     )
-
-
-def _task(manifest: Manifest, record: TrialRecord) -> tuple[str, ...]:
-    """The subtasks of its scenario."""
-    return manifest.scenarios[record.scenario].subtasks if record.scenario in manifest.scenarios else ()
 
 
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:

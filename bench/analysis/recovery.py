@@ -7,7 +7,7 @@ what was struck. Every call names the one event that caused it, so no call stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -69,7 +69,8 @@ class Course:
     def __init__(self, events: Sequence[Event]):
         self._events = events
         self._calls = {number: event for number, event in enumerate(events) if isinstance(event, Called)}
-        rejected, lost = list(_rejected(events)), _lost(self._calls)
+        paid = ((number, call) for number, call in self._calls.items() if call.failure and tokens_of([call]))
+        rejected, lost = list(_rejected(events)), [Failure((number,), frozenset(call.subtasks)) for number, call in paid]
         self.rejections = len(rejected)
         self.failures = tuple(sorted([*rejected, *lost], key=lambda failure: failure.events[-1]))
         self._failure_at = {number: failure for failure in self.failures for number in failure.events}
@@ -88,27 +89,21 @@ class Course:
         """The loss of the call that it struck, else the rejection just before its entry `detected`. A call that was refused
         unpaid is no failure: nothing had to be run again for it."""
         carrier = self._numbers.get(receipt.call) if receipt.call is not None else None
-        if receipt.first.point == "call" and carrier is not None and self._is_lost(carrier):
+        if receipt.first.point == "call" and carrier is not None and self._calls[carrier].failure is not None:
             return self._failure_at.get(carrier)
-        detected = next((number for number, event in enumerate(self._events) if _detects(event, receipt.number)), 0)
-        before = (number for number in range(detected - 1, -1, -1) if not isinstance(self._events[number], Faulted))
+        entries = ((number, event) for number, event in enumerate(self._events) if isinstance(event, Faulted))
+        told = (number for number, entry in entries if entry.fault == receipt.number and entry.stage == "detected")
+        before = (number for number in range(next(told, 0) - 1, -1, -1) if not isinstance(self._events[number], Faulted))
         return self._failure_at.get(next(before, -1))
 
-    def _is_lost(self, number: int) -> bool:
-        event = self._events[number]
-        return isinstance(event, Called) and event.failure is not None
-
     def _recovery(self, failure: Failure, faults: tuple[Receipt, ...]) -> Recovery:
-        struck = {receipt.first.subtask for receipt in faults}
-        first = self._before_next_verdict(failure, struck)
-        calls, recovered = self._until_accepted(failure, struck)
-        return Recovery(faults, first, calls, recovered)
-
-    def _before_next_verdict(self, failure: Failure, struck: set[str]) -> tuple[Called, ...]:
-        since = failure.events[-1]
-        verdicts = (number for number, event in self._verdicts_since(since) if event.subtask in struck)
+        struck, since = {receipt.first.subtask for receipt in faults}, failure.events[-1]
+        later = ((number, self._events[number]) for number in range(since + 1, len(self._events)))
+        of_struck = ((number, event) for number, event in later if _is_verdict(event) and event.subtask in struck)
+        verdicts = (number for number, event in of_struck if self._is_made_since(event, since))
         end = next(verdicts, len(self._events))
-        return tuple(call for number, call in self._caused_by(failure).items() if number < end)
+        first = tuple(call for number, call in self._caused_by(failure).items() if number < end)
+        return Recovery(faults, first, *self._until_accepted(failure, struck))
 
     def _until_accepted(self, failure: Failure, struck: set[str]) -> tuple[tuple[Called, ...], bool]:
         """All calls that the failure caused, and each further failure of what is not accepted again yet; and whether it all
@@ -136,12 +131,6 @@ class Course:
     def _caused_by(self, failure: Failure) -> dict[int, Called]:
         return {number: call for number, call in self._calls.items() if call.caused_by in failure.events}
 
-    def _verdicts_since(self, since: int) -> Iterator[tuple[int, Judged]]:
-        for number in range(since + 1, len(self._events)):
-            event = self._events[number]
-            if _is_verdict(event) and self._is_made_since(event, since):
-                yield number, event
-
     def _is_made_since(self, verdict: Judged, since: int) -> bool:
         """Whether what was judged is newer than this event. A file may name calls that it does not hold: those are not."""
         return any(self._numbers.get(call, -1) > since for call in verdict.calls)
@@ -153,12 +142,6 @@ def _rejected(events: Sequence[Event]) -> Iterator[Failure]:
     for verdicts in _given_together(events):
         if rejected := {number: verdict.subtask for number, verdict in verdicts if not verdict.accepted}:
             yield Failure(tuple(rejected), frozenset(rejected.values()))
-
-
-def _lost(calls: Mapping[int, Called]) -> Iterator[Failure]:
-    for number, call in calls.items():
-        if call.failure and tokens_of([call]):
-            yield Failure((number,), frozenset(call.subtasks))
 
 
 def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]]]:
@@ -188,7 +171,3 @@ def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]
 def _is_verdict(event: Event) -> TypeGuard[Judged]:
     """Whether it tells of an output as its reader got it."""
     return isinstance(event, Judged) and event.view != "undamaged"
-
-
-def _detects(event: Event, fault: int) -> bool:
-    return isinstance(event, Faulted) and event.fault == fault and event.stage == "detected"

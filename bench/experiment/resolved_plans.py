@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config
 from bench.experiment.plan_entries import FaultEntry, Position
-from bench.experiment.world_plans import in_world
-from bench.runtime.effects import EFFECTS, TextEffect, effect_at
+from bench.runtime.effects import EFFECTS, TextEffect
 from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.runtime.world_effects import WORLD_POINTS
 from bench.scenario import Scenario
@@ -17,31 +16,33 @@ from bench.scenario import Scenario
 def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
     """The fault plan as it is for one scenario. Raises ConfigError where it names a subtask that the scenario lacks, or
     where an effect could never strike that subtask."""
-    entries = config.plan[name].faults if name in config.plan else ()
-    return FaultPlan(name, tuple(_resolve_fault(entry, name, scenario) for entry in entries))
+    faults = []
+    for entry in config.faults_of(name):
+        target = (_in_world if entry.point in WORLD_POINTS else _in_task)(entry, f"plan '{name}'", scenario)
+        trigger = (entry.attempts, entry.probability, entry.seconds, entry.minutes)
+        faults.append(Fault(entry.point, entry.effect, target, *trigger))
+    return FaultPlan(name, tuple(faults))
 
 
-def _resolve_fault(entry: FaultEntry, plan: str, scenario: Scenario) -> Fault:
-    pack = scenario.name.partition(":")[0]
-    if entry.point in WORLD_POINTS:
-        fault = Fault(entry.point, entry.effect, EVERY, entry.attempts, entry.probability, entry.seconds, entry.minutes)
-        given = entry.event if entry.point == "event" else entry.tool
-        return in_world(fault, entry.target_key, given, pack, f"plan '{plan}'", scenario.environment)
-    names = [one.name for one in scenario.task.subtasks]
+def _in_task(entry: FaultEntry, where: str, scenario: Scenario) -> str:
+    """The subtask that it strikes."""
+    pack, task = scenario.name.partition(":")[0], scenario.task
+    names = [one.name for one in task.subtasks]
     subtask = entry.subtask.get(pack) if isinstance(entry.subtask, dict) else entry.subtask
     if entry.position:
         subtask = at_position(names, entry.position)
     if subtask is None:
-        raise ConfigError(f"plan '{plan}': {entry.effect} names no subtask for scenario '{pack}'; add {pack} = \"...\" to it")
+        raise ConfigError(f"{where}: {entry.effect} names no subtask for scenario '{pack}'; add {pack} = \"...\" to it")
     if subtask != EVERY and subtask not in names:
-        raise ConfigError(f"plan '{plan}': scenario '{pack}' has no subtask '{subtask}'; {nearest(subtask, names)}")
-    needs_output = entry.point == "input" and effect_at(entry.effect, entry.point, TextEffect).needs_json
-    if needs_output and not _reads_outputs(scenario, subtask):
-        raise ConfigError(f"plan '{plan}': '{subtask}' reads only documents, so {entry.effect} can never strike its input")
-    effect = EFFECTS[entry.effect, entry.point]
-    if isinstance(effect, TextEffect) and effect.alarms and not _validates(scenario, subtask):
-        raise ConfigError(f"plan '{plan}': '{subtask}' finds nothing wrong with others, so {entry.effect} can never strike it")
-    return Fault(entry.point, entry.effect, subtask, entry.attempts, entry.probability, entry.seconds)
+        raise ConfigError(f"{where}: scenario '{pack}' has no subtask '{subtask}'; {nearest(subtask, names)}")
+    effect, struck = EFFECTS[entry.effect, entry.point], [one for one in task.subtasks if subtask in (EVERY, one.name)]
+    if isinstance(effect, TextEffect):
+        reads_outputs = any(set(one.reads) - set(task.documents) for one in struck)
+        if entry.point == "input" and effect.needs_json and not reads_outputs:
+            raise ConfigError(f"{where}: '{subtask}' reads only documents, so {entry.effect} can never strike its input")
+        if effect.alarms and subtask != EVERY and not any(one.finds for one in struck):
+            raise ConfigError(f"{where}: '{subtask}' finds nothing wrong with others, so {entry.effect} can never strike it")
+    return subtask
 
 
 def at_position(names: Sequence[str], position: Position) -> str:
@@ -49,12 +50,27 @@ def at_position(names: Sequence[str], position: Position) -> str:
     return names[{"first": 0, "middle": (len(names) - 1) // 2, "last": -1}[position]]
 
 
-def _validates(scenario: Scenario, subtask: str) -> bool:
-    """Whether this subtask, or for `*` any, can find an earlier subtask's output wrong."""
-    return subtask == EVERY or any(one.finds for one in scenario.task.subtasks if one.name == subtask)
-
-
-def _reads_outputs(scenario: Scenario, subtask: str) -> bool:
-    """Whether this subtask, or for `*` any, reads an earlier subtask's output."""
-    subtasks = [one for one in scenario.task.subtasks if subtask in (EVERY, one.name)]
-    return any(set(one.reads) - set(scenario.task.documents) for one in subtasks)
+def _in_world(entry: FaultEntry, where: str, scenario: Scenario) -> str:
+    """The tool or the kind of event that it strikes. Raises ConfigError where the pack has no world, or nothing in it that the
+    effect could ever strike."""
+    pack, environment, name, what = scenario.name.partition(":")[0], scenario.environment, entry.effect, entry.target_key
+    effect = EFFECTS[name, entry.point]
+    if environment is None:
+        said = f"scenario '{pack}' has no world, so {name} can never strike at '{entry.point}'"
+        raise ConfigError(f"{where}: {said}; leave the fault or the scenario out")
+    if entry.point == "process" and not effect.on:
+        return EVERY
+    given = entry.event if entry.point == "event" else entry.tool
+    target = (given.get(pack) if isinstance(given, Mapping) else given or EVERY) or ""
+    if not target:
+        raise ConfigError(f"{where}: {name} names no {what} for scenario '{pack}'; add {pack} = \"...\" to it")
+    if entry.point == "event":
+        known = [kind.name for kind in environment.kinds]
+    else:
+        known = [tool.name for tool in environment.tools if effect.on in ("any", "write" if tool.writes else "read")]
+    if not known:
+        raise ConfigError(f"{where}: scenario '{pack}' has no {what} that {name} can strike; leave the fault out")
+    if target not in (EVERY, *known):
+        said = f"scenario '{pack}' has no {what} '{target}' that {name} can strike"
+        raise ConfigError(f"{where}: {said}; {nearest(target, known)}")
+    return target

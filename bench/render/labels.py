@@ -12,41 +12,18 @@ from bench.answers.formats import DEFAULT
 from bench.render.table import Cell, TableColumn
 
 
-def recording_of(run: Run, model: str) -> str | None:
-    """The name of the run that this model's replies were recorded in, where they were replayed."""
-    recording = run.parameters_of(model).recording
-    return recording.name if recording else None
-
-
-def declared_concurrency(run: Run, model: str) -> int | None:
-    """How many calls at a time the replay of this model was declared to take; None where it took as many as its recording."""
-    recording = run.parameters_of(model).recording
-    return recording.concurrency if recording else None
-
-
-def taken_over_from(run: Run, model: str) -> list[str]:
-    """The names of the earlier runs whose replies this model took over, with their seconds."""
-    return [earlier.name for earlier in run.parameters_of(model).cache_from]
-
-
-def format_of(run: Run, model: str) -> str:
-    """In which form this model was asked to answer."""
-    return run.parameters_of(model).answer_format
-
-
 def model_label(run: Run, model: str) -> str:
-    asked = format_of(run, model)
+    """A model's name, marked where it is simulated, replayed, or asked in another form than its name says."""
+    parameters = run.parameters_of(model)
+    asked, recording = parameters.answer_format, parameters.recording
     apart = "" if asked == DEFAULT or asked in model else f", {asked}"
     simulated = f"{apart}{' (SIMULATED)' if run.is_simulated(model) else ''}"
-    recording = recording_of(run, model)
     if recording is None:
         return f"{model}{simulated}"
-    by_itself = model in recording  # a run is named after its models, unless someone named it otherwise
-    declared = declared_concurrency(run, model)
-    at_a_time = f", {declared} calls at a time" if declared else ""
-    if by_itself:
-        return f"recorded:{recording}{at_a_time}{simulated}"
-    return f"{model}{simulated} (recorded:{recording}{at_a_time})"
+    at_a_time = f", {recording.concurrency} calls at a time" if recording.concurrency else ""
+    source = f"recorded:{recording.name}{at_a_time}"
+    is_told = model in recording.name  # a run is named after its models, unless someone named it otherwise
+    return f"{source}{simulated}" if is_told else f"{model}{simulated} ({source})"
 
 
 ARM = ("Scenario", "Model", "Fault plan", "Architecture")

@@ -9,7 +9,7 @@ from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.metrics import COMPARED, SOLVED
 from bench.analysis.noise import SPLITS, Halves, halves_of
-from bench.render.labels import ARM, arm_cells, each_arm, model_label, taken_over_from
+from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Table
 
 
@@ -73,8 +73,8 @@ def _models(run: Run, arms: Arms) -> Table:
 def _taken_over(run: Run) -> Iterator[str]:
     """Whose seconds are in part those of an earlier run."""
     for model in run.names("model"):
-        if earlier := taken_over_from(run, model):
-            seconds = f"those of {' and '.join(earlier)}, at the pace of its machine then"
+        if earlier := run.parameters_of(model).cache_from:
+            seconds = f"those of {' and '.join(one.name for one in earlier)}, at the pace of its machine then"
             yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
 
 

@@ -10,7 +10,7 @@ from bench.analysis.frames import Run
 from bench.analysis.lived import lived_through, shares_by
 from bench.experiment.history import History
 from bench.experiment.record import EndpointTrouble, SessionRecord
-from bench.render.labels import model_label, recording_of
+from bench.render.labels import model_label
 
 
 def history_facts(run: Run) -> Iterator[tuple[str, str]]:
@@ -34,9 +34,9 @@ def _recordings(run: Run) -> Iterator[str]:
         by_recording.setdefault((history.name, history.digest), []).append(history)
     yield from (_recording(models) for models in by_recording.values())
     for model in run.names("model"):
-        name = recording_of(run, model)
-        if name and model not in kept:
-            yield f"{name}: what it went through was not kept; replay it again"
+        recording = run.parameters_of(model).recording
+        if recording and model not in kept:
+            yield f"{recording.name}: what it went through was not kept; replay it again"
 
 
 def _recording(models: Sequence[History]) -> str:

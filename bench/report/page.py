@@ -13,7 +13,7 @@ from bench.experiment.manifest import Manifest
 from bench.experiment.plan_entries import FaultEntry
 from bench.render.drawing import Picture
 from bench.render.escaping import escape_markdown
-from bench.render.labels import format_of, model_label, taken_over_from
+from bench.render.labels import model_label
 from bench.render.table import Table, markdown
 from bench.report.claims_table import none_judged
 from bench.report.history import history_facts, listed, sandbox_said, sessions_said
@@ -127,7 +127,7 @@ def _formats(run: Run) -> list[str]:
     """Each answer format with the models that were asked for it; where there is one, alone."""
     asked: dict[str, list[str]] = {}
     for model in run.names("model"):
-        asked.setdefault(format_of(run, model), []).append(model)
+        asked.setdefault(run.parameters_of(model).answer_format, []).append(model)
     return list(asked) if len(asked) == 1 else [f"{one} ({', '.join(models)})" for one, models in asked.items()]
 
 
@@ -150,7 +150,7 @@ def _reused(run: Run) -> list[tuple[str, str]]:
     said = (
         f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and seconds"
     )
-    earlier = dict.fromkeys(name for model in run.manifest.models for name in taken_over_from(run, model))
+    earlier = dict.fromkeys(one.name for model in run.manifest.models.values() for one in model.cache_from)
     took_over = f"; some of these trials are those of {', '.join(earlier)}" if earlier else ""
     return [("Response cache", f"{said}{took_over}")] if reused else []
 

@@ -16,7 +16,7 @@ from bench.analysis.statistics import Mean, PairedMean, RateDifference, Share, a
 from bench.answers.formats import DEFAULT
 from bench.errors import ResultsError
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.render.labels import format_of, model_label, slug
+from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, signs_of, whisker
 from bench.render.table import Cell, Estimate, Rate, RateGap, Table
 
@@ -74,10 +74,9 @@ def _same_but_for_format(run: Run) -> list[list[str]]:
         parameters = run.parameters_of(model).shown
         key = json.dumps({name: value for name, value in parameters.items() if name not in ASIDE}, sort_keys=True)
         same.setdefault(key, []).append(model)
-    groups = (sorted(models, key=lambda model: format_of(run, model) != DEFAULT) for models in same.values())
-    return [
-        models for models in groups if len(models) > 1 and format_of(run, models[0]) == DEFAULT != format_of(run, models[-1])
-    ]
+    asked = {model: run.parameters_of(model).answer_format for model in run.names("model")}
+    groups = (sorted(models, key=lambda model: asked[model] != DEFAULT) for models in same.values())
+    return [models for models in groups if asked[models[0]] == DEFAULT != asked[models[-1]]]
 
 
 def _rejected_replies(run: Run) -> pd.DataFrame:
@@ -94,8 +93,9 @@ def _group(run: Run, conditions: Sequence[Condition], architecture: str, arms: A
 
 def _format_arm(run: Run, arm: Arm, words: Arm | None, rejected: pd.DataFrame) -> FormatArm:
     condition = arm.condition
+    asked = run.parameters_of(condition.model).answer_format
     return FormatArm(
-        *(condition.scenario, condition.plan, condition.model, arm.architecture, format_of(run, condition.model), arm),
+        *(condition.scenario, condition.plan, condition.model, arm.architecture, asked, arm),
         solved=arm.solved(),
         malformed=_replies(arm, rejected, "malformed"),
         objected=_replies(arm, rejected, "objected"),
