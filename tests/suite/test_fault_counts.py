@@ -19,7 +19,7 @@ SAMPLE, ALL = 5, 1000
 
 def unexposed(effect: str, point: str, architecture: str) -> bool:
     """One call that does the whole task reads no output of another: such a fault is due to nothing that it is given."""
-    return architecture == "monolithic" and point == "input" and needs_json(effect, point)
+    return architecture.startswith("monolithic") and point == "input" and needs_json(effect, point)
 
 
 def is_whole(record: TrialRecord, exposed: bool) -> bool:
