@@ -15,6 +15,7 @@ from bench.analysis.per_solved import per_solved
 from bench.analysis.usage import OUTLIER_SHARE, OUTLIER_TOKENS, UsageRatio, usage_ratios
 from bench.render.labels import arm_columns, each_arm, model_label
 from bench.render.table import Number, Spent, Table, TableColumn, table_of
+from bench.report.table_part import TablePart
 
 
 def spent_by_solved(run: Run, arms: Arms) -> Table:
@@ -129,3 +130,11 @@ def usage(run: Run) -> Table:
         "tokens of ours are cl100k_base over the texts alone, so a chat format's own tokens are not in them",
     )
     return table_of("usage", "Our count of tokens against the provider's", columns, ratios, notes)
+
+
+PARTS = (
+    TablePart("per_solved", lambda of: spent_by_solved(of.run, of.arms), "cost"),
+    TablePart("ledger", lambda of: ledger(of.run, of.arms), "ledger"),
+    TablePart("receipts", lambda of: fault_receipts(of.run, of.arms), "faults"),
+    TablePart("usage", lambda of: usage(of.run), "tokenizer"),
+)

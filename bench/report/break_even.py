@@ -18,6 +18,7 @@ from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_
 from bench.render.labels import model_label, slug
 from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table
 from bench.report.failure_tables import NOT_MEASURED
+from bench.report.table_part import TablePart
 
 ANY, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
 FEWEST = 5
@@ -165,3 +166,6 @@ def _point(ax: Axes, y: float, found: BreakEven | None, right: float, marker: st
         ax.plot([found.low, min(found.high, right)], [y, y], color=colour, lw=1.2)
         if found.high > right:
             ax.plot([right], [y], ">", color=colour, ms=5)
+
+
+PARTS = (TablePart("break_even", lambda of: break_even_tables(of.run, of.arms, of.published), "break_even"),)

@@ -27,6 +27,8 @@ from bench.render.limits import noted
 from bench.render.table import AdjustedP, Cell, Table, text_of
 from bench.report.claims_cells import by_published, measure_of, number_of, ours, theirs, to_decide
 from bench.report.summary import Finding
+from bench.report.table_part import TablePart
+from bench.studies import sensitivity
 
 NO_WIDTH = "nothing is concluded from an interval without width, as equal values have"
 MODEL_NOTE = f"{NO_WIDTH}, nor from a simulated model"
@@ -254,3 +256,10 @@ def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
             lacking.setdefault(one.reason, []).append(one.claim.id)
     for reason, names in lacking.items():
         yield f"not measured, as {reason}: {', '.join(names)}"
+
+
+PARTS = (
+    TablePart("claims", lambda of: claims_tables(of.run, of.judgements, of.published), "verdicts", says_limits=False),
+    TablePart("sensitivity", lambda of: sensitivity.tables(of.run, of.published, of.judgements), "verdicts", says_limits=False),
+    TablePart("other_claims", lambda of: (other_claims(of.run, one) for one in of.others), "verdicts", says_limits=False),
+)

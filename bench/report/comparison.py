@@ -10,6 +10,7 @@ from bench.analysis.frames import Run
 from bench.analysis.metrics import RETRY_TOKENS, SCORE, SOLVED, Metric, costs
 from bench.render.labels import condition_label, slug
 from bench.render.table import Cell, Estimate, PublishedNumber, Rate, Table
+from bench.report.table_part import TablePart
 
 
 def comparison(run: Run, arms: Arms, condition: Condition, published: Published) -> Table:
@@ -99,3 +100,6 @@ class _Columns:
     def excess(self) -> tuple[Cell, ...]:
         each = [tokens_over(control_of(self._all, arm), arm) for arm in self._arms.values()]
         return self._row("Paired excess tokens", [Estimate(excess, with_n=True) for excess in each])
+
+
+PARTS = (TablePart("comparison", lambda of: (comparison(of.run, of.arms, one, of.published) for one in of.arms), "comparison"),)

@@ -11,6 +11,7 @@ from bench.analysis.metrics import COMPARED, SOLVED
 from bench.analysis.noise import SPLITS, Halves, halves_of
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
 from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Table
+from bench.report.table_part import TablePart
 
 
 def differences(run: Run, arms: Arms) -> Table:
@@ -127,3 +128,10 @@ def _floors(arm: Arm, halves: Halves) -> Iterator[Cell]:
         floor, mean = halves.floor(arm.units(measure.name)), arm.mean(measure.name).mean
         yield Number(floor, measure.digits)
         yield Number(floor / abs(mean) if floor is not None and mean else None, 1, percent=True)
+
+
+PARTS = (
+    TablePart("differences", lambda of: differences(of.run, of.arms), "differences"),
+    TablePart("noise_floor", lambda of: noise_floor(of.run, of.arms), "differences"),
+    TablePart("models", lambda of: models(of.run, of.arms), "models"),
+)

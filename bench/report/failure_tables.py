@@ -18,6 +18,7 @@ from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE,
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import ARM, arm_cells, arm_columns, each_arm, model_label
 from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table, TableColumn, table_of
+from bench.report.table_part import TablePart
 
 NOT_MEASURED = "not measured"
 
@@ -201,3 +202,6 @@ def by_subtask(run: Run, arms: Arms) -> Table:
         rows=tuple(rows),
         notes=("sums over all trials of the arm, those that ended in an error among them; all: one call does all subtasks",),
     )
+
+
+PARTS = (TablePart("failure", lambda of: failure_tables(of.run, of.arms, of.published), "failure"),)

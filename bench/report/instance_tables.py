@@ -13,6 +13,7 @@ from bench.analysis.statistics.mcnemar import TEN_POINTS
 from bench.analysis.statistics.power import POWER
 from bench.render.labels import ARM, model_label, slug
 from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, SolvedOf, Table
+from bench.report.table_part import TablePart
 
 MOST_INSTANCES = 60
 """A table of more rows than that nobody reads."""
@@ -98,3 +99,9 @@ def _cells(arm: Arm) -> dict[str, Cell]:
     usable = arm.usable.assign(instance=instances_of(arm.usable), solved=arm.usable["outcome"].eq("solved"))
     found = usable.groupby("instance", sort=False).agg(k=("solved", "sum"), n=("solved", "size"), tokens=("tokens", "sum"))
     return {str(instance): SolvedOf(int(one.k), int(one.n), int(one.tokens)) for instance, one in found.iterrows()}
+
+
+PARTS = (
+    TablePart("solved_differences", lambda of: solved_differences(of.run, of.arms), "differences"),
+    TablePart("instances", lambda of: by_instance(of.run, of.arms), "instances"),
+)

@@ -11,6 +11,7 @@ from bench.analysis.prompt_cache import PromptCache, Reading, prompt_caches
 from bench.analysis.statistics import Part
 from bench.render.labels import model_label
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
+from bench.report.table_part import TablePart
 
 NOT_TOLD = "not told by this server"
 
@@ -125,3 +126,6 @@ def _milliseconds(part: Part | None) -> Cell:
         return NOTHING
     value, low, high = (None if one is None else 1e3 * one for one in (part.value, part.low, part.high))
     return BoundedNumber(value, low, high, digits=1)
+
+
+PARTS = (TablePart("latency", lambda of: latency_tables(of.run, of.published), "latency"),)

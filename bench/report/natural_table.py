@@ -8,6 +8,7 @@ from bench.analysis.natural import Rejections, natural_failures
 from bench.analysis.replies import KINDS, MALFORMED, Kind
 from bench.render.labels import model_label
 from bench.render.table import Cell, Number, Rate, Table
+from bench.report.table_part import TablePart
 
 EVERY_CALL = "every call"
 MISSING: tuple[Kind, ...] = ("missing_field",)
@@ -72,3 +73,6 @@ def _sources(run: Run, published: Published) -> list[str]:
     counted = (published.natural(scenario) for scenario in run.names("scenario"))
     said = (f"{one.place}{': ' + one.note if one.note else ''}" for one in counted if one)
     return [f"paper: schema failures of subtask executions, {published.paper.source}, {one}" for one in dict.fromkeys(said)]
+
+
+PARTS = (TablePart("natural_failures", lambda of: natural_table(of.run, of.published), "faults"),)

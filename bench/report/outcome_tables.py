@@ -15,6 +15,7 @@ from bench.analysis.metrics import LATENCY, TOKENS, Metric
 from bench.analysis.statistics import Denominators, Share
 from bench.render.labels import ARM, arm_cells, arm_columns, condition_label, each_arm
 from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
+from bench.report.table_part import TablePart
 
 RERUN_BY = (TOKENS, LATENCY)
 """By what trials that were run again are compared with the rest, beside being solved."""
@@ -119,3 +120,9 @@ def _tested(some: pd.DataFrame, rest: pd.DataFrame, measure: Metric) -> tuple[Ce
 
 def _solved(trials: pd.DataFrame) -> Share:
     return statistics.share_of(int(trials["outcome"].eq("solved").sum()), len(trials))
+
+
+PARTS = (
+    TablePart("outcomes", lambda of: outcomes(of.run, of.arms), "outcomes"),
+    TablePart("reruns", lambda of: reruns(of.run, of.arms), "outcomes"),
+)

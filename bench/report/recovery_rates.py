@@ -15,6 +15,7 @@ from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_
 from bench.render.labels import arm_columns, model_label, slug
 from bench.render.marks import Sign, bounded, signs_of
 from bench.render.table import BoundedNumber, Cell, Rate, Table, TableColumn, table_of
+from bench.report.table_part import TablePart
 
 
 def recovery_tables(run: Run, arms: Arms) -> list[Table]:
@@ -124,3 +125,6 @@ def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[
 def _point(ax: Axes, x: float, share: Share, sign: Sign) -> None:
     if share.rate is not None:
         bounded(ax, x, (share.rate, share.low, share.high), sign)
+
+
+PARTS = (TablePart("recovery", lambda of: recovery_tables(of.run, of.arms), "recovery"),)

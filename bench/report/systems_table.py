@@ -9,6 +9,7 @@ from bench.analysis.statistics import Mean, amount_of, by_unit
 from bench.architectures.registry import ARCHITECTURES
 from bench.render.labels import arm_columns, each_arm
 from bench.render.table import Estimate, Rate, Table, TableColumn, table_of
+from bench.report.table_part import TablePart
 
 
 def systems(run: Run, arms: Arms) -> list[Table]:
@@ -52,3 +53,6 @@ def _framework_a_call(arm: Arm) -> Mean:
     called = arm.usable[arm.usable["calls"] > 0]
     values = (1000 * called["framework_seconds"] / called["calls"]).tolist()
     return amount_of(by_unit(dict(zip(pairs_of(called), values, strict=True))).values())
+
+
+PARTS = (TablePart("systems", lambda of: systems(of.run, of.arms), "outcomes"),)

@@ -13,6 +13,7 @@ from bench.analysis.frames import Run
 from bench.environment.damage import DAMAGES
 from bench.render.labels import ARM, arm_cells, arm_columns, each_arm
 from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
+from bench.report.table_part import TablePart
 
 OUTCOMES = ("done", "replayed", "refused", "failed")
 FORBIDDEN = ("deny", "person")
@@ -101,3 +102,9 @@ def _lived(arm: Arm) -> pd.DataFrame:
 
 def _calls_of(run: Run, arm: Arm) -> pd.DataFrame:
     return run.tool_calls[run.tool_calls["trial"].isin(set(_lived(arm)["trial"]))]
+
+
+PARTS = (
+    TablePart("world", lambda of: world_tables(of.run, of.arms), "world"),
+    TablePart("world_refusals", lambda of: refusals(of.run, of.arms), "refusals", concerns=("tool_calls",)),
+)
