@@ -13,7 +13,7 @@ from bench.raised import words_of
 from bench.registry import Kind
 from bench.render.limits import with_limits
 from bench.render.table import Table
-from bench.report.table_part import SECTIONS, Results, TablePart
+from bench.report.table_part import Results, TablePart
 from bench.studies.registry import study_tables
 
 PARTS = (TablePart("study", lambda of: study_tables(of.run), "study"),)
@@ -33,17 +33,16 @@ FILES = (
     "latency_tables",
     "tables",
 )
-"""The files with tables; of one section those of an earlier file stand first."""
+"""The files with tables, in the order in which these stand."""
 TABLES = Kind("table", TablePart, *(f"bench.report.{name}:PARTS" for name in FILES))
 
 
 def all_tables(
     run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement], others: Sequence[Judged] = ()
 ) -> list[Table]:
-    """Every table of a report, each with the section that it stands in, section by section."""
+    """Every table of a report, each with the section that it stands in."""
     results = Results(run, arms, published, judgements, others)
-    parts = sorted(TABLES, key=lambda part: list(SECTIONS).index(part.section))
-    made = ((part, table) for part in parts if _concerned(part, run) for table in _made(part, results))
+    made = ((part, table) for part in TABLES if _concerned(part, run) for table in _made(part, results))
     return [replace(with_limits(table) if part.says_limits else table, section=part.section) for part, table in made]
 
 
