@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reliability.kept import Guarded, Taken, Tried, read, write
+from reliability.kept import Guarded, Measured, Taken, Tried, read, write
 from reliability.load import OURS, Cell, bare, ours, serving
+from reliability.measured import measured_in
 from reliability.promises import EXAMPLES, PROMISES, ROOT
 from reliability.report import page, upper
 from scipy import stats
@@ -49,8 +51,43 @@ def test_the_page_counts_each_promise_and_names_what_did_not_hold_or_was_not_tri
     assert "With every guard in force, as root, what got through: os.link." in said
 
 
+def test_each_place_is_told_beside_what_is_promised_and_what_misses_it_is_named(tmp_path: Path) -> None:
+    worst = [
+        Measured("a grade", "processor", 9, 0.91),
+        Measured("a grade", "peak", 9, 138.4),
+        Measured("a bomb", "stall", 1, 0.24),
+    ]
+    write(tmp_path, Measured, worst)
+    said = page(tmp_path, "2 cores")
+    assert (
+        "| Where | Tries | Processor s, at most 1 | Peak MiB, at most 200 | Stall s, at most 0.1 | Wait s, at most 1 | Kept |"
+        in said
+    )
+    assert "| a grade | 9 | 0.91 | 138 |  |  | yes |" in said and "| a bomb | 1 |  |  | 0.24 |  | no |" in said
+    assert "- a bomb: 0.24 s of stall, and 0.1 are promised.\n" in said and "- a grade" not in said
+
+
+def test_what_tests_measured_is_the_most_of_each_place() -> None:
+    case = '<testcase name="{}"><properties>{}</properties></testcase>'
+    told = (
+        ("test_a[a text]", {"processor": 0.4, "tries": 3}),
+        ("test_b[x]", {"place": "a reply", "peak": 120.5}),
+        ("test_b[y]", {"place": "a reply", "peak": 90}),
+        ("test_c", {}),
+    )
+    cases = [
+        ElementTree.fromstring(
+            case.format(name, "".join(f'<property name="{key}" value="{value}"/>' for key, value in said.items()))
+        )
+        for name, said in told
+    ]
+    assert measured_in(cases) == [Measured("a text", "processor", 3, 0.4), Measured("a reply", "peak", 2, 120.5)]
+
+
 def test_each_promise_has_tests_that_are_there() -> None:
-    assert all(any((ROOT / test).exists() for test in promise.tests) for promise in PROMISES)
+    for test in (test for promise in PROMISES for test in promise.tests):
+        file, _, name = test.partition("::")
+        assert (ROOT / file).exists() and f"def {name}" in ((ROOT / file).read_text() if name else "def "), test
 
 
 def test_the_examples_of_a_property_are_counted_as_hypothesis_tells_them() -> None:

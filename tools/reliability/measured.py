@@ -17,6 +17,7 @@ from reliability.kept import Measured
 PROMISED: Mapping[str, float] = {"processor": 1.0, "peak": 200.0, "stall": 0.1, "wait": 1.0}
 """At most, of eight megabytes of the worst and of a hostile answer."""
 UNITS: Mapping[str, str] = {"processor": "s of processor", "peak": "MiB", "stall": "s of stall", "wait": "s of waiting"}
+HEADINGS: Mapping[str, str] = {"processor": "Processor s", "peak": "Peak MiB", "stall": "Stall s", "wait": "Wait s"}
 
 
 def measured_in(cases: Iterable[ElementTree.Element]) -> list[Measured]:

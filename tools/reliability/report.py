@@ -9,7 +9,7 @@ from statistics import median
 from reliability.bare import CLIENTS
 from reliability.kept import Guarded, Measured, Taken, Tried, read
 from reliability.load import AIMS, OURS
-from reliability.measured import PROMISED, missed
+from reliability.measured import HEADINGS, PROMISED, missed
 from reliability.promises import PROMISES, Promise
 from scipy import stats
 
@@ -71,23 +71,27 @@ def promises_table(tried: Iterable[Tried], taken: Iterable[Taken]) -> Table:
 
 
 def measured_table(measured: Sequence[Measured]) -> Table:
-    """A row for each place, a column for each thing that is measured."""
+    """A row for each place, a column for each thing that is measured, with what is promised of it."""
     cells = {(one.place, one.what): one.most for one in measured}
     tries = {one.place: one.tries for one in measured}
     return Table(
         "measured",
-        "What the worst took, at most",
-        ("Where", "Tries", "Processor s", "Peak MiB", "Stall s", "Wait s"),
+        "What the worst that was tried took, beside what is promised",
+        ("Where", "Tries", *(f"{HEADINGS[what]}, at most {most:g}" for what, most in PROMISED.items()), "Kept"),
         tuple(
-            (place, count, *(_measure(cells.get((place, what)), what) for what in PROMISED)) for place, count in tries.items()
+            (
+                place,
+                count,
+                *(_measure(cells.get((place, what)), what) for what in PROMISED),
+                "no" if any(cells.get((place, what), 0) > most for what, most in PROMISED.items()) else "yes",
+            )
+            for place, count in tries.items()
         ),
         (
-            "promised: {processor:g} s, {peak:g} MiB, {stall:g} s, {wait:g} s; an empty cell is not measured there".format(
-                **PROMISED
-            ),
-            "processor: of the process that reads, for one text of 8 MB; peak: above what it held before",
+            "the most of all tries; an empty cell is not measured there",
+            "processor: the seconds of the process that reads one text of 8 MB; peak: its memory above what it held before",
             "stall: the longest time in which the event loop of `bench run` ran nothing that was due, without the time in "
-            "which it had no processor; its peak is that of the whole run",
+            "which it had no processor; the peak beside it is the whole run's",
             "wait: the longest time in which `bench serve` did not answer somebody else, others' work on the machine included",
         ),
     )
