@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench.errors import CallFailed
 from bench.models.openai_bodies import LARGEST, text_in
-from bench.models.openai_documents import MOST_CONTAINERS, UnreadableDocument, document_of
+from bench.models.openai_documents import MOST_CONTAINERS, MOST_TEXTS, UnreadableDocument, document_of
 from bench.models.openai_replies import reply_of
 
 Record = Callable[[str, object], None]
@@ -71,9 +71,17 @@ def tried(body: str) -> None:
         assert failure.detail and len(failure.detail) < 300
 
 
-def test_a_text_full_of_brackets_is_a_text() -> None:
-    text = '{"[' * MOST_CONTAINERS
-    assert reply_of(json.dumps({"choices": [{"message": {"content": text}}]})).text == text
+@pytest.mark.parametrize("unit", ["0,", "1e0,", "null,", "1234567,"])
+def test_more_numbers_than_any_reply_has_are_not_decoded(unit: str) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        document_of(filled(unit))
+    assert caught.value.why == "too_many"
+    assert document_of('{"choices":[' + unit * MOST_TEXTS + "0]}").keys() == {"choices"}
+
+
+def test_a_text_full_of_brackets_and_commas_is_a_text() -> None:
+    text = '{"[,,,\\' * MOST_CONTAINERS
+    assert document_of(json.dumps({"a": text, text[:9]: ["b"]})) == {"a": text, text[:9]: ["b"]}
 
 
 @given(st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=4), st.sampled_from(["", "\ufeff", "\n "]), st.text())
