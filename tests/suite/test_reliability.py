@@ -69,7 +69,7 @@ def test_each_place_is_told_beside_what_is_promised_and_what_misses_it_is_named(
 
 def test_what_tests_measured_is_the_most_of_each_place() -> None:
     case = '<testcase name="{}"><properties>{}</properties></testcase>'
-    told = (
+    told: tuple[tuple[str, dict[str, object]], ...] = (
         ("test_a[a text]", {"processor": 0.4, "tries": 3}),
         ("test_b[x]", {"place": "a reply", "peak": 120.5}),
         ("test_b[y]", {"place": "a reply", "peak": 90}),
