@@ -95,3 +95,30 @@ def _passes(
         rest = _passes(first, again, rate, most, struck, made)
         spent, passed = spent + chance * rest.spent, passed + chance * rest.solved
     return Expectation(spent, passed)
+
+
+# When a round of static is dearer than one of monolithic
+
+
+def pass_ratio(depth: int, shared: float, handed_on: float = 0.0) -> float:
+    """A pass of static by one of monolithic, in a pipeline of `depth` equal calls.
+
+    Let a call's own tokens (its instructions, its form, its reply) be 1. `shared` is what every call is told again (the role,
+    the documents) and one call for all is told once; `handed_on` is what a call reads of earlier outputs, which one call for
+    all writes and does not read.
+    """
+    return depth * (shared + handed_on + 1) / (shared + depth)
+
+
+def round_ratio(pass_ratio: float, run_again: float) -> float:
+    """A round of static by one of monolithic. `run_again`: the share of static's pass that lies from what was struck to where
+    that is noticed. Exact for calls of any sizes: a round of monolithic is its pass. So static is dearer where the share that
+    is run again is larger than monolithic's pass is beside static's."""
+    return pass_ratio * run_again
+
+
+def shared_at_parity(depth: int, run_again: float, handed_on: float = 0.0) -> float | None:
+    """From how much shared context on a round of static is dearer; 0 where it always is, None where it never is."""
+    if depth * run_again <= 1:
+        return None
+    return max(0.0, depth * (1 - run_again * (1 + handed_on)) / (depth * run_again - 1))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
@@ -43,6 +44,31 @@ def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) 
         if pipeline:
             forms[name] = partial(form, pipeline)
     return forms if stages else {}
+
+
+@dataclass(frozen=True)
+class FirstPrices:
+    """Mean tokens of the first calls in trials without faults: of the one call for all, and of static's by subtask, where those
+    that were never asked took none."""
+
+    monolithic: float
+    static: Mapping[str, float]
+
+    @property
+    def passed(self) -> float:
+        """Static's pass."""
+        return sum(self.static.values())
+
+
+def first_prices(run: Run, scenario: str, model: str) -> FirstPrices | None:
+    """None where the run has no such trials of one of the two."""
+    calls = run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)]
+    smooth = _smooth(calls.assign(tokens=calls["tokens_in"] + calls["tokens_out"]))
+    whole, steps = _mean(_of(smooth, "monolithic")["tokens"]), _of(smooth, "static")
+    if whole is None or steps.empty:
+        return None
+    names = [name for stage in run.pack(scenario).stages for name in stage]
+    return FirstPrices(whole, {name: _mean(steps.loc[steps["subtask"] == name, "tokens"]) or 0.0 for name in names})
 
 
 def _monolithic(call: float, subtasks: int, attempts: int, rate: float) -> Expectation:

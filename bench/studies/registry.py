@@ -44,6 +44,7 @@ OURS = tuple(
         "answer_format",
         "humaneval",
         "reliability_surface",
+        "sizes",
     )
 )
 STUDIES = Kind("study", StudyPart, f"{__name__}:OURS", plural="studies")

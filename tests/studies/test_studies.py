@@ -50,6 +50,8 @@ FEW: Mapping[str, Any] = {
     },
 }
 """Study -> what of its config is run here, where the whole takes too long."""
+OF_NO_MODEL = ("study-sizes-parity",)
+"""Tables of a closed form alone."""
 NO_PLANS: Mapping[str, list[Fault]] = {}
 MISSING: Fault = {"point": "output", "effect": "missing_field", "attempts": [1]}
 
@@ -123,7 +125,7 @@ def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
     names = [table.name for table in tables] + [picture.name for picture in pictures]
     assert all(name.startswith("study-") for name in names)
     if name != "validators":  # which is about no model
-        assert all("SIMULATED" in markdown(table) for table in tables)
+        assert all("SIMULATED" in markdown(table) for table in tables if table.name not in OF_NO_MODEL)
         assert all("SIMULATED" in picture.caption for picture in pictures)
 
 

@@ -1,0 +1,239 @@
+"""Sizes: when is a round of `static` dearer than one of `monolithic`? A closed form that needs no model, beside measurements.
+
+A round of monolithic is its pass. A round of static is the part of its pass from what was struck to the checkpoint that notices
+it. So two numbers decide: how much dearer static's pass is, and what share of it is run again (`bench.studies.closed_forms`).
+The first grows with the context that its calls share and with their number; the second is where the failure is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import Arm, Condition, arms_of
+from bench.analysis.claims.published import load_published
+from bench.analysis.frames import Run
+from bench.analysis.statistics import PairedMean
+from bench.errors import ResultsError
+from bench.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.marks import Sign, signs_of
+from bench.render.table import Cell, Estimate, Table
+from bench.runtime.effects import EFFECTS, TextEffect
+from bench.studies.by_model import by_model
+from bench.studies.closed_forms import pass_ratio, round_ratio, shared_at_parity
+from bench.studies.plans import single_faults
+from bench.studies.priced_forms import FirstPrices, first_prices
+
+NEAR = 0.05
+"""So near to 1 the closed form decides nothing: it leaves out that a struck output is shorter than a whole one."""
+FEWEST = 5
+"""Pairs that are judged."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a pipeline and a failure stand on the map: static's pass by monolithic's, and the share of it that is run again."""
+
+    pass_ratio: float
+    run_again: float
+
+    @property
+    def round_ratio(self) -> float:
+        return round_ratio(self.pass_ratio, self.run_again)
+
+
+@dataclass(frozen=True)
+class SizedRound:
+    """A scenario under a plan that strikes one subtask. `again`: the subtasks that static runs again; `measured`: its first
+    rounds less monolithic's, in tokens."""
+
+    scenario: str
+    model: str
+    plan: str
+    subtasks: int
+    again: tuple[str, ...]
+    prices: FirstPrices
+    measured: PairedMean
+
+    @property
+    def place(self) -> Place:
+        rerun = sum(self.prices.static[name] for name in self.again)
+        return Place(self.prices.passed / self.prices.monolithic, rerun / self.prices.passed)
+
+    @property
+    def verdict(self) -> str:
+        return verdict(self.place.round_ratio, self.measured)
+
+
+def verdict(ratio: float, measured: PairedMean) -> str:
+    """What is to be said of a direction that was measured, where the closed form has this ratio of the rounds."""
+    difference = measured.difference
+    if difference.n < FEWEST or difference.mean is None:
+        return "not measured"
+    if abs(ratio - 1) < NEAR:
+        return "sizes do not decide"
+    if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
+        return "inconclusive"
+    return "decided by sizes" if (difference.mean > 0) is (ratio > 1) else "not by sizes alone"
+
+
+def sizes(run: Run) -> list[SizedRound]:
+    """By scenario, model and plan. Raises ResultsError where nothing can be compared."""
+    arms, found = arms_of(run), list[SizedRound]()
+    for scenario in run.names("scenario"):
+        for model in run.names("model"):
+            prices = first_prices(run, scenario, model)
+            for plan, again in _run_again(run, scenario).items() if prices else ():
+                pair = arms.get(Condition(scenario, model, plan), {})
+                if prices and (measured := _difference(pair.get("static"), pair.get("monolithic"))):
+                    found.append(SizedRound(scenario, model, plan, len(prices.static), again, prices, measured))
+    if not found:
+        raise ResultsError(
+            "needs monolithic and static without faults, and under a plan whose one fault breaks a subtask's form"
+        )
+    return found
+
+
+def _run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
+    """Plan -> the subtasks from the one that it strikes to its checkpoint."""
+    pack, found = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
+    for plan, fault in single_faults(run).items():
+        struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
+        if fault.point != "output" or not _breaks_form(fault.effect):
+            continue
+        for stage in run.pack(scenario).stages:
+            if struck in stage:
+                found[plan] = tuple(stage[stage.index(struck) :])
+    return found
+
+
+def _breaks_form(effect: str) -> bool:
+    """Whether an output that it struck is rejected where it is looked at first."""
+    return any(isinstance(one, TextEffect) and one.breaks_form for one in EFFECTS if one.name == effect)
+
+
+def _difference(static: Arm | None, monolithic: Arm | None) -> PairedMean | None:
+    return static.less(monolithic, "first_round_tokens") if static and monolithic else None
+
+
+def published_places() -> dict[str, Place]:
+    """The paper's own two, by the tables that they stand in."""
+    published, found = load_published(), dict[str, Place]()
+    for table in published.table:
+        tokens, again = table.cells["tokens"].values, table.cells["retry_tokens"].values
+        passed = tokens["static"].mean
+        found[f"the paper's Table {table.number}"] = Place(passed / tokens["monolithic"].mean, again["static"].mean / passed)
+    return found
+
+
+# What a report shows of it
+
+COLUMNS = (
+    *("Scenario", "Model", "Fault plan", "Run again", "Pass of monolithic", "Pass of static", "Static's pass by monolithic's"),
+    *("Share of it run again", "Round, static by monolithic", "First rounds: static less monolithic", "Verdict"),
+)
+NOTES = (
+    "passes: mean tokens of the first calls without faults; round: the closed form, the product of the two columns before it",
+    "first rounds: measured, paired by repetition, mean ± sd [95% interval]",
+    f"decided by sizes: the closed form has the sign that was measured, so that it says nothing of the model or of the "
+    f"architecture beyond sizes; sizes do not decide: the closed form is within {NEAR:.0%} of 1",
+)
+DEPTHS, SHARES, HANDED_ON = (2, 3, 4, 5, 8, 16), (0.25, 0.5, 0.75, 1.0), (0.0, 0.5)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [_row(run, one) for one in sizes(run)]
+    for name, place in published_places().items():
+        numbers = (f"{place.pass_ratio:.2f}", f"{place.run_again:.0%}", f"{place.round_ratio:.2f}")
+        rows.append((name, "gpt-4", "its own", "–", "–", "–", *numbers, "–", "–"))
+    yield Table("study-sizes", "Sizes: when a round of static is dearer than one of monolithic", COLUMNS, tuple(rows), NOTES)
+    yield _parity_table()
+
+
+def _row(run: Run, one: SizedRound) -> tuple[Cell, ...]:
+    place = one.place
+    return (
+        *(one.scenario, model_label(run, one.model), one.plan, f"{len(one.again)} of {one.subtasks}"),
+        *(round(one.prices.monolithic), round(one.prices.passed), f"{place.pass_ratio:.2f}", f"{place.run_again:.0%}"),
+        *(f"{place.round_ratio:.2f}", Estimate(one.measured.difference, with_n=True), one.verdict),
+    )
+
+
+def _parity_table() -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (depth, f"{handed_on:g}", *(_parity(shared_at_parity(depth, share, handed_on)) for share in SHARES))
+        for depth in DEPTHS
+        for handed_on in HANDED_ON
+    ]
+    return Table(
+        name="study-sizes-parity",
+        title="Sizes: the shared context from which on a round of static is dearer, by the closed form",
+        columns=("Calls", "Handed on", *(f"{share:.0%} run again" for share in SHARES)),
+        rows=tuple(rows),
+        notes=(
+            "for equal calls, in units of a call's own tokens (its instructions, its form, its reply); handed on: what a call "
+            "reads of earlier outputs, in the same unit",
+            "shared context: the role and the documents that every call is told again, and one call for all is told once",
+        ),
+    )
+
+
+def _parity(shared: float | None) -> str:
+    return "never" if shared is None else f"{shared:.1f}" if shared else "always"
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: the map with all points, and what the closed form's first number is made of."""
+    for model, own in by_model(run, sizes(run)):
+        figure, (plane, origin) = panels(2, 2, 5.6, 4.4)
+        _draw_map(plane, own)
+        _draw_origin(origin)
+        title = f"Sizes: when a round of static is dearer than one of monolithic, {model_label(run, model)}"
+        said = (
+            "Left: each scenario under each plan, and the paper's two; above the line static's round is dearer, by the closed "
+            "form. Right: what makes static's pass dearer, for equal calls that hand nothing on."
+        )
+        yield finish(figure, slug("study", "sizes", model), title, f"{title}. {said}")
+
+
+def _draw_map(ax: Axes, found: Sequence[SizedRound]) -> None:
+    signs = signs_of(list(dict.fromkeys(one.scenario for one in found)))
+    ours = {scenario: [one.place for one in found if one.scenario == scenario] for scenario in signs}
+    papers = published_places()
+    widest = 1.15 * max(place.pass_ratio for places in (*ours.values(), papers.values()) for place in places)
+    line = [1 + (widest - 1) * step / 100 for step in range(101)]
+    ax.plot(line, [1 / x for x in line], color=BLACK, lw=1)
+    ax.fill_between(line, [1 / x for x in line], 1.0, color=PALE, alpha=0.5, lw=0)
+    for scenario, places in ours.items():
+        _dots(ax, places, signs[scenario], scenario)
+    for (name, place), marker in zip(papers.items(), ("*", "P"), strict=False):
+        _dots(ax, [place], (marker, BLACK), name, size=10)
+    ax.set_xlim(1, widest)
+    ax.set_ylim(0, 1.05)
+    ax.set_xlabel("static's pass by monolithic's, in tokens")
+    ax.set_ylabel("share of static's pass that is run again")
+    ax.set_title("in the grey static's round is dearer")
+    ax.legend(fontsize=6.5, loc="lower right")
+
+
+def _dots(ax: Axes, places: Sequence[Place], sign: Sign, label: str, size: float = 5) -> None:
+    xs, ys = [place.pass_ratio for place in places], [place.run_again for place in places]
+    ax.plot(xs, ys, sign[0], color=sign[1], ms=size, label=label, alpha=0.9)
+
+
+def _draw_origin(ax: Axes) -> None:
+    shared = [step / 10 for step in range(101)]
+    for depth, (_, colour) in signs_of([str(depth) for depth in DEPTHS]).items():
+        ax.plot(shared, [pass_ratio(int(depth), one) for one in shared], color=colour, lw=1.2, label=f"{depth} calls")
+    for share in SHARES[:-1]:
+        ax.axhline(1 / share, color=GREY, lw=0.7, ls=":")
+        ax.text(10, 1 / share, f"{share:.0%} run again", ha="right", va="bottom", fontsize=6.5)
+    ax.set_xlim(0, 10)
+    ax.set_ylim(bottom=1)
+    ax.set_xlabel("shared context, in units of a call's own tokens")
+    ax.set_ylabel("static's pass by monolithic's")
+    ax.set_title("above a dotted line static's round is dearer")
+    ax.legend(fontsize=6.5)
