@@ -20,13 +20,23 @@ LARGEST = sys.float_info.max
 
 def extra_text(fields: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
     """The fields as one text, all texts in them passed through `clean`; "" for none. A number beyond LARGEST is null."""
-    kept = {name: value for name, value in fields.items() if _says_something(name, value)}
+    kept = saying(fields)
     if not kept:
         return ""
     try:
-        return json.dumps(_cleaned(kept, clean), ensure_ascii=False, allow_nan=False, sort_keys=True)
+        return json_text(_cleaned(kept, clean), allow_nan=False, sort_keys=True)
     except RecursionError:  # a nest without end: no provider's
         return ""
+
+
+def json_text(value: object, *, allow_nan: bool = True, sort_keys: bool = False) -> str:
+    """The value as JSON. `json.dumps` writes the same, and holds the interpreter's lock until it has written everything."""
+    return "".join(json.JSONEncoder(ensure_ascii=False, allow_nan=allow_nan, sort_keys=sort_keys).iterencode(value))
+
+
+def saying(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the fields that say something."""
+    return {name: value for name, value in fields.items() if _says_something(name, value)}
 
 
 def extra_in(text: str) -> dict[str, Any]:

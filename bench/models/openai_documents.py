@@ -7,16 +7,28 @@ The body is bounded (`bench.models.openai_bodies`), and here so are its values, 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]  # typeshed knows C's alone
 from typing import Any, Literal
 
-MOST_CONTAINERS = 300_000
-"""Objects and lists of one document."""
-MOST_TEXTS = 1_000_000
-"""And as many values that stand behind a comma: a decoder of millions of numbers lets no other thread run meanwhile."""
+MOST_VALUES = 200_000
+"""In one document."""
+MANY = 2**14
+"""Values from which on a document is read by Python's scanner: C's holds the interpreter's lock, and with it all threads, until
+it has read everything."""
 LONGEST_WORD = 8
 """Characters of `false`, or of an escape, that may be cut in two."""
-_DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
-_OF_LONG_NUMBERS = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_int=float)
+
+
+def _decoder(parse_int: Callable[[str], Any] | None = None, *, holds_lock: bool) -> json.JSONDecoder:
+    decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_int=parse_int)
+    if not holds_lock:
+        vars(decoder)["scan_once"] = py_make_scanner(decoder)
+    return decoder
+
+
+_DECODERS = {many: (_decoder(holds_lock=not many), _decoder(float, holds_lock=not many)) for many in (False, True)}
+"""By whether a document has many values: what reads it, and what reads one with numbers of more digits than Python reads."""
 
 
 class UnreadableDocument(Exception):
@@ -30,10 +42,11 @@ class UnreadableDocument(Exception):
 def document_of(body: str) -> dict[str, Any]:
     """The object that the body begins with; of a list, the first. Raises UnreadableDocument."""
     text = body.lstrip("\ufeff \t\r\n")
-    if _holds_too_many(text):
+    values = _values_in(text)
+    if values > MOST_VALUES:
         raise UnreadableDocument("too_many")
     try:
-        document = _decoded(text)
+        document = _decoded(text, *_DECODERS[values > MANY])
     except json.JSONDecodeError as error:
         raise UnreadableDocument("broke_off" if _breaks_off(text, error) else "none") from None
     except RecursionError:
@@ -45,13 +58,13 @@ def document_of(body: str) -> dict[str, Any]:
     return document
 
 
-def _decoded(text: str) -> Any:
+def _decoded(text: str, decoder: json.JSONDecoder, of_long_numbers: json.JSONDecoder) -> Any:
     try:
-        return _DECODER.raw_decode(text)[0]
+        return decoder.raw_decode(text)[0]
     except json.JSONDecodeError:
         raise
     except ValueError:  # a number of more digits than Python reads
-        return _OF_LONG_NUMBERS.raw_decode(text)[0]
+        return of_long_numbers.raw_decode(text)[0]
 
 
 def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
@@ -62,13 +75,14 @@ def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
     return not rest or error.msg.startswith("Unterminated") or (len(rest) < LONGEST_WORD and rest[-1] not in "}]")
 
 
-def _holds_too_many(text: str) -> bool:
-    """Whether it has more values than it may, told without making one of them."""
-    if text.count('"') <= 2 * MOST_TEXTS and not _is_crowded(text):
-        return False
+def _values_in(text: str) -> int:
+    """Return how many values a text has, told without making one of them: each but the first stands behind a separator. Of many
+    too many it is not told how many."""
+    if (values := _separators(text)) <= MANY:
+        return values
     bare = text.replace(r"\\", "").replace(r"\"", "")
-    return bare.count('"') > 2 * MOST_TEXTS or _is_crowded("".join(bare.split('"')[::2]))
+    return MOST_VALUES + 1 if bare.count('"') > 4 * MOST_VALUES else _separators("".join(bare.split('"')[::2]))
 
 
-def _is_crowded(text: str) -> bool:
-    return text.count("{") + text.count("[") > MOST_CONTAINERS or text.count(",") > MOST_TEXTS
+def _separators(text: str) -> int:
+    return text.count(",") + text.count("[") + text.count("{")

@@ -7,9 +7,9 @@ there is none. Where a completion came and cannot be used, its tokens count all 
 
 from __future__ import annotations
 
-import json
+import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from bench.errors import (
 )
 from bench.models.base import Reply, Usage
 from bench.models.blotting import blotted
-from bench.models.extra_fields import extra_text
+from bench.models.extra_fields import extra_text, json_text
 from bench.models.openai_documents import UnreadableDocument, document_of
 from bench.models.openai_errors import ErrorSaid, error_at_the_top, error_beside, error_of
 from bench.models.openai_streams import completion_in, is_stream
@@ -54,9 +54,9 @@ FAILURES: Mapping[Event, type[CallFailed]] = {
 }
 USED_UP = "the account's quota is used up: "
 _COUNT = TypeAdapter(Count)
-_Clean = Callable[[str], str]
-LONGEST_TEXT = 2**20
-"""Characters of one text of a reply, some 250,000 tokens: no model writes more, and of more the beginning is kept."""
+LONGEST_TEXT, MOST_CALLS = 2**20, 1000
+"""Characters of all texts of a reply, some 250,000 tokens, and its tool calls: no model writes more, and of more the beginning
+is kept. What only goes back may have as many characters again."""
 MARGIN = 2**12
 """Characters behind a cut among which a form of the key may end."""
 
@@ -102,17 +102,39 @@ def reply_of(body: str, key: str = "") -> Reply:
 
 
 class _Kept:
-    """What is kept of a reply's texts: the key is blotted out, and of a text that is too long the beginning is kept."""
+    """What is kept of a reply's texts: the key is blotted out, and of too many characters the first are kept."""
 
     def __init__(self, key: str):
-        self._key, self.is_cut = key, False
+        self._key, self._left, self._left_beside, self.is_cut = key, LONGEST_TEXT, LONGEST_TEXT, False
 
     def __call__(self, text: str) -> str:
-        if len(text) <= LONGEST_TEXT:
-            return blotted(whole_text(text), self._key)
+        longest = self._left
+        self._left -= min(len(text), longest)
+        if len(text) <= longest:
+            return self.blotted(text)
         self.is_cut = True
-        more = min(len(text) - LONGEST_TEXT, MARGIN)
-        return blotted(whole_text(text[: LONGEST_TEXT + more]), self._key)[:-more]
+        more = min(len(text) - longest, MARGIN)
+        return self.blotted(text[: longest + more])[:-more]
+
+    def blotted(self, text: str) -> str:
+        return blotted(whole_text(text), self._key)
+
+    def calls(self, calls: Iterator[ToolCall]) -> Iterator[ToolCall]:
+        """The first of a reply's calls, and none behind a text that is cut."""
+        for number in itertools.count():
+            if self.is_cut or (call := next(calls, None)) is None:
+                return
+            if number == MOST_CALLS:
+                self.is_cut = True
+                return
+            yield call
+
+    def beside(self, extra: str) -> str:
+        """What only goes back, whole or not at all."""
+        if len(extra) > self._left_beside:
+            self.is_cut, extra = True, ""
+        self._left_beside -= len(extra)
+        return extra
 
 
 def reply_in_error(body: str, key: str = "") -> Reply | None:
@@ -192,7 +214,9 @@ def _in_place_of_an_answer(error: ErrorSaid, said: _Said, usage: Usage | None, k
     if event == "refusal":
         return Reply(said.text, "content_filter", usage, extra=said.extra)
     if event == "own":
-        return Reply(said.text or blotted(whole_text(error.generation or ""), key), "stop", usage, extra=said.extra)
+        kept = _Kept(key)
+        text = said.text or kept(error.generation or "")
+        return Reply(text, "length" if kept.is_cut else "stop", usage, extra=said.extra)
     detail = f"{USED_UP if event == 'used_up' else ''}HTTP 200, and an error in it: {excerpt(error.message, key)}"
     raise FAILURES[event](detail, partial=said.partial, counted=_counted(usage))
 
@@ -213,7 +237,7 @@ def _counted(usage: Usage | None) -> tuple[int, int] | None:
     return (usage.tokens_in, usage.tokens_out) if usage else None
 
 
-def _said_in(choice: Mapping[str, Any], clean: _Clean) -> _Said:
+def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _Said:
     """A message, or what some give in its place: a piece of a stream, or the text of the older API."""
     message = next((one for name in ("message", "delta") if isinstance(one := choice.get(name), dict)), None)
     if message is None:
@@ -223,8 +247,9 @@ def _said_in(choice: Mapping[str, Any], clean: _Clean) -> _Said:
     text = "".join(_texts(content, refusals))
     refusal = next((one for one in refusals if isinstance(one, str) and one), "")
     beside = {name: value for name, value in message.items() if name not in OF_A_MESSAGE}
-    calls = tuple(_calls(message, clean))
-    return _Said(clean(text), clean(refusal), calls, extra_text(beside, clean), not message)
+    text, refusal = clean(text), clean(refusal)
+    calls = tuple(clean.calls(_calls(message, clean)))
+    return _Said(text, refusal, calls, clean.beside(extra_text(beside, clean.blotted)), not message)
 
 
 def _texts(content: object, refusals: list[Any]) -> Iterator[str]:
@@ -257,12 +282,12 @@ def _is_part(part: object) -> bool:
 
 def _as_json(value: object) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json_text(value)
     except RecursionError:
         return ""
 
 
-def _calls(message: Mapping[str, Any], clean: _Clean) -> Iterator[ToolCall]:
+def _calls(message: Mapping[str, Any], clean: _Kept) -> Iterator[ToolCall]:
     """Its tool calls, and the sole call of the older API. Arguments that a server has read already are a text again."""
     found = message.get("tool_calls")
     calls = found if isinstance(found, list) else [found] if found else []
@@ -274,7 +299,7 @@ def _calls(message: Mapping[str, Any], clean: _Clean) -> Iterator[ToolCall]:
         name, arguments, own_id = function.get("name"), function.get("arguments"), call.get("id")
         id_ = str(own_id) if own_id and isinstance(own_id, str | int) else f"call_{number}"
         written = arguments if isinstance(arguments, str) else _as_json({} if arguments is None else arguments)
-        extra = "" if function is call else call_extra(call, function, clean)
+        extra = "" if function is call else clean.beside(call_extra(call, function, clean.blotted))
         yield ToolCall(clean(id_), clean(name) if isinstance(name, str) else "", clean(written), extra)
 
 

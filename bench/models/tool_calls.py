@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.models.extra_fields import extra_in, extra_text
+from bench.models.extra_fields import extra_in, extra_text, saying
 
 OF_A_CALL = ("id", "type", "function", "index")
 OF_A_FUNCTION = ("name", "arguments")
@@ -33,8 +33,7 @@ class ToolCall:
 
 def call_extra(call: Mapping[str, Any], function: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
     """What a call, and the function in it, have beside what each call has."""
-    inner = extra_in(extra_text(_beside(function, OF_A_FUNCTION), clean))
-    return extra_text(_beside(call, OF_A_CALL) | {"function": inner}, clean)
+    return extra_text(_beside(call, OF_A_CALL) | {"function": saying(_beside(function, OF_A_FUNCTION))}, clean)
 
 
 def _beside(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ Tags = tuple[tuple[str, str], ...]
 THINK: Tags = (("<think>", "</think>"),)
 MOST_SHOWN = 16
 """How often each character of a text is shown to the decoder, on average, before reading is too dear."""
-LONG, KEPT = 2**15, 8
+LONG, KEPT = 2**13, 8
 """Characters of a reply from which on what was read in it is kept, and of how many replies: it is read several times."""
 _begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*")
 

@@ -21,7 +21,7 @@ from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
 
-FENCE, MOST_FENCES = "```", 10_000
+FENCE, MOST_FENCES = "```", 1000
 """How often that may stand in an answer with code blocks."""
 
 
@@ -43,8 +43,10 @@ def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
     if len(text) <= LONG:
         return
     extract(text, draft=draft_of(text, tags))
-    if answer_format == "fenced" and text.count(FENCE) <= MOST_FENCES:
-        draft = draft_of(text, tags, in_blocks=True)
+    if answer_format != "fenced":
+        return
+    draft = draft_of(text, tags, in_blocks=True)
+    if text.count(FENCE) <= MOST_FENCES:
         extract(text, code=fenced.before_json(text, draft.end).code, draft=draft)
 
 

@@ -60,7 +60,7 @@ def ask_directly(_: Subtask, check: Check, output: Any, context: Context) -> str
 
 _begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
 _begins = re.compile(r"""\{\s*["'}]""")
-MOST_BEGUN = 10_000
+MOST_BEGUN = 1000
 """Braces that are tried in one reply."""
 _refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
 

@@ -164,7 +164,7 @@ def test_an_output_of_nothing_but_code_may_be_left_out_of_the_json_of_several(to
         (BLOCK, "not_json", "the reply holds no JSON object before its code"),
         ("Sorry, no.", "refusal", "the reply is a refusal"),
         (" ", "empty", "the reply is empty"),
-        ("```\n" * 10_001, "code_blocks", "the reply has more than 10,000 lines of backticks"),
+        ("```\n" * 1001, "code_blocks", "the reply has more than 1,000 lines of backticks"),
     ],
 )
 def test_what_cannot_be_read_says_why_in_one_line(text: str, reason: str, detail: str) -> None:

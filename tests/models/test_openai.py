@@ -59,7 +59,7 @@ from bench.models.base import Message, Model, Reply, Request, RequestContext, Us
 from bench.models.openai import OpenAIModel
 from bench.models.openai_bodies import LARGEST, LARGEST_ERROR
 from bench.models.openai_failures import failure_of, retry_after_seconds
-from bench.models.openai_replies import EXCERPT_CHARACTERS, LONGEST_TEXT, reply_of
+from bench.models.openai_replies import EXCERPT_CHARACTERS, LONGEST_TEXT, MOST_CALLS, reply_of
 from bench.models.openai_settings import OpenAISettings, is_loopback
 from bench.models.tool_calls import ToolCall
 
@@ -794,6 +794,26 @@ def test_of_a_text_that_is_longer_than_any_model_writes_the_beginning_is_kept_as
     assert (longest.text, longest.finish) == ("x" * LONGEST_TEXT, "stop")
     longer = answered(completion("x" * (LONGEST_TEXT + 1)))
     assert (longer.text, longer.finish) == ("x" * LONGEST_TEXT, "length")
+
+
+def test_what_is_kept_of_a_reply_is_shared_by_its_texts_and_its_calls() -> None:
+    calls = [{"id": "1", "function": {"name": "f", "arguments": "y" * (LONGEST_TEXT // 2)}, "signature": "z"}] * 3
+    reply = reply_of(json.dumps({"choices": [{"message": {"content": "x" * 100, "tool_calls": calls}}]}))
+    assert reply.text == "x" * 100
+    assert [len(call.arguments) for call in reply.tool_calls] == [LONGEST_TEXT // 2, LONGEST_TEXT // 2 - 100 - 4]
+    assert reply.finish == "length" and {call.extra for call in reply.tool_calls} == {'{"signature": "z"}'}
+
+
+@pytest.mark.parametrize(("many", "finish"), [(MOST_CALLS, "tool_calls"), (MOST_CALLS + 1, "length")])
+def test_of_more_tool_calls_than_any_model_makes_the_first_are_kept(many: int, finish: str) -> None:
+    calls = [{"id": "1", "function": {"name": "f", "arguments": "{}"}}] * many
+    reply = reply_of(json.dumps({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}))
+    assert (len(reply.tool_calls), reply.finish) == (MOST_CALLS, finish)
+
+
+def test_what_only_goes_back_is_left_out_where_it_is_too_long() -> None:
+    reply = reply_of(json.dumps({"choices": [{"message": {"content": "fine", "thought": "x" * LONGEST_TEXT}}]}))
+    assert (reply.text, reply.extra, reply.finish) == ("fine", "", "length")
 
 
 @pytest.mark.parametrize("before", [0, 10, 2**12 - 10, 2**12])

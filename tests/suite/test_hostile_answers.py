@@ -39,6 +39,7 @@ seed = 1
 kind = "openai"
 base_url = "{url}"
 api_key_env = "HOSTILE_KEY"
+answer_format = "{answer_format}"
 """
 KEY = "sk-hostile-0123456789abcdef"
 
@@ -51,6 +52,7 @@ class Hostile:
     answer: str
     outcome: str
     architectures: tuple[str, ...] = ("static",)
+    answer_format: str = "json"
 
 
 def coded(code: str) -> str:
@@ -96,11 +98,20 @@ HOSTILE = {
     "a text that is endless to parse": Hostile("multi_file_debugging", json.dumps({"edits": [FIX]}), "gave_up"),
     "a million blanks": Hostile("functions:easy", " " * 1_200_000 + "x", "gave_up"),
     "a million braces": Hostile("functions:easy", "{" * 1_000_000, "gave_up"),
+    "beginnings of objects": Hostile("functions:easy", '{"' * 4000, "gave_up"),
+    "lines of backticks": Hostile("functions:easy", "```\n" * 250_000, "gave_up", answer_format="fenced"),
     **{f"millions of {what}": Hostile("functions:easy", answer, "gave_up") for what, answer in MILLIONS.items()},
 }
 
 
-SHORT = ("code that is endless to compile, by examples", "a value that is no literal", "a million blanks", "a million braces")
+SHORT = (
+    "code that is endless to compile, by examples",
+    "a value that is no literal",
+    "a million blanks",
+    "a million braces",
+    "beginnings of objects",
+    "lines of backticks",
+)
 CASES = [what if what in SHORT else pytest.param(what, marks=pytest.mark.endurance) for what in HOSTILE]
 
 
@@ -117,7 +128,7 @@ def test_a_hostile_answer_stalls_nobody_costs_no_memory_and_is_paid_once(
 
     with ScriptedServer(reply) as server:
         names = json.dumps(hostile.architectures)
-        config = CONFIG.format(pack=hostile.pack, architectures=names, url=server.base_url)
+        config = CONFIG.format(pack=hostile.pack, architectures=names, url=server.base_url, answer_format=hostile.answer_format)
         (tmp_path / "hostile.toml").write_text(config)
         (code, out, err), strain = strained(tmp_path, "run", "hostile.toml", HOSTILE_KEY=KEY)
         calls = len(asked)
