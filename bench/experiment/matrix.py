@@ -19,9 +19,8 @@ from bench.experiment.record import arm_of
 from bench.experiment.resolved_architectures import refuse_misfits, resolve_architectures
 from bench.experiment.resolved_models import refuse_unknown_routes, resolve_models
 from bench.experiment.resolved_plans import resolve_plan
-from bench.experiment.sample import sample
 from bench.models.base import Model
-from bench.packs import instances_of, load_pack
+from bench.packs import load_instances, load_pack
 from bench.runtime.call import BackOff
 from bench.runtime.effects import EFFECTS
 from bench.runtime.endpoint_session import Server, no_server
@@ -148,8 +147,7 @@ def _instances(name: str, config: Config, packs: Sequence[Path], own: Mapping[st
     pack, _, instance = name.partition("/")
     if instance:
         return [load_pack(pack, packs, instance)]
-    chosen = sample(instances_of(pack, packs), config.instances, "instances", config.seed, pack.partition(":")[0])
-    return [load_pack(pack, packs, one) for one in chosen]
+    return load_instances(pack, packs, config.instances, "instances", config.seed, pack.partition(":")[0])
 
 
 def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:

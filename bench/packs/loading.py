@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +22,7 @@ from bench.packs.refusals import refuse, takes
 from bench.packs.untrusted import run_code, use_sandbox
 from bench.raised import place_of, words_of
 from bench.scenario import Scenario
+from bench.seeding import seed_of
 
 ENTRY, MORE = "scenario.py", "variants*.py"
 """A pack's code, and files of variants that were added to it: they are asked by these, and the others' digests stay."""
@@ -123,11 +124,22 @@ def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
     return pack.scenario(variant, instance or instances[0], instances)
 
 
-def load_instances(name: str, roots: Iterable[Path]) -> tuple[Scenario, ...]:
-    """Load every instance of the pack `name`, or `name:variant`, in the pack's order. Raises as `load_pack` does."""
+def load_instances(name: str, roots: Iterable[Path], count: int | None = None, *drawn_for: object) -> tuple[Scenario, ...]:
+    """Load every instance of the pack `name`, or `name:variant`, in the pack's order, or a sample of `count` of them. Raises as
+    `load_pack` does."""
     pack, variant = _find(name, roots)
     instances = pack.instances(variant)
-    return tuple(pack.scenario(variant, instance, instances) for instance in instances)
+    return tuple(pack.scenario(variant, instance, instances) for instance in sample(instances, count, *drawn_for))
+
+
+def sample(names: Sequence[str], count: int | None, *drawn_for: object) -> list[str]:
+    """Return so many of the names, all of them for None, drawn for these parts and given in their own order.
+
+    Each name has a rank that depends on it and on the parts alone, and the first in rank are taken: so a smaller sample is part
+    of a larger one, and names that are added later change nothing in the order of the others.
+    """
+    taken = set(sorted(names, key=lambda name: seed_of(*drawn_for, name))[:count])
+    return [name for name in names if name in taken]
 
 
 def instances_of(name: str, roots: Iterable[Path]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.experiment.sample import sample
+from bench.packs.loading import sample
 
 
 @given(st.lists(st.text("abc", min_size=1), unique=True), st.integers(0, 9), st.integers(0, 9), st.integers())
