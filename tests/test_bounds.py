@@ -27,7 +27,7 @@ from bench.experiment.chain import sealed
 from bench.experiment.config import load_config
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.experiment.reading import read_grades, read_manifest, read_records, read_responses, read_texts
-from bench.runtime.decoding import Extracted
+from bench.runtime.decoding import LONGEST_OBJECT, Extracted
 from bench.runtime.verification import extract, validate
 from bench.serve.protocol import reason_of
 
@@ -39,12 +39,12 @@ Case = tuple[str, str, int]
 UNITS = ("[]", '{"kind":"x"}', '"xxxxxxxxxxxxx"', '"%x":0')
 
 
-def full(case: Case) -> bytes:
-    """JSON with as much of the unit as is not refused at sight, and no more than SIZE; `%x` is another number each time."""
+def full(case: Case, size: int = SIZE) -> bytes:
+    """JSON with as much of the unit as is not refused at sight, and no more than `size`; `%x` is another number each time."""
     whole, unit, most = case
     length = len(unit % 2**20 if "%" in unit else unit) + 1
     values = 1 + sum(map(unit.count, "[{"))
-    many = min((SIZE - len(whole)) // length, (most - 20) // values)
+    many = min((size - len(whole)) // length, (most - 20) // values)
     units = (unit % number for number in range(2**20, 2**20 + many)) if "%" in unit else (unit for _ in range(many))
     opened, closed = "{}" if unit.startswith('"%x') else "[]"
     return whole.replace("HERE", f"{opened}{','.join(units)}{closed}").encode()
@@ -123,6 +123,10 @@ def read_texts_line(folder: Path) -> None:
     read_lines(read_texts, folder)
 
 
+def in_answer(case: Case) -> bytes:
+    return full(case, LONGEST_OBJECT)
+
+
 def read_answer(text: bytes) -> None:
     found = extract(text.decode())
     assert isinstance(found, Extracted)
@@ -186,8 +190,8 @@ PLACES: dict[str, tuple[Callable[[Any], None], Callable[[Case], Any], int, tuple
             '{"kind":"grade","trial":"x","outcome":"solved","grade":{"correct":true,"score":1,"parts":HERE}}',
         ),
     ),
-    "a text": (read_texts_line, in_lines, RECORD, ('{"digest":"x","text":HERE}',)),
-    "a model's answer": (read_answer, full, 2**16, ('{"items":HERE}',)),
+    "a text": (read_texts_line, in_lines, REQUEST, ('{"digest":"x","text":HERE}',)),
+    "a model's answer": (read_answer, in_answer, 10**9, ('{"items":HERE}',)),
     "a config": (read_config, in_config, 10**9, ("HERE",)),
 }
 
@@ -199,8 +203,7 @@ def test_the_worst_that_fits_takes_a_second_and_200_megabytes_at_most(
 ) -> None:
     read, prepare, most, wholes = PLACES[place]
     cases = [(whole, unit, most) for whole in wholes for unit in UNITS]
-    if read is not read_answer:  # of which `bench.runtime.decoding` finds the end, however much it holds
-        cases.append((wholes[0], "[]", 10**9))
+    cases.append((wholes[0], "[]", 10**9))
     costs = costs_of(read, cases, prepare)
     too_much = {case: cost for case, cost in costs.items() if cost.seconds > SLACK * SECONDS or cost.mebibytes > MEBIBYTES}
     record_property("tries", len(cases))

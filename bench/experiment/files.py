@@ -127,15 +127,16 @@ def manifest_bytes(folder: Path) -> bytes:
         return files.within(file, folder / MANIFEST, LARGEST_MANIFEST)
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines with their numbers; a last line without its end is left out. Raises ResultsError for what cannot be read."""
+def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
+    """Whole lines with their numbers; a last line without its end is left out. Raises ResultsError for what cannot be read, and
+    for a line that is `crowded`."""
     try:
         with opened(path) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
                 if len(line) == LONGEST_LINE:
                     raise ResultsError(f"{path}: line {number} has more than {LONGEST_LINE >> 20} MiB, and no run writes such")
                 if line.endswith(b"\n"):
-                    if why := crowded(line, SPARSE):
+                    if why := crowded(line, sparse):
                         raise ResultsError(f"{path}: line {number} holds what no run writes: {why}")
                     yield number, line
     except OSError as error:

@@ -116,7 +116,7 @@ def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:
 
 
 def text_lines(folder: Path) -> Iterator[dict[str, str]]:
-    for number, line in lines_of(folder / TEXTS):
+    for number, line in lines_of(folder / TEXTS, sparse=0):
         try:
             yield text_of_line(line)
         except ValueError as error:

@@ -210,7 +210,7 @@ class _Texts:
         self.path = path
         self.known: dict[str, int] = {}
         self.defects: list[Defect] = []
-        for number, line in lines_of(path):
+        for number, line in lines_of(path, sparse=0):
             try:
                 digest = text_of_line(line)["digest"]
             except ValueError:
