@@ -14,8 +14,9 @@ import pandas as pd
 
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
-from bench.analysis.replies import KINDS, MALFORMED, Kind
+from bench.analysis.replies import KINDS, MALFORMED
 from bench.analysis.statistics import Share, independent_number, share_by_instance
+from bench.runtime.verification import ViolationKind
 
 IDENTITY = ["scenario", "instance", "repetition", "model", "digest"]
 """What makes two replies one."""
@@ -44,7 +45,7 @@ class Rejections:
     scenario: str
     model: str
     subtask: str | None
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ViolationKind, ...]
     share: Share
     counts_as: float
     reached: tuple[int, int] | None
@@ -67,7 +68,7 @@ def natural_failures(run: Run) -> Iterator[Rejections]:
                     yield _rejections(own, scenario, model, None, kinds, None)
 
 
-def _each_in(replies: pd.DataFrame, *always: Kind) -> list[tuple[Kind, ...]]:
+def _each_in(replies: pd.DataFrame, *always: ViolationKind) -> list[tuple[ViolationKind, ...]]:
     there = {*replies["kind"].tolist(), *always}
     return [(kind,) for kind in KINDS if kind in there]
 
@@ -77,7 +78,7 @@ def _rejections(
     scenario: str,
     model: str,
     subtask: str | None,
-    kinds: tuple[Kind, ...],
+    kinds: tuple[ViolationKind, ...],
     reached: tuple[int, int] | None,
 ) -> Rejections:
     held = replies["kind"].isin(kinds)

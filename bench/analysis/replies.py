@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -11,43 +10,13 @@ from bench.analysis.faults import Receipt
 from bench.digests import digest_of
 from bench.runtime.events import Called, Event, Judged, of_kind
 from bench.runtime.lineage import Lineage
+from bench.runtime.verification import ViolationKind
 
-Kind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]
-"""Why a reply was rejected; of several reasons the first of these.
-
-cut_off        it breaks off inside its JSON object, a code block, or a draft
-missing_field  a field that its schema requires is not there: the paper's kind
-form           there is no JSON object in it, its code blocks cannot be told apart, or a field is of another form than its
-               schema says
-vocabulary     all of its form is right, but a field holds a word outside the closed list that it may take
-content        its form is right, but a check or a later validation refused what it says
-insufficient   it is right so far as it goes, and too weak to build on
-"""
-KINDS: tuple[Kind, ...] = get_args(Kind)
-MALFORMED: tuple[Kind, ...] = ("cut_off", "missing_field", "form", "vocabulary")
+KINDS: tuple[ViolationKind, ...] = get_args(ViolationKind)
+MALFORMED: tuple[ViolationKind, ...] = ("cut_off", "missing_field", "form", "vocabulary")
 """Kinds of a reply that does not fit its schema."""
 FORM = ("schema", "empty", "refusal", "not_json", "cut_off", "code_blocks")
 """The reasons of a verdict that they come of."""
-_BY_REASON: dict[str, Kind] = {
-    **dict.fromkeys(("empty", "refusal", "not_json", "code_blocks"), "form"),
-    "cut_off": "cut_off",
-    "insufficient": "insufficient",
-}
-_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
-_UNTOLD = re.compile(r"and \d+ more")
-_OF_A_LIST = re.compile(r": Input (?:should be (?:'|-?\d|True\b|False\b)|tag ')")
-
-
-def kind_of(reason: str, detail: str) -> Kind:
-    """The kind of a rejection. What its schema said stands in the detail, its first three violations in pydantic's words."""
-    return _violated(detail) if reason == "schema" else _BY_REASON.get(reason, "content")
-
-
-def _violated(detail: str) -> Kind:
-    said = [one for one in _QUOTED.sub("''", detail).split("; ") if not _UNTOLD.fullmatch(one)]
-    if any(one.endswith(": Field required") for one in said):
-        return "missing_field"
-    return "vocabulary" if all(map(_OF_A_LIST.search, said)) else "form"
 
 
 @dataclass(frozen=True)
@@ -64,7 +33,7 @@ class JudgedReply:
     subtasks: tuple[str, ...]
     attempt: int
     exposed: bool
-    kind: Kind | Literal[""]
+    kind: ViolationKind | Literal[""]
     digest: str
 
 
@@ -82,7 +51,7 @@ def judged_replies(events: Sequence[Event], receipts: Iterable[Receipt]) -> tupl
 
 
 def _reply(call: Called, verdicts: Sequence[Judged], touched: frozenset[int]) -> JudgedReply:
-    kinds = {kind_of(verdict.reason, verdict.detail) for verdict in verdicts if not verdict.accepted}
+    kinds = {verdict.violation for verdict in verdicts}
     asked = [f"{message.role} {message.content}" for message in call.messages]
     return JudgedReply(
         call=call.call,

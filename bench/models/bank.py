@@ -23,7 +23,7 @@ class BankedReply:
     state      names the state of the world; `repetition` is the bank's seed
     right      the right output in that state
     said       the model's, as its schema reads it; None where it does not fit its schema, and then `text` is all there is
-    rejected   why the verifier turned it away, a kind of `bench.analysis.replies`; "" where it did not
+    rejected   why the verifier turned it away, a `bench.runtime.verification.ViolationKind`; "" where it did not
     notes      fields in free words, which are neither right nor wrong
     """
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.natural import Rejections, natural_failures
-from bench.analysis.replies import KINDS, MALFORMED, Kind
+from bench.analysis.replies import KINDS, MALFORMED
 from bench.render.labels import model_label
 from bench.render.table import Cell, Number, Rate, Table
 from bench.report.table_part import TablePart
+from bench.runtime.verification import ViolationKind
 
 EVERY_CALL = "every call"
-MISSING: tuple[Kind, ...] = ("missing_field",)
-WORDS: dict[tuple[Kind, ...], str] = {
+MISSING: tuple[ViolationKind, ...] = ("missing_field",)
+WORDS: dict[tuple[ViolationKind, ...], str] = {
     KINDS: "any",
     MALFORMED: "does not fit its schema",
     ("cut_off",): "cut off",

@@ -20,6 +20,7 @@ from bench.models.base import Message, Role
 from bench.models.tool_calls import text_of
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.process_events import OF_PROCESSES, ProcessEnded, ProcessStarted
+from bench.runtime.verification import ViolationKind
 from bench.runtime.world_events import (
     IN_WORLDS,
     Arrived,
@@ -176,7 +177,8 @@ class Faulted:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the verifier said of one subtask's output, which `calls` made; `reason` is empty where it was accepted.
+    """What the verifier said of one subtask's output, which `calls` made; `reason` is empty, and `violation` None, where it was
+    accepted. `detail` is for people.
 
     `fault` numbers the fault that struck the reply, where its undamaged form is judged.
     """
@@ -188,6 +190,7 @@ class Judged:
     detail: str = ""
     view: View = "told"
     fault: Count | None = None
+    violation: ViolationKind | None = None
     kind: Literal["verdict"] = "verdict"
 
 

@@ -102,7 +102,7 @@ class Verifier:
         if not isinstance(verdict, Rejected):
             self._log.emit(Judged(calls, name, accepted=True, view=view))
             return
-        number = self._log.emit(Judged(calls, name, False, verdict.reason, verdict.detail, view))
+        number = self._log.emit(Judged(calls, name, False, verdict.reason, verdict.detail, view, violation=verdict.kind))
         self._rejected.update(dict.fromkeys(calls, number))
         self._cases.of(case).failed([name], number)
         for receipt in receipts:
@@ -183,7 +183,9 @@ class Verifier:
                 self._log.emit(Judged(calls, name, True, view="undamaged", fault=receipt.number))
                 continue
             detail = verdict.detail if verdict.subtask == name else f"{verdict.subtask}: {verdict.detail}"
-            self._log.emit(Judged(calls, name, False, verdict.reason, detail, "undamaged", receipt.number))
+            self._log.emit(
+                Judged(calls, name, False, verdict.reason, detail, "undamaged", receipt.number, violation=verdict.kind)
+            )
 
     def _judge(
         self,

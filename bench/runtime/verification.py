@@ -27,16 +27,43 @@ from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 from bench.wording import first_of
 
 Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
+ViolationKind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]
+"""What a rejected output violates; of several kinds the first of these.
+
+cut_off        it breaks off inside its JSON object, a code block, or a draft
+missing_field  a field that its schema requires is not there: the paper's kind
+form           there is no JSON object in it, its code blocks cannot be told apart, or a field is of another form than its
+               schema says
+vocabulary     all of its form is right, but a field holds a word outside the closed list that it may take
+content        its form is right, but a check or a later validation refused what it says
+insufficient   it is right so far as it goes, and too weak to build on
+"""
+KIND_OF: Mapping[Reason, ViolationKind] = {
+    **dict.fromkeys(("empty", "refusal", "not_json", "code_blocks", "schema"), "form"),
+    **dict.fromkeys(("check", "found_wrong"), "content"),
+    "cut_off": "cut_off",
+    "insufficient": "insufficient",
+}
+OF_A_LIST = frozenset({"literal_error", "enum", "union_tag_invalid"})
+"""Pydantic's error types for a word outside a closed list."""
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """Why a subtask's output is not accepted. `detail` is one line that a repair prompt may show to the model."""
+    """Why a subtask's output is not accepted. `detail` is one line that a repair prompt may show to the model; `errors` are
+    pydantic's types of the schema violations that it tells of."""
 
     subtask: str
     reason: Reason
     detail: str
     reply: str = ""
+    errors: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> ViolationKind:
+        if "missing" in self.errors:
+            return "missing_field"
+        return "vocabulary" if self.errors and OF_A_LIST.issuperset(self.errors) else KIND_OF[self.reason]
 
 
 @dataclass(frozen=True)
@@ -187,20 +214,22 @@ def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
     try:
         return subtask.output.model_validate(value)
     except ValidationError as error:
-        return Rejected(subtask.name, "schema", _one_line(_first_violations(error)))
+        return _violating(subtask, error)
     except Exception as error:
         return Rejected(subtask.name, "schema", _one_line(f"the output: {type(error).__name__}: {error}"))
 
 
 def _absent(subtask: Subtask) -> Rejected:
-    return Rejected(subtask.name, "schema", f"{subtask.name}: Field required")
+    return Rejected(subtask.name, "schema", f"{subtask.name}: Field required", errors=("missing",))
 
 
-def _first_violations(error: ValidationError, most: int = 3) -> str:
-    """The first few schema violations, each with its place."""
-    said = [f"{'.'.join(map(str, one['loc'])) or 'the output'}: {one['msg']}" for one in first_of(error, most)]
-    left = error.error_count() - len(said)
-    return "; ".join(said) + (f"; and {left} more" if left > 0 else "")
+def _violating(subtask: Subtask, error: ValidationError, most: int = 3) -> Rejected:
+    """Reject an output for its first few schema violations, each told with its place."""
+    first = first_of(error, most)
+    detail = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the output'}: {one['msg']}" for one in first)
+    left = error.error_count() - len(first)
+    more = f"; and {left} more" if left > 0 else ""
+    return Rejected(subtask.name, "schema", _one_line(detail + more), errors=tuple(one["type"] for one in first))
 
 
 def check(

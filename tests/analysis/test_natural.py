@@ -11,15 +11,16 @@ from records import accepted, called, committed, fault, rejected, run_of, trial
 import bench
 from bench.analysis.frames import Run
 from bench.analysis.natural import Rejections, distinct, natural_failures
-from bench.analysis.replies import KINDS, MALFORMED, Kind
+from bench.analysis.replies import KINDS, MALFORMED
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Event
+from bench.runtime.verification import ViolationKind
 
 PACKS = ("multi_file_debugging", "k8s_oomkill")
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def of(run: Run, subtask: str | None, *kinds: Kind) -> Rejections:
+def of(run: Run, subtask: str | None, *kinds: ViolationKind) -> Rejections:
     return next(one for one in natural_failures(run) if (one.subtask, one.kinds) == (subtask, kinds or KINDS))
 
 

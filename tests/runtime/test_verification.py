@@ -140,7 +140,7 @@ def test_a_reply_may_break_off_anywhere(rest: str) -> None:
 @given(OBJECTS.filter(lambda value: "total" not in value))
 def test_a_missing_field_is_rejected_by_name(value: Json) -> None:
     rejected = validate(TOTAL, {**value, "unit": "apples"})
-    assert rejected == Rejected("total", "schema", "total: Field required")
+    assert rejected == Rejected("total", "schema", "total: Field required", errors=("missing",))
 
 
 def test_many_violations_are_counted_and_the_first_are_told() -> None:
@@ -186,12 +186,16 @@ def test_a_rejected_part_finds_nothing_and_an_invalid_part_keeps_its_own_reason(
     broken = {**TINY.reference, "review": {"approved": False}}
     assert isinstance(judge(TASK.subtasks, broken, TASK.documents, {})["total"], Output)
     both = {**TINY.reference, "total": {"unit": "apples"}, "review": {"approved": False, "problems": []}}
-    assert judge(TASK.subtasks, both, TASK.documents, {})["total"] == Rejected("total", "schema", "total: Field required")
+    assert judge(TASK.subtasks, both, TASK.documents, {})["total"] == Rejected(
+        "total", "schema", "total: Field required", errors=("missing",)
+    )
 
 
 def test_a_part_that_the_reply_lacks_is_a_missing_field() -> None:
     values = {name: TINY.reference[name] for name in ("gather", "review")}
-    assert judge(TASK.subtasks, values, TASK.documents, {})["total"] == Rejected("total", "schema", "total: Field required")
+    assert judge(TASK.subtasks, values, TASK.documents, {})["total"] == Rejected(
+        "total", "schema", "total: Field required", errors=("missing",)
+    )
 
 
 def test_an_object_longer_than_the_largest_output_could_be_is_not_read() -> None:

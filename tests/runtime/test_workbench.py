@@ -67,7 +67,7 @@ def test_validity_an_output_is_accepted_or_rejected_for_a_reason() -> None:
 def test_a_rejection_carries_the_reply_that_it_is_about() -> None:
     bench = Bench()
     rejected = bench.workbench.verify(bench.proposed("total", total=None))
-    assert rejected == Rejected("total", "schema", "total: Field required", reply='{"unit": "apples"}')
+    assert rejected == Rejected("total", "schema", "total: Field required", '{"unit": "apples"}', ("missing",))
 
 
 def test_sufficiency_is_asked_only_where_it_is_asked_for() -> None:
