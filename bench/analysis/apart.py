@@ -17,7 +17,7 @@ from bench.registry import is_path
 
 TAKEN_OVER = ("cache", "cache_from")
 """Settings of a model that say where its replies came from; the same model would have given them."""
-KEY = ("scenario", "architecture", "model", "fault", "repetition")
+KEY = ("scenario", "architecture", "model", "plan", "repetition")
 """With the instance, where a trial stands."""
 Key = tuple[object, ...]
 _KINDS = {"model": "a model", "architecture": "an architecture"}

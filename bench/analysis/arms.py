@@ -109,7 +109,7 @@ Arms = Mapping[Condition, Mapping[str, Arm]]
 def arms_of(run: Run) -> Arms:
     order = run.names("architecture")
     found: dict[Condition, dict[str, Arm]] = {}
-    grouped = run.trials.groupby(["scenario", "model", "fault", "architecture"], sort=False)
+    grouped = run.trials.groupby(["scenario", "model", "plan", "architecture"], sort=False)
     for key, trials in grouped:
         scenario, model, plan, architecture = (str(name) for name in key)
         condition = Condition(scenario, model, plan)
@@ -167,7 +167,7 @@ def missing_trials(run: Run) -> int:
     of which nothing is recorded is not counted."""
     repetitions = max(run.config.repetitions, int(run.trials["repetition"].max()))
     arms = 1
-    for column in ("architecture", "model", "fault"):
+    for column in ("architecture", "model", "plan"):
         arms *= len(set(run.config.names(column)) | set(run.names(column)))
     recorded = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
     unseen = set(run.config.scenarios) - {scenario for scenario, _ in recorded}

@@ -27,8 +27,8 @@ def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.
     usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
     usable = with_seconds(usable) if "seconds" in measured else usable
     columns = ["outcome", *measured]
-    controls = usable[usable["fault"] == FAULT_FREE][[*PAIR, *columns]]
-    both = usable[usable["fault"] != FAULT_FREE].merge(controls, on=PAIR, suffixes=("", "_control"))
+    controls = usable[usable["plan"] == FAULT_FREE][[*PAIR, *columns]]
+    both = usable[usable["plan"] != FAULT_FREE].merge(controls, on=PAIR, suffixes=("", "_control"))
     return both.assign(**{f"beyond_{one.removeprefix('damage_')}": both[one] - both[f"{one}_control"] for one in measured})
 
 

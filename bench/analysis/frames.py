@@ -18,6 +18,7 @@ import pandas as pd
 
 from bench.analysis.controls import with_controls
 from bench.analysis.metrics import METRICS, Metric
+from bench.analysis.renamed import Frame
 from bench.analysis.rows import (
     CALLS,
     FAULTS,
@@ -45,7 +46,7 @@ from bench.experiment.verify import sources
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run, read. Column `fault` is the name of the fault plan; tokens are by our tokenizer; seconds are seconds.
+    """A run, read. Column `plan` is the name of the fault plan; tokens are by our tokenizer; seconds are seconds.
 
     trials    `rejections`: how often verification turned something away, what it judged together once;
               `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, by their number;
@@ -173,7 +174,7 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     kept = tuple(record for record in records or () if isinstance(record, TrialRecord))
     for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
         latest[record.id] = rows_of(Trial(record, tariff, tasks.get(record.scenario, ()), control))
-    places = [ranks(manifest.config, column) for column in ("scenario", "model", "fault", "architecture")]
+    places = [ranks(manifest.config, column) for column in ("scenario", "model", "plan", "architecture")]
     rows = sorted(latest.values(), key=lambda one: _position(one.place, places))
     return Run(
         manifest=manifest,
@@ -201,15 +202,15 @@ def ranks(config: StoredConfig, column: str) -> dict[str, int]:
 
 
 def _position(place: Row, places: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
-    _, scenario, instance, architecture, model, fault, repetition = place
-    names = (scenario, model, fault, architecture)
+    _, scenario, instance, architecture, model, plan, repetition = place
+    names = (scenario, model, plan, architecture)
     placed = [(rank.get(name, len(rank)), name) for name, rank in zip(names, places, strict=True)]
     return (*placed[:3], instance, repetition, placed[3])
 
 
 def _frame(rows: Iterable[Row], columns: Sequence[Column[Any] | Metric]) -> pd.DataFrame:
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    return pd.DataFrame(
+    return Frame(
         {column.name: pd.array(list(value), dtype=_dtype(column.dtype)) for column, value in zip(columns, values, strict=True)}
     )
 

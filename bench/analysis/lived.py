@@ -11,7 +11,7 @@ from bench.experiment.history import LiveSeconds
 def lived_through(run: Run) -> list[tuple[str, LiveSeconds]]:
     """(model, its live seconds by arm), in the config's order; none of a model whose seconds nobody lived through."""
     found = [one for part in run.parts or (run,) for one in (*_own(part), *_recorded(part))]
-    orders = [run.names(column) for column in ("scenario", "model", "fault", "architecture")]
+    orders = [run.names(column) for column in ("scenario", "model", "plan", "architecture")]
 
     def place(one: tuple[str, LiveSeconds]) -> list[int]:
         model, arm = one
@@ -23,7 +23,7 @@ def lived_through(run: Run) -> list[tuple[str, LiveSeconds]]:
 
 def _own(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
     live = run.trials[run.trials["timing"].eq("live") & run.trials["outcome"].ne("error")]
-    for place, own in live.groupby(["model", "scenario", "architecture", "fault"], sort=False):
+    for place, own in live.groupby(["model", "scenario", "architecture", "plan"], sort=False):
         model, scenario, architecture, plan = map(str, place)
         seconds = list(zip(own["latency_seconds"].tolist(), own["framework_seconds"].tolist(), strict=True))
         yield model, LiveSeconds.of(scenario, architecture, plan, seconds)

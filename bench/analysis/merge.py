@@ -25,7 +25,7 @@ OWN = frozenset(("name", "seed", "repetitions", "instances", "study", "architect
     *("scenarios", "architectures", "models", "plans")
 }
 """Keys of a config that are looked at one by one; where any other differs, the report says so."""
-ORDER = ("scenario", "model", "fault", "instance", "repetition", "architecture")
+ORDER = ("scenario", "model", "plan", "instance", "repetition", "architecture")
 """That of the rows of a run."""
 
 
@@ -103,7 +103,7 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
         "architectures": tuple(dict.fromkeys(name for config in configs for name in config.architectures)),
         "models": tuple(dict.fromkeys(name for config in configs for name in config.models)),
         "scenarios": scenarios,
-        "plans": tuple(name for name in runs[0].names("fault") if name in shared.plans),
+        "plans": tuple(name for name in runs[0].names("plan") if name in shared.plans),
         "architecture": _united(config.architecture for config in configs),
         "plan": {name: plan for name, plan in configs[0].plan.items() if name in shared.plans},
         "repetitions": max(config.repetitions for config in configs),

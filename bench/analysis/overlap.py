@@ -11,7 +11,7 @@ from bench.analysis.frames import Run
 from bench.analysis.shared import differing_settings, labelled, shared_by
 from bench.errors import ResultsError, nearest
 
-KEY = ("scenario", "model", "fault", "architecture", "instance", "repetition")
+KEY = ("scenario", "model", "plan", "architecture", "instance", "repetition")
 """What makes two trials of two runs a pair."""
 Counterpart = Literal["model", "architecture"]
 """Columns of which two runs may each have one name of its own: then these two are what is compared."""

@@ -42,7 +42,7 @@ PLACE: tuple[Column[Trial], ...] = (
     Column("instance", "str", lambda trial: trial.record.instance),
     Column("architecture", "str", lambda trial: trial.record.architecture),
     Column("model", "str", lambda trial: trial.record.model),
-    Column("fault", "str", lambda trial: trial.record.plan),
+    Column("plan", "str", lambda trial: trial.record.plan),
     Column("repetition", "int64", lambda trial: trial.record.repetition),
 )
 CALLS: tuple[Column[Of[Entry]], ...] = (

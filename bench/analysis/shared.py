@@ -81,7 +81,7 @@ def asked(run: Run) -> Mapping[Case, str]:
 
 def plan_texts(run: Run) -> Mapping[str, object]:
     """The text of each fault plan."""
-    return {name: run.config.plan.get(name, PlanEntry()).model_dump(mode="json") for name in run.names("fault")}
+    return {name: run.config.plan.get(name, PlanEntry()).model_dump(mode="json") for name in run.names("plan")}
 
 
 def differing_settings(runs: Iterable[Run], aside: Set[str]) -> list[str]:
@@ -128,4 +128,4 @@ def _why(in_all: bool, labels: Mapping[str, None]) -> str:
 def _places(rows: pd.DataFrame) -> list[tuple[Case, str]]:
     """The case and the fault plan of each row."""
     cases = zip(rows["scenario"].tolist(), instances_of(rows), strict=True)
-    return list(zip(cases, rows["fault"].tolist(), strict=True))
+    return list(zip(cases, rows["plan"].tolist(), strict=True))

@@ -83,7 +83,7 @@ class StoredConfig(Entry):
 
     def names(self, column: str) -> tuple[str, ...]:
         """Of scenarios, architectures, models or fault plans: those that were run, by the frames' name for them."""
-        found: tuple[str, ...] = getattr(self, "plans" if column == "fault" else f"{column}s")
+        found: tuple[str, ...] = getattr(self, f"{column}s")
         return found
 
     def base(self, architecture: str) -> str:

@@ -47,7 +47,7 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
     with style():
         for model in run.names("model"):
             drawn = _drawable(arms, model)
-            plans = [plan for plan in run.names("fault") if any(one.plan == plan for one in drawn)]
+            plans = [plan for plan in run.names("plan") if any(one.plan == plan for one in drawn)]
             faulted = [plan for plan in plans if plan != FAULT_FREE] or plans
             for plan in faulted:
                 chosen = {one: found for one, found in drawn.items() if one.plan == plan}

@@ -29,7 +29,7 @@ SPREAD = 0.5
 
 def model_figures(run: Run, arms: Arms) -> Iterator[Picture]:
     """One figure for each fault plan under which two models or more have trials that did not end in an error."""
-    for plan in run.names("fault"):
+    for plan in run.names("plan"):
         drawn = {condition: found for condition, found in arms.items() if condition.plan == plan and _usable(found)}
         if len({condition.model for condition in drawn}) > 1:
             yield _figure(run, plan, drawn)

@@ -98,7 +98,7 @@ def _warnings(run: Run) -> list[str]:
 
 def _facts(run: Run) -> list[tuple[str, str]]:
     trials = run.trials
-    pairs = trials.assign(instance=instances_of(trials)).groupby(["scenario", "model", "fault", "architecture"])
+    pairs = trials.assign(instance=instances_of(trials)).groupby(["scenario", "model", "plan", "architecture"])
     numbers = pairs[["instance", "repetition"]].apply(lambda rows: len(rows.drop_duplicates()))
     least, most = int(numbers.min()), int(numbers.max())
     each = str(most) if least == most else f"{least} to {most}"
@@ -112,7 +112,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         *_graded_anew(run),
         ("Packs", "; ".join(_pack(run, scenario) for scenario in run.names("scenario"))),
         ("Architectures", ", ".join(_architecture(run, name) for name in run.names("architecture"))),
-        ("Fault plans", "; ".join(_plan(run, plan) for plan in run.names("fault"))),
+        ("Fault plans", "; ".join(_plan(run, plan) for plan in run.names("plan"))),
         ("Made from", _of_each(run, lambda part: part.sources)),
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
         ("Packages", _of_each(run, lambda part: listed(part.manifest.packages))),

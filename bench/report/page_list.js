@@ -2,7 +2,7 @@
 
 const ROWS_SHOWN = 25;
 const FILTERS = {
-  scenario: "Scenario", instance: "Instance", architecture: "Architecture", fault: "Fault plan", model: "Model", outcome: "Outcome",
+  scenario: "Scenario", instance: "Instance", architecture: "Architecture", plan: "Fault plan", model: "Model", outcome: "Outcome",
   repetition: "Repetition",
 };
 const NUMBERS = {

@@ -1,7 +1,7 @@
 // One trial as a timeline of its calls by subtask, and beside it another one of the same instance and repetition.
 
 const ACCOUNTS = ["useful", "rejected", "superseded", "redundant", "lost", "judging"];
-const COUNTERPARTS = { architecture: "Another architecture", fault: "Another fault plan", model: "Another model" };
+const COUNTERPARTS = { architecture: "Another architecture", plan: "Another fault plan", model: "Another model" };
 const NONE = "-1";
 
 class TrialView {
@@ -16,7 +16,7 @@ class TrialView {
   counterparts(row) {
     const differing = (other) => Object.keys(COUNTERPARTS).filter((column) => this.trials[column][row] !== this.trials[column][other]);
     const same = (other) => ["scenario", "instance", "repetition"].every((column) => this.trials[column][row] === this.trials[column][other]);
-    const found = { architecture: [], fault: [], model: [] };
+    const found = { architecture: [], plan: [], model: [] };
     for (const other of this.trials.id.keys()) {
       if (!same(other)) continue;
       const columns = differing(other);
@@ -42,9 +42,9 @@ class TrialView {
   }
 
   title(row) {
-    const { scenario, instance, model, fault, repetition, id } = this.trials;
+    const { scenario, instance, model, plan, repetition, id } = this.trials;
     const task = [scenario[row], instance[row]].filter(Boolean).join(" ");
-    return `${task}, ${model[row]}, fault plan ${fault[row]}, repetition ${repetition[row]} (trial ${id[row].slice(0, 8)})`;
+    return `${task}, ${model[row]}, fault plan ${plan[row]}, repetition ${repetition[row]} (trial ${id[row].slice(0, 8)})`;
   }
 
   controls(row, other, counterparts) {
@@ -89,7 +89,7 @@ class TrialView {
   facts(row, record) {
     const column = (name) => this.trials[name][row];
     return terms([
-      ["Model, plan", `${column("model")}, ${column("fault")}`],
+      ["Model, plan", `${column("model")}, ${column("plan")}`],
       ["Tokens", `${count(column("tokens"))}, of them ${count(column("retry_tokens"))} retry tokens, in ${column("calls")} calls`],
       ["Seconds", `API ${seconds(record.seconds.api)}, waiting ${seconds(record.seconds.waiting)}, framework ${seconds(record.seconds.framework)}; ${record.timing}`],
       ["Score", record.score === null ? "" : `${record.score}${record.note ? `: ${record.note}` : ""}`],

@@ -61,7 +61,7 @@ _NOTES = (
 
 def _second_draw(run: Run) -> Iterator[str]:
     """Plans that throw a good reply away and tell nothing of it: what any other rate is to be read beside."""
-    for name in run.names("fault"):
+    for name in run.names("plan"):
         faults = run.config.faults_of(name)
         if faults and all((one.effect, one.point) == ("empty", "output") for one in faults):
             yield (
@@ -85,7 +85,7 @@ def recovery_figures(run: Run, arms: Arms) -> Iterator[Picture]:
 
 def _figure(run: Run, model: str, arms: Arms) -> Picture:
     scenarios = [name for name in run.names("scenario") if any(one.scenario == name for one in arms)]
-    plans = [name for name in run.names("fault") if any(one.plan == name for one in arms)]
+    plans = [name for name in run.names("plan") if any(one.plan == name for one in arms)]
     names = [name for name in run.names("architecture") if any(name in found for found in arms.values())]
     signs = signs_of(plans)
     figure, axes = panels(len(scenarios), 3, max(4.2, (0.5 + 0.25 * len(signs)) * len(names)), 2.9)

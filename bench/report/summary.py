@@ -61,9 +61,9 @@ def _ran(run: Run) -> str:
     trials = run.trials
     models = _listed([model_label(run, model) for model in run.names("model")])
     architectures, scenarios = (_listed(run.names(column)) for column in ("architecture", "scenario"))
-    plans = [plan for plan in run.names("fault") if plan != FAULT_FREE]
+    plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
     under = f"under {_plural(len(plans), 'fault plan')} ({_listed(plans)})" if plans else "without faults"
-    beside = " and without faults" if plans and FAULT_FREE in run.names("fault") else ""
+    beside = " and without faults" if plans and FAULT_FREE in run.names("plan") else ""
     return f"{len(trials):,} trials: {architectures} on {scenarios}, answered by {models}, {under}{beside}."
 
 
@@ -98,7 +98,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 def _where(run: Run, condition: Condition) -> str:
     """Names what differs in this run, and the scenario."""
-    plans = [plan for plan in run.names("fault") if plan != FAULT_FREE]
+    plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
     under = f" under {condition.plan}" if condition.plan in plans and len(plans) > 1 else ""
     return f"on {condition.scenario}{_with_model(run, condition.model)}{under}"
 
@@ -158,7 +158,7 @@ def _solved(run: Run) -> Finding | None:
     usable = run.trials[run.trials["correct"].notna()]
     if usable.empty:
         return None
-    solved, fault_free = usable["outcome"].eq("solved"), usable["fault"].eq(FAULT_FREE)
+    solved, fault_free = usable["outcome"].eq("solved"), usable["plan"].eq(FAULT_FREE)
     chosen = {"without faults": fault_free, "with faults": ~fault_free}
     counts = [_share_of(usable[rows], solved[rows], name) for name, rows in chosen.items() if rows.any()]
     scores = _ranked([f"{scenario} {_score(found)}" for scenario, found in usable.groupby("scenario", sort=False)])
@@ -210,7 +210,7 @@ def _floors(run: Run) -> Iterator[str]:
 def _limits(run: Run, arms: Arms) -> Iterator[str]:
     if not run.trials["outcome"].eq("solved").any():
         yield "Whether a failure is recovered to a right answer: no trial was solved."
-    elif {FAULT_FREE} < set(run.names("fault")) and not any(recovery_rates(run, arms)):
+    elif {FAULT_FREE} < set(run.names("plan")) and not any(recovery_rates(run, arms)):
         yield "Whether a failure is recovered to a right answer: no trial without faults was solved."
     if unpriced := list(dict.fromkeys(_unpriced(run, arms))):
         yield (
@@ -237,7 +237,7 @@ def _of_which_tasks(run: Run) -> str:
 
 
 def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
-    several = len(set(run.names("fault")) - {FAULT_FREE}) > 1
+    several = len(set(run.names("plan")) - {FAULT_FREE}) > 1
     for arm in each_arm(arms):
         if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:
             under = f" under {arm.condition.plan}" if several else ""

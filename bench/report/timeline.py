@@ -68,7 +68,7 @@ def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
         _draw(ax, trial, own, _rows(run.waits[run.waits["trial"] == trial["trial"]]), longest)
     axes[-1].set_xlabel("seconds since the trial began")
     legend_of(figure, {**ACCOUNT_LOOKS, "waiting": Look(PALE)})
-    condition = Condition(trials[0]["scenario"], trials[0]["model"], trials[0]["fault"])
+    condition = Condition(trials[0]["scenario"], trials[0]["model"], trials[0]["plan"])
     title = f"{condition.scenario}: one trial by architecture, {model_label(run, condition.model)}, fault plan {condition.plan}"
     caption = f"{title}. A bar is a call, coloured by the account in which its tokens stand.{_left_out(run, trials)}"
     return finish(figure, slug("timeline", condition.scenario, condition.model), title, caption)
@@ -76,7 +76,7 @@ def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
 
 def _left_out(run: Run, trials: Sequence[FrameRow]) -> str:
     """A sentence on the architectures that have no trial to show."""
-    shared = ("scenario", "model", "fault")
+    shared = ("scenario", "model", "plan")
     alike = run.trials[(run.trials[list(shared)] == [trials[0][name] for name in shared]).all(axis=1)]
     absent = sorted(set(alike["architecture"]) - {trial["architecture"] for trial in trials})
     return f" No fault struck a trial of {', '.join(absent)} that ended without an error." if absent else ""

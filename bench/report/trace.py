@@ -31,12 +31,12 @@ MOST = 64 << 20
 """Characters of compressed texts in one page; what comes after is left out, and the page says so where it is missing."""
 
 COLUMNS = (
-    *("scenario", "architecture", "model", "fault", "repetition", "outcome", "tokens", "retry_tokens", "calls"),
+    *("scenario", "architecture", "model", "plan", "repetition", "outcome", "tokens", "retry_tokens", "calls"),
     *("faults_planned", "faults_delivered", "latency_seconds"),
 )
 """Of the trials' frame: what the list of trials shows."""
 
-NAMED = ("scenario", "architecture", "model", "fault")
+NAMED = ("scenario", "architecture", "model", "plan")
 """Columns whose names stand in the config's order."""
 
 JsonObject = Mapping[str, Any]

@@ -14,7 +14,7 @@ from bench.report.trial_calls import calls_told, end_told
 from bench.report.world_steps import WorldStep
 from bench.report.world_trace import Worlds, WorldTrace
 
-NAMES = ["scenario", "instance", "architecture", "model", "fault"]
+NAMES = ["scenario", "instance", "architecture", "model", "plan"]
 """Columns of names by which a trial goes; `#3` is its repetition."""
 MOST_LISTED = 12
 SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "What it says")

@@ -58,7 +58,7 @@ def answer_formats(run: Run) -> list[list[FormatArm]]:
         group
         for models in _same_but_for_format(run)
         for scenario in run.names("scenario")
-        for plan in run.names("fault")
+        for plan in run.names("plan")
         for architecture in run.names("architecture")
         if (group := _group(run, [Condition(scenario, model, plan) for model in models], architecture, arms, rejected))
     ]

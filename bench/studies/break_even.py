@@ -88,7 +88,7 @@ def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
 def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: Form | None) -> tuple[RatePoint, ...]:
     points = []
     for plan, rate in rates.items():
-        own = trials[trials["fault"] == plan]
+        own = trials[trials["plan"] == plan]
         spent = per_solved(own, column)
         graded = own[own["outcome"] != "ungraded"]
         solved = share_in(graded, graded["outcome"].eq("solved"))

@@ -46,7 +46,7 @@ def context(run: Run) -> list[Growth]:
         growth
         for pack, sizes in packs.items()
         for model in run.names("model")
-        for plan in run.names("fault")
+        for plan in run.names("plan")
         for architecture in run.names("architecture")
         if (growth := _growth(arms, pack, sizes, model, plan, architecture))
     ]

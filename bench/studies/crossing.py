@@ -46,7 +46,7 @@ def trials_in_both(
     trials: pd.DataFrame, architectures: Sequence[str], rates: Mapping[str, float], column: str
 ) -> dict[str, Trials]:
     """Architecture -> its trials at these rates, in the instances' repetitions of which neither architecture misses one."""
-    both = trials[trials["architecture"].isin(architectures) & trials["fault"].isin(list(rates))]
+    both = trials[trials["architecture"].isin(architectures) & trials["plan"].isin(list(rates))]
     both = both.assign(instance=instances_of(both))
     counts = both.groupby(["instance", "repetition"])["trial"].transform("size")
     complete = both[counts == len(architectures) * len(rates)]
@@ -108,7 +108,7 @@ def _grid(trials: pd.DataFrame, rates: Mapping[str, float], column: str) -> Tria
     unit = "instance" if trials["instance"].nunique() > 1 else "repetition"
     marked = trials.assign(solved=trials["outcome"].eq("solved").astype(float))
     spent, solved = (
-        marked.pivot_table(index=unit, columns="fault", values=name, aggfunc="sum", sort=True).reindex(columns=list(rates))
+        marked.pivot_table(index=unit, columns="plan", values=name, aggfunc="sum", sort=True).reindex(columns=list(rates))
         for name in (column, "solved")
     )
     return Trials(spent.to_numpy(float), solved.to_numpy(float))

@@ -59,7 +59,7 @@ def detectability(run: Run) -> list[Detection]:
     for (scenario, model), trials in struck.groupby(["scenario", "model"], sort=False):
         for plan, fault in faults.items():
             for architecture in run.names("architecture"):
-                own = trials[(trials["fault"] == plan) & (trials["architecture"] == architecture)]
+                own = trials[(trials["plan"] == plan) & (trials["architecture"] == architecture)]
                 found.append(_detection(str(scenario), str(model), architecture, plan, named(fault), own))
     return found
 

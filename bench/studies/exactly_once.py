@@ -59,11 +59,11 @@ def exactly_once(run: Run) -> list[Crashed]:
     Raises ResultsError where the run has no plan that lets the agent die at one point, or no control beside it.
     """
     points = {plan: fault.effect for plan, fault in single_faults(run).items() if fault.point == "process"}
-    if not points or FAULT_FREE not in run.names("fault"):
+    if not points or FAULT_FREE not in run.names("plan"):
         raise ResultsError(f"needs fault plans with one fault each, at `process`, and the plan '{FAULT_FREE}' beside them")
     more = beyond_control(run, DAMAGE)
     return [
-        _crashed(str(scenario), str(model), architecture, point, own[own["fault"].map(points) == point])
+        _crashed(str(scenario), str(model), architecture, point, own[own["plan"].map(points) == point])
         for (scenario, model), trials in more.groupby(["scenario", "model"], sort=False)
         for architecture in run.names("architecture")
         for point in POINTS

@@ -11,7 +11,7 @@ from bench.runtime.faults import EVERY
 
 def single_faults(run: Run) -> dict[str, FaultEntry]:
     """Plan -> its fault, for the plans that have just one, in the config's order."""
-    return {plan: found[0] for plan in run.names("fault") if len(found := run.config.faults_of(plan)) == 1}
+    return {plan: found[0] for plan in run.names("plan") if len(found := run.config.faults_of(plan)) == 1}
 
 
 def failure_rates(run: Run) -> dict[str, float]:
@@ -24,7 +24,7 @@ def failure_rates(run: Run) -> dict[str, float]:
         for plan, fault in single_faults(run).items()
         if fault.probability and fault.point == "output" and fault.subtask == EVERY
     }
-    if FAULT_FREE in run.names("fault"):
+    if FAULT_FREE in run.names("plan"):
         rates[FAULT_FREE] = 0.0
     if len(rates) < 2:
         raise ResultsError("needs two plans or more with one output fault each, of a probability, at every subtask")

@@ -94,7 +94,7 @@ def _pipeline(
 
 def _smooth(calls: pd.DataFrame) -> pd.DataFrame:
     """First calls in trials without faults."""
-    return calls[(calls["fault"] == FAULT_FREE) & (calls["cause"] == "first")]
+    return calls[(calls["plan"] == FAULT_FREE) & (calls["cause"] == "first")]
 
 
 def _mean(prices: pd.Series[float]) -> float | None:

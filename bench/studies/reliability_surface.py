@@ -36,7 +36,7 @@ KINDS = {
     ("call", "rate_limit"): "rate limit",
 }
 """What a fault is called here; any other by its effect."""
-KEY = ["task", "model", "architecture", "epsilon", "fault"]
+KEY = ["task", "model", "architecture", "epsilon", "plan"]
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ def surface(run: Run) -> list[Point]:
 
     Raises ResultsError where the run has no plan whose faults all strike with a chance, or no plan without faults.
     """
-    struck = {plan: found for plan in run.names("fault") if (found := _intensity(run.config.faults_of(plan)))}
-    if not struck or FAULT_FREE not in run.names("fault"):
+    struck = {plan: found for plan in run.names("plan") if (found := _intensity(run.config.faults_of(plan)))}
+    if not struck or FAULT_FREE not in run.names("plan"):
         raise ResultsError(f"needs fault plans whose faults strike with a probability, and the plan '{FAULT_FREE}' beside them")
     plans = {FAULT_FREE: ("", 0.0), **struck}
-    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["fault"].isin(plans)]
+    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["plan"].isin(plans)]
     names = usable["scenario"].astype(str)
     told = usable.assign(task=names.map(task_of), epsilon=names.map(level_of))
     points = [_point(place, plans[str(place[4])], own) for place, own in told.groupby(KEY, sort=False, observed=True)]

@@ -219,7 +219,7 @@ def recorded() -> Run:
 
 
 def by_repetition(run: Run, scenario: str, plan: str, architecture: str, column: str) -> pd.Series[float]:
-    trials = run.trials[(run.trials["scenario"] == scenario) & (run.trials["fault"] == plan)]
+    trials = run.trials[(run.trials["scenario"] == scenario) & (run.trials["plan"] == plan)]
     own = trials[trials["architecture"] == architecture]
     return own.set_index("repetition")[column].dropna()
 

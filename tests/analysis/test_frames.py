@@ -38,11 +38,11 @@ def test_importing_bench_loads_neither_pandas_nor_matplotlib() -> None:
 def test_a_trials_row_holds_its_ledger_its_faults_and_its_seconds(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(plan="paper", repetition=2)])
     [row] = run.trials.to_dict("records")
-    assert {name: row[name] for name in ("scenario", "architecture", "model", "fault", "repetition")} == {
+    assert {name: row[name] for name in ("scenario", "architecture", "model", "plan", "repetition")} == {
         "scenario": "demo",
         "architecture": "static",
         "model": "m",
-        "fault": "paper",
+        "plan": "paper",
         "repetition": 2,
     }
     assert (row["tokens"], row["useful"], row["rejected"], row["retry_tokens"]) == (380, 260, 120, 140)

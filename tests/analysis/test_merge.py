@@ -99,9 +99,9 @@ def test_what_not_all_runs_have_is_named_and_left_out(tmp_path: Path) -> None:
         "Only what all runs share is shown. Left out: the pack apart (its versions differ); the pack own (only in mine); "
         "the fault plan none (only in by-hand); the fault plan storm (only in by-hand).",
     )
-    assert (both.names("scenario"), both.names("fault"), both.config.plans) == (["demo"], ["paper"], ("paper",))
+    assert (both.names("scenario"), both.names("plan"), both.config.plans) == (["demo"], ["paper"], ("paper",))
     for frame in (both.trials, both.calls, both.faults, both.replies, both.recoveries):
-        assert set(frame["scenario"]) == {"demo"} and set(frame["fault"]) == {"paper"}
+        assert set(frame["scenario"]) == {"demo"} and set(frame["plan"]) == {"paper"}
     assert f"**{both.notes[0]}**" in as_markdown(page_of(both, [], [], load_published()))
 
 
@@ -111,7 +111,7 @@ def test_a_plan_that_does_another_thing_and_instances_of_which_only_one_run_has_
         run(tmp_path, "big", config={"plan": {"paper": {"faults": [{"point": "output", "effect": "another"}]}}}),
     )
     assert (
-        merge([one, two]).names("fault") == ["none"]
+        merge([one, two]).names("plan") == ["none"]
         and "the fault plan paper (its versions differ)" in merge([one, two]).notes[0]
     )
     digests = {"a": "1", "b": "2", "c": "3"}
@@ -149,7 +149,7 @@ def test_a_model_whose_replies_were_taken_over_from_an_earlier_run_is_the_same_m
 
 def test_the_order_of_names_in_a_config_makes_no_other_experiment(tmp_path: Path) -> None:
     turned = run(tmp_path, "big", config={"plans": ["paper", "none"]})
-    assert merge([run(tmp_path, "small"), turned]).names("fault") == ["none", "paper"]
+    assert merge([run(tmp_path, "small"), turned]).names("plan") == ["none", "paper"]
 
 
 def test_a_key_that_the_format_did_not_have_yet_stood_at_its_default(tmp_path: Path) -> None:

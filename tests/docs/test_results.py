@@ -31,7 +31,7 @@ def more_retry_tokens(scenario: str, architecture: str) -> dict[str, str]:
     """How many more than `runtime_structured` it spent under the fault and without; and what the fault added, as text."""
     trials = reference_run().trials
     tokens = trials[trials["scenario"] == scenario].pivot(
-        index="repetition", columns=["fault", "architecture"], values="retry_tokens"
+        index="repetition", columns=["plan", "architecture"], values="retry_tokens"
     )
     under, without = (tokens[plan, architecture] - tokens[plan, "runtime_structured"] for plan in ("paper", "none"))
     means = {"under": mean_of(under), "without": mean_of(without), "added": mean_of(under - without)}

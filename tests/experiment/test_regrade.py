@@ -117,7 +117,7 @@ def test_an_answer_on_which_the_grader_raises_is_wrong_and_the_others_are_graded
     code = grader.read_text(encoding="utf-8")
     grader.write_text(code.replace("correct = False", "correct = all(parts.values()) or parts['nothing']"))
     [done] = regrade(folder, [broken])
-    trials = bench.load_run(folder).trials.set_index("fault")["outcome"]
+    trials = bench.load_run(folder).trials.set_index("plan")["outcome"]
     assert set(trials["none"]) == {"solved"} and set(trials["spoiled"]) == {"wrong"}
     assert (done.answers, done.changed) == (8, 4)
     assert all("(demo/grader.py:" in new.grade.note for new in read_grades(folder).grades.values())

@@ -46,9 +46,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_damage_stands_in_the_frames_by_kind_and_the_two_counts_agree(folder: Path) -> None:
     trials = bench.load_run(folder).trials
     doubled = trials[trials["damage_doubled"] > 0]
-    assert doubled[["architecture", "fault", "damage_doubled"]].to_numpy().tolist() == [["clerks:bare", "plan", 4]]
+    assert doubled[["architecture", "plan", "damage_doubled"]].to_numpy().tolist() == [["clerks:bare", "plan", 4]]
     assert trials["recount_agrees"].tolist() == [True] * 4
-    kept = trials[(trials["architecture"] == "clerks:careful") & (trials["fault"] == "plan")]
+    kept = trials[(trials["architecture"] == "clerks:careful") & (trials["plan"] == "plan")]
     assert kept[["lives", "tool_calls", "outcome"]].to_numpy().tolist() == [[3, 13, "solved"]]
 
 

@@ -36,7 +36,7 @@ def test_the_frame_has_a_row_for_each_call_of_a_tool(run: Run) -> None:
 
 def test_a_lost_answer_and_a_crash_are_calls_without_an_answer_that_changed_the_world(run: Run) -> None:
     unanswered = run.tool_calls[run.tool_calls["code"] == "unanswered"]
-    assert set(unanswered["fault"]) == {"crash", "lost"}
+    assert set(unanswered["plan"]) == {"crash", "lost"}
     assert (set(unanswered["outcome"]), set(unanswered["entry"])) == ({"failed"}, {0})
     assert unanswered["changed"].all()
 

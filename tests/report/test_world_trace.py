@@ -48,7 +48,7 @@ def test_each_entry_of_the_journal_and_each_call_stands_there_once(run: Run, arc
     world = traced(run, architecture, plan)
     entries = [step.entry for step in world.steps if step.entry]
     assert world.lacking == "" and entries == sorted(set(entries)) == list(range(1, len(entries) + 1))
-    own = run.tool_calls[(run.tool_calls["architecture"] == architecture) & (run.tool_calls["fault"] == plan)]
+    own = run.tool_calls[(run.tool_calls["architecture"] == architecture) & (run.tool_calls["plan"] == plan)]
     assert sum(step.kind == "call" for step in world.steps) == len(own)
 
 

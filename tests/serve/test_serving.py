@@ -150,7 +150,7 @@ def test_a_served_agent_stands_in_one_table_with_ours_and_a_framework_under_the_
     assert both.notes == ()
     under = both.faults[both.faults["delivered"]]
     struck = {
-        name: set(own[["fault", "repetition", "subtask", "attempt", "effect"]].itertuples(index=False, name=None))
+        name: set(own[["plan", "repetition", "subtask", "attempt", "effect"]].itertuples(index=False, name=None))
         for name, own in under.groupby("architecture")
     }
     assert set(struck) == {"my_agent", "monolithic", "reflexion", "static", "runtime_structured"}

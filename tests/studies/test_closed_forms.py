@@ -149,7 +149,7 @@ def test_a_crossing_is_drawn_by_instance_where_a_pack_has_several() -> None:
         for n in (1, 2, 3)
         if (plan, name, instance, n) != ("often", "other", "b", 3)
     ]
-    columns = ["trial", "instance", "repetition", "architecture", "fault", "tokens", "outcome"]
+    columns = ["trial", "instance", "repetition", "architecture", "plan", "tokens", "outcome"]
     trials = pd.DataFrame(rows, columns=columns)
     found = trials_in_both(trials, ("one", "other"), {"none": 0.0, "often": 0.2}, "tokens")
     assert found["one"].spent.tolist() == [[600.0, 600.0], [300.0, 300.0]], "b's third repetition is not whole"

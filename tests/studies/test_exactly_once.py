@@ -68,7 +68,7 @@ def test_trials_in_which_it_died_more_than_once_are_left_out_and_counted(run: Ru
 
 def test_the_counts_are_those_of_the_trials(run: Run) -> None:
     own = run.trials[run.trials["architecture"] == "state_machine"]
-    crash, control = (own[own["fault"] == plan] for plan in ("once", "none"))
+    crash, control = (own[own["plan"] == plan] for plan in ("once", "none"))
     [one] = [one for one in exactly_once(run) if (one.architecture, one.point) == ("state_machine", "unacknowledged")]
     for kind, effects in one.effects.items():
         assert effects == max(0, crash[f"damage_{kind}"].sum() - control[f"damage_{kind}"].sum())

@@ -136,7 +136,7 @@ def _of_the_run(table: bytes) -> list[bytes]:
     return [line for line in table.splitlines() if not any(row in line for row in OF_THIS_MACHINE)]
 
 
-PLACE = ["scenario", "instance", "model", "architecture", "fault", "repetition"]
+PLACE = ["scenario", "instance", "model", "architecture", "plan", "repetition"]
 SAME = ["outcome", "score", "tokens", "retry_tokens", "calls"]
 
 

@@ -57,7 +57,7 @@ def lines_after(change: Callable[[Frames], object]) -> list[str]:
 
 def put(frame: pd.DataFrame, column: str, change: Callable[[Any], Any]) -> None:
     """Change a value in the first row of one trial that carried a fault."""
-    wanted = {"scenario": "multi_file_debugging", "fault": "paper", "architecture": "monolithic", "repetition": 1}
+    wanted = {"scenario": "multi_file_debugging", "plan": "paper", "architecture": "monolithic", "repetition": 1}
     place = (frame[list(wanted)] == pd.Series(wanted)).all(axis="columns").tolist().index(True)
     values = frame[column].tolist()
     values[place] = change(values[place])
@@ -128,12 +128,12 @@ def test_a_declared_rename_is_no_difference_and_an_undeclared_one_is(monkeypatch
     def rename(frames: Frames) -> None:
         frames["rounds"] = frames.pop("recoveries")
         for name in ("trials", "calls"):
-            frames[name] = frames[name].rename(columns={"fault": "plan", "account": "booked"})
+            frames[name] = frames[name].rename(columns={"plan": "scheme", "account": "booked"})
         frames["calls"]["booked"] = frames["calls"]["booked"].replace("useful", "in_answer")
 
     undeclared = {f"frame recoveries {GONE}", f"column trials.fault {GONE}", f"column calls.account {GONE}"}
     assert undeclared <= set(lines_after(rename))
-    monkeypatch.setitem(COLUMNS, "plan", "fault")
+    monkeypatch.setitem(COLUMNS, "scheme", "fault")
     monkeypatch.setitem(FRAMES, "rounds", "recoveries")
     monkeypatch.setitem(COLUMNS, "booked", "account")
     assert "column calls.account differs" in lines_after(rename)

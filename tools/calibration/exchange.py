@@ -29,7 +29,7 @@ RUNS = (
 ONE_SIDED = ("holds", "holds, size differs", "contradicted")
 """Verdicts that say which of two architectures lies above the other."""
 ANY = "any of them"
-PAIR = ["scenario", "model", "fault", "instance", "repetition"]
+PAIR = ["scenario", "model", "plan", "instance", "repetition"]
 
 Again = Callable[[Run, np.random.Generator], Run]
 

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "exactly_once.toml"
 INSTANCES = 40
 KEPT = [
-    *(*PAIR, "fault", "outcome", "timing", "lives", "recount_agrees"),
+    *(*PAIR, "plan", "outcome", "timing", "lives", "recount_agrees"),
     *("faults_planned", "faults_delivered", "faults_not_applicable"),
     *(f"damage_{kind}" for kind in ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale", "late")),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 FRAMES: dict[str, str] = {}
 """Name of a frame today -> its name in the golden file."""
-COLUMNS: dict[str, str] = {}
+COLUMNS: dict[str, str] = {"plan": "fault"}
 """Name of a column today -> its name in the golden file, in every frame that has it."""
 VALUES: dict[str, dict[str, str]] = {}
 """Name of a column in the golden file -> value today -> value in the golden file."""

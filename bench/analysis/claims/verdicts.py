@@ -123,7 +123,7 @@ def can_judge(run: Run, published: Published) -> bool:
     words that it is told in; of claims about any world, whether it has one."""
     if any(claim.scenario == ANYWHERE for claim in published.claims):
         return bool(run.trials["lives"].notna().any())
-    there = set(zip(run.trials["scenario"].tolist(), run.trials["fault"].tolist(), strict=True))
+    there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
     scenarios = {scenario for scenario, _ in there}
     return any(
         any((claim.higher.told or claim.scenario, plan) in there for plan in claim.higher.plans)

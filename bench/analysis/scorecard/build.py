@@ -58,7 +58,7 @@ def _require_measurable(run: Run) -> None:
     require_receipts(run)
     if not _worlds(run):
         raise ResultsError(f"{run.name}: no trial of it has a world, so nothing could be damaged; see docs/worlds.md")
-    plans = set(run.names("fault"))
+    plans = set(run.names("plan"))
     if FAULT_FREE not in plans or len(plans) < 2:
         raise ResultsError(f"{run.name}: needs a fault plan and the plan '{FAULT_FREE}' beside it; see docs/scorecard.md")
 
@@ -85,13 +85,13 @@ def _world(run: Run, world: str) -> World:
     cases = {instance: digest for (_, instance), digest in asked(run).items()}
     texts, seed, repetitions = plan_texts(run), run.config.seed, int(run.trials["repetition"].max())
     schedule = json.dumps([seed, texts, cases, repetitions], sort_keys=True)
-    return World(world, digest_of(schedule), seed, len(cases), repetitions, tuple(run.names("fault")))
+    return World(world, digest_of(schedule), seed, len(cases), repetitions, tuple(run.names("plan")))
 
 
 def _rows(run: Run, world: str) -> Iterator[Row]:
     trials = with_strikes(run.trials, run.faults)
     paired = with_strikes(beyond_control(run), run.faults)
-    kinds = kinds_of_failure(run, run.names("fault"))
+    kinds = kinds_of_failure(run, run.names("plan"))
     for model in run.names("model"):
         for system in run.names("architecture"):
             own, with_control, faults = (_only(rows, model, system) for rows in (trials, paired, run.faults))
@@ -120,7 +120,7 @@ def _row(
     kinds: Iterable[str],
 ) -> Row:
     usable = trials[~trials["outcome"].isin(UNUSABLE)]
-    control, under_faults = usable[usable["fault"] == FAULT_FREE], usable[usable["fault"] != FAULT_FREE]
+    control, under_faults = usable[usable["plan"] == FAULT_FREE], usable[usable["plan"] != FAULT_FREE]
     struck = under_faults[~under_faults["by"].isin([NONE, MIXED])]
     recounts, logs = usable["recount_agrees"].dropna(), usable["own_log"].dropna()
     return Row(
@@ -154,7 +154,7 @@ def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
 
 def _results(trials: pd.DataFrame, paired: pd.DataFrame) -> Iterator[TrialResult]:
     harm = dict(zip(paired["trial"].tolist(), beyond_of(paired, ANY).tolist(), strict=True))
-    columns = ["trial", "repetition", "fault", "by", "failures", "outcome"]
+    columns = ["trial", "repetition", "plan", "by", "failures", "outcome"]
     rows = trials[columns].itertuples(index=False, name=None)
     for instance, (trial, repetition, plan, by, failures, outcome) in zip(instances_of(trials), rows, strict=True):
         yield TrialResult(instance, int(repetition), plan, by, int(failures), outcome == "solved", harm.get(trial))

@@ -15,7 +15,7 @@ MIXED, NONE = "mixed", ""
 def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
     """What these plans let happen, crashes first, in the order of an effect's life."""
     kinds = {f"{fault.point}:{fault.effect}" for plan in plans for fault in run.config.faults_of(plan)}
-    kinds |= {f"{point}:{effect}" for point, effect in _pairs(run.faults[run.faults["fault"].isin(plans)])}
+    kinds |= {f"{point}:{effect}" for point, effect in _pairs(run.faults[run.faults["plan"].isin(plans)])}
     if any(is_crash(one) for one in kinds):
         kinds.add(ALL_CRASHES)
     ranks = {name: rank for rank, name in enumerate(FIRST)}

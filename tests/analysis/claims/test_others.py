@@ -43,7 +43,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def where(run: Run, solved: Solved) -> Run:
     """The run as if these trials alone had been solved."""
-    places = zip(*(run.trials[column] for column in ("architecture", "fault", "repetition")), strict=True)
+    places = zip(*(run.trials[column] for column in ("architecture", "plan", "repetition")), strict=True)
     correct = pd.Series([solved(*place) for place in places], index=run.trials.index, dtype="boolean")
     outcome = correct.map({True: "solved", False: "wrong"}).astype("str")
     return replace(run, trials=run.trials.assign(correct=correct, outcome=outcome))
@@ -51,7 +51,7 @@ def where(run: Run, solved: Solved) -> Run:
 
 def delivered(run: Run, whether: Callable[[str, int], bool]) -> Run:
     """The run as if faults had been delivered where this says so, by plan and repetition."""
-    places = zip(run.trials["fault"], run.trials["repetition"], strict=True)
+    places = zip(run.trials["plan"], run.trials["repetition"], strict=True)
     return replace(run, trials=run.trials.assign(faults_delivered=[int(whether(*place)) for place in places]))
 
 
@@ -102,7 +102,7 @@ def test_a_pair_whose_fault_was_not_delivered_is_left_out(base: Run) -> None:
 def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base: Run) -> None:
     simulated = replace(base, trials=base.trials.assign(timing="simulated"))
     assert {(one.verdict, one.reason) for one in judge_all(simulated, AGENTCHAOS)} == {("not comparable", SIMULATED)}
-    lacking = replace(base, trials=base.trials[base.trials["fault"] != "missing_field_last"])
+    lacking = replace(base, trials=base.trials[base.trials["plan"] != "missing_field_last"])
     assert judged(lacking, EARLY).reason == "the run has no fault plan missing_field_last"
 
 

@@ -32,13 +32,13 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
     arms = [(scenario, name, plan) for scenario in CONFIG.scenarios for name in CONFIG.architectures for plan in PLANS]
     records = [trial(name, plan, n, scenario=scenario, timing="live") for scenario, name, plan in arms for n in range(1, N + 1)]
     run = run_of(tmp_path_factory.mktemp("base") / "run", records)
-    struck = (run.trials["fault"] != FAULT_FREE).astype(int)
+    struck = (run.trials["plan"] != FAULT_FREE).astype(int)
     return replace(run, trials=run.trials.assign(faults_delivered=struck))
 
 
 def losing(run: Run, lost: set[Place]) -> Run:
     """The run as if these arms had solved none but their last pair."""
-    columns = ("scenario", "architecture", "fault", "repetition")
+    columns = ("scenario", "architecture", "plan", "repetition")
     rows = zip(*(run.trials[column] for column in columns), strict=True)
     solved = [n == N or (scenario, name, plan) not in lost for scenario, name, plan, n in rows]
     correct = pd.Series(solved, index=run.trials.index, dtype="boolean")
