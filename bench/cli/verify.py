@@ -10,6 +10,7 @@ import typer
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.files import runs_in
+from bench.experiment.store import is_written
 from bench.experiment.verify import sources, whole_digest
 from bench.experiment.verify import verify as checked
 from bench.paths import RESULTS, folder_of
@@ -26,7 +27,7 @@ def verify(
 ) -> None:
     """Check that the records of runs are as they were written.
 
-    Exits with 1 where a line was changed, lost, doubled or moved.
+    Exits with 1 where a line was changed, lost, doubled or moved, or the end is missing.
 
     A digest of each sound run is printed, for its author to publish. With --digest the run is held against it: a run that is
     sound and has another digest was made anew, or went on since.
@@ -51,6 +52,11 @@ def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
     if found.defects:
         if digest:
             out.print(f"{folder}: changed: it is not as it was when its digest was made")
+        return False
+    if not found.has_end and not is_written(folder):
+        out.print(
+            f"{folder}: has {found.ending}; it was killed, or its end was cut off: run it again, or restore it from a copy"
+        )
         return False
     held = f"{found.trials} trials, {found.responses} responses, {found.texts} texts"
     ended = "" if found.ending == "complete" else f"; not complete: {found.ending}"

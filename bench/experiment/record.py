@@ -77,14 +77,24 @@ class EndpointTrouble:
 
 
 @dataclass(frozen=True)
+class ClosingMark:
+    """What a run held when all of it was there: how many trials, and the link of its last response, which names them all."""
+
+    trials: Count
+    responses: str
+
+
+@dataclass(frozen=True)
 class SessionRecord:
     """One `bench run` on a results folder: when it began or ended, and how; at its end, of the endpoints that were in trouble,
-    their `trouble`. Times are UTC, ISO 8601."""
+    their `trouble`. Times are UTC, ISO 8601. A session after which the run is complete ends with a `mark`; where more trials
+    are run later, the mark of their session takes its place."""
 
     at: str
     what: Literal["began", "ended"]
     detail: str
     trouble: Many[EndpointTrouble] = ()
+    mark: ClosingMark | None = None
     kind: Literal["session"] = "session"
 
 

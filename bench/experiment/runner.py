@@ -48,16 +48,16 @@ async def run_matrix(
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
     gates = gates_of(used.values(), matrix.back_off)
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
-    how = "stopped"
+    how, mark = "stopped", None
     try:
         for model in used.values():
             await model.prepare()
         _remember(used.values(), writer)
         left = await _run_all(todo, used, gates, matrix, writer, watch, session, graders)
-        how = f"stopped: {session.ending}" if left else "complete"
+        how, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
         session.raise_error()
     finally:
-        writer.note(SessionRecord(now(), "ended", how, trouble_of(gates)))
+        writer.note(SessionRecord(now(), "ended", how, trouble_of(gates), mark))
         for model in used.values():
             await model.close()
 

@@ -24,11 +24,21 @@ from pydantic_core import PydanticSerializationError
 
 from bench.errors import ResultsError, whole_text
 from bench.experiment.agreement import refuse_other
-from bench.experiment.archive import refuse_archived
+from bench.experiment.archive import archive_of, refuse_archived
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link, write_whole
 from bench.experiment.manifest import Manifest, manifest_in
 from bench.experiment.reading import read_manifest, read_trials, text_lines
-from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, Regrade, ResponseRecord, SessionRecord, TrialRecord
+from bench.experiment.record import (
+    GRADE,
+    RECORD,
+    RESPONSE,
+    ClosingMark,
+    NewGrade,
+    Regrade,
+    ResponseRecord,
+    SessionRecord,
+    TrialRecord,
+)
 
 
 class RunWriter:
@@ -73,6 +83,7 @@ class RunWriter:
         """Append a trial, its new texts first."""
         self.add_texts(texts)
         self._trials.append_chained(_line(RECORD, record))
+        self.recorded[record.id] = record.outcome
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Append those of these texts, by digest, that are not there yet."""
@@ -90,6 +101,11 @@ class RunWriter:
     def note(self, session: SessionRecord) -> None:
         self._trials.append_chained(_line(RECORD, session))
 
+    @property
+    def mark(self) -> ClosingMark:
+        """What the run holds now."""
+        return ClosingMark(len(self.recorded), self._responses.link)
+
     def close(self) -> None:
         self._opened.close()
 
@@ -104,6 +120,18 @@ def writing(folder: Path) -> Iterator[None]:
             raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
         _lock(file)
         yield
+
+
+def is_written(folder: Path) -> bool:
+    """Whether somebody writes to a run at this moment."""
+    if archive_of(folder):
+        return False
+    with (folder / TRIALS).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

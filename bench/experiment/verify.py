@@ -1,7 +1,7 @@
 """What is wrong with a run's folder: which lines were changed, lost, doubled or put in another order.
 
 The chains find the line. What the files say of each other tells more: the trials name texts and calls, the sessions say how
-many trials they made. Texts are known by their digests, so that their order is free. Whoever wants to forge a run can chain it
+many trials there were when the run was complete. Texts are known by their digests, so that their order is free. Whoever wants to forge a run can chain it
 anew: the digests that its report carries (`sources`) are then others.
 """
 
@@ -65,7 +65,7 @@ class Defect:
 class Checked:
     """What a run's folder holds: its records, as far as they can be read, each trial with its present grade; how many trials,
     responses and texts; all that is wrong with it; and how its last session ended, `complete` where all that was planned is
-    there."""
+    there. `has_end`: no session is without an end, as after a kill, or where lines are cut off."""
 
     records: tuple[TrialRecord | SessionRecord, ...] = ()
     trials: int = 0
@@ -73,6 +73,7 @@ class Checked:
     texts: int = 0
     defects: tuple[Defect, ...] = ()
     ending: str = ""
+    has_end: bool = True
 
 
 def verify(folder: Path) -> Checked:
@@ -87,17 +88,16 @@ def verify(folder: Path) -> Checked:
     trials = [(number, one) for number, one in files[TRIALS].records if isinstance(one, TrialRecord)]
     texts = _Texts(folder / TEXTS)
     found += texts.defects
-    found += _lost_trials(folder / TRIALS, files[TRIALS].records)
+    found += _less_than_marked(files[TRIALS], files[RESPONSES])
     found += _lost_responses(folder / RESPONSES, trials, [one for _, one in files[RESPONSES].records])
     found += _lost_texts(texts, {TRIALS: trials, RESPONSES: files[RESPONSES].records})
     found += (Defect(folder / TRIALS, *one) for one in contradicted(trials))
     scenarios = {one.id: one.scenario for _, one in trials}
     found += (Defect(folder / GRADES, *one) for one in misplaced(files[GRADES].records, scenarios))
-    ending = _ending([one for _, one in files[TRIALS].records if isinstance(one, SessionRecord)])
     grades = {one.trial: one for _, one in files[GRADES].records if isinstance(one, NewGrade)}
     records = tuple(with_grades((one for _, one in files[TRIALS].records), grades))
     counts = (len(trials), len(files[RESPONSES].records), len(texts.known))
-    return Checked(records, *counts, tuple(_shortened(found)), ending)
+    return Checked(records, *counts, tuple(_shortened(found)), *_ending(records))
 
 
 def require_sound(folder: Path) -> Sequence[TrialRecord | SessionRecord]:
@@ -162,6 +162,10 @@ class _Chain:
                 self._say(number, f"stands twice: it is line {before} again")
                 continue
             link = self._follow(number, line, link)
+
+    def holds(self, link: str) -> bool:
+        """Whether a line has this link."""
+        return not link or link in self._links
 
     def _follow(self, number: int, line: bytes, link: str | None) -> str | None:
         """Read a line; the link that the next one must follow, None where a broken line tells none."""
@@ -233,18 +237,20 @@ def _follows(line: bytes, link: str) -> bool:
     return True
 
 
-def _lost_trials(path: Path, records: Lines) -> Iterator[Defect]:
-    """A session that came to its end made as many trials as it began with."""
-    began, planned, made = 0, 0, set[str]()
-    for number, record in records:
+def _less_than_marked(trials: _Chain, responses: _Chain) -> Iterator[Defect]:
+    """What a run held when it was complete is there."""
+    made, marked = set[str](), ""
+    for number, record in trials.records:
         if isinstance(record, TrialRecord):
             made.add(record.id)
-        elif isinstance(record, SessionRecord) and record.what == "began":
-            to_run = re.match(r"\d{1,9}(?= of )", record.detail)
-            began, planned, made = number, int(to_run[0]) if to_run else 0, set()
-        elif isinstance(record, SessionRecord) and record.detail == "complete" and planned > len(made):
-            said = f"begins a session of {planned} trials that came to its end: {planned - len(made)} of them are lost"
-            yield Defect(path, began, said)
+        elif record.mark:
+            marked = record.mark.responses
+            if lost := record.mark.trials - len(made):
+                yield Defect(
+                    trials.path, number, f"says that {record.mark.trials} trials are complete: {lost} of them are lost"
+                )
+    if not responses.holds(marked):
+        yield Defect(responses.path, None, "lacks responses that were there when the run was complete")
 
 
 def _lost_responses(path: Path, trials: Lines, responses: Iterable[ResponseRecord]) -> Iterator[Defect]:
@@ -292,12 +298,14 @@ def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
     return [digest for one in messages for digest in (one.content, one.tool_calls, one.extra)]
 
 
-def _ending(sessions: list[SessionRecord]) -> str:
-    """How the last session ended: `complete`, why it stopped, or that its end is lost."""
-    if not sessions:
-        return "no session began"
-    last = sessions[-1]
-    return last.detail if last.what == "ended" else f"no end: its last session began with {last.detail}"
+def _ending(records: Sequence[TrialRecord | SessionRecord]) -> tuple[str, bool]:
+    """How the last session ended: `complete`, or why it stopped; and whether its end is there."""
+    last = next((one for one in reversed(records) if isinstance(one, SessionRecord)), None)
+    if last is None:
+        return "no session began", True
+    if last.what == "ended" and last is records[-1]:
+        return "complete" if last.mark else last.detail, True
+    return f"no end: its last session began with {last.detail}", False
 
 
 def _shortened(defects: Iterable[Defect]) -> Iterator[Defect]:
