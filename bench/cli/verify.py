@@ -54,9 +54,8 @@ def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
             out.print(f"{folder}: changed: it is not as it was when its digest was made")
         return False
     if not found.has_end and not is_written(folder):
-        out.print(
-            f"{folder}: has {found.ending}; it was killed, or its end was cut off: run it again, or restore it from a copy"
-        )
+        todo = "it was killed, or lines are cut off its end: run it again, or restore it from a copy"
+        out.print(f"{folder}: has {found.ending}; {todo}")
         return False
     held = f"{found.trials} trials, {found.responses} responses, {found.texts} texts"
     ended = "" if found.ending == "complete" else f"; not complete: {found.ending}"

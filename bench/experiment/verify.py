@@ -1,8 +1,8 @@
 """What is wrong with a run's folder: which lines were changed, lost, doubled or put in another order.
 
 The chains find the line. What the files say of each other tells more: the trials name texts and calls, the sessions say how
-many trials there were when the run was complete. Texts are known by their digests, so that their order is free. Whoever wants to forge a run can chain it
-anew: the digests that its report carries (`sources`) are then others.
+many trials there were when the run was complete. Texts are known by their digests, so that their order is free. Whoever wants
+to forge a run can chain it anew: the digests that its report carries (`sources`) are then others.
 """
 
 from __future__ import annotations
@@ -246,9 +246,8 @@ def _less_than_marked(trials: _Chain, responses: _Chain) -> Iterator[Defect]:
         elif record.mark:
             marked = record.mark.responses
             if lost := record.mark.trials - len(made):
-                yield Defect(
-                    trials.path, number, f"says that {record.mark.trials} trials are complete: {lost} of them are lost"
-                )
+                what = f"says that the run is complete with {record.mark.trials} trials: {lost} of them are lost"
+                yield Defect(trials.path, number, what)
     if not responses.holds(marked):
         yield Defect(responses.path, None, "lacks responses that were there when the run was complete")
 
