@@ -10,6 +10,7 @@ import typer
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.files import runs_in
+from bench.experiment.reading import read_manifest
 from bench.experiment.store import is_written
 from bench.experiment.verify import sources, whole_digest
 from bench.experiment.verify import verify as checked
@@ -59,6 +60,8 @@ def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
         return False
     held = f"{found.trials} trials, {found.responses} responses, {found.texts} texts"
     ended = "" if found.ending == "complete" else f"; not complete: {found.ending}"
+    if replaced := read_manifest(folder).replaces:
+        ended += f"; chained anew when it was converted from format {replaced.format}"
     whole = whole_digest(folder)
     out.print(f"{folder}: sound: {held}{ended}; {sources(folder)}; digest {whole}")
     if digest and digest.strip().lower() != whole:

@@ -19,10 +19,10 @@ from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
 from bench.experiment.chain import Broken, sealed, unsealed
 
-FORMAT = 3
+FORMAT = 4
 """Of the files in a run's folder."""
-READ_BY = {2: "0.1.0"}
-"""Earlier format -> the version that reads it."""
+READ_BY = {2: "0.1.0", 3: "at commit b912e43"}
+"""Earlier format -> the version that reads it; format 3 was never released."""
 
 LARGEST_MANIFEST, LONGEST_LINE = 2**24, 2**28
 """Bytes."""

@@ -57,6 +57,13 @@ class Pack(Kept):
         return self.asked_by_instance.get(instance, self.asked)
 
 
+class Replaced(Kept):
+    """The files that a run was converted from: their format, and the SHA-256 of each by its name."""
+
+    format: int
+    files: Lookup[str, str]
+
+
 class Manifest(Kept):
     """The manifest of a run. It holds no key, no path and no host name of the machine that made it."""
 
@@ -88,7 +95,9 @@ class Manifest(Kept):
     prepared: Lookup[str, Any] = Field(default_factory=dict, exclude_if=_is_empty)
     """What the run's study keeps."""
     upgraded_from: int | None = Field(None, exclude_if=_is_none)
-    """The format of the files that this run was carried over from."""
+    """The format of the files that this run was carried over from at first."""
+    replaces: Replaced | None = Field(None, exclude_if=_is_none)
+    """Of a run that was converted: its chains were made anew then."""
 
     @property
     def text(self) -> str:

@@ -38,7 +38,7 @@ vocabulary     all of its form is right, but a field holds a word outside the cl
 content        its form is right, but a check or a later validation refused what it says
 insufficient   it is right so far as it goes, and too weak to build on
 """
-KIND_OF: Mapping[Reason, ViolationKind] = {
+KIND_OF: Mapping[str, ViolationKind] = {
     **dict.fromkeys(("empty", "refusal", "not_json", "code_blocks", "schema"), "form"),
     **dict.fromkeys(("check", "found_wrong"), "content"),
     "cut_off": "cut_off",

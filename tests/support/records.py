@@ -16,7 +16,7 @@ from bench.experiment.manifest import Manifest, manifest_in
 from bench.experiment.record import Outcome, SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter
 from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage
-from bench.runtime.verification import KIND_OF, Reason, ViolationKind
+from bench.runtime.verification import KIND_OF, ViolationKind
 from bench.scenario import Grade
 
 FAULTS = {"none": [], "paper": [{"point": "output", "effect": "missing_field", "subtask": "b", "attempts": [1]}]}
@@ -59,16 +59,16 @@ def accepted(call: int, subtask: str) -> Judged:
 
 
 def rejected(
-    call: int, subtask: str, reason: Reason = "schema", detail: str = "", violation: ViolationKind | None = None
+    call: int, subtask: str, reason: str = "schema", detail: str = "", violation: ViolationKind | None = None
 ) -> Judged:
     """A rejection, of the kind that its reason has unless another is given."""
     return Judged((call,), subtask, False, reason, detail, violation=violation or KIND_OF[reason])
 
 
-def undamaged(call: int, subtask: str, fault: int = 1, reason: Reason | None = None) -> Judged:
+def undamaged(call: int, subtask: str, fault: int = 1, reason: str = "") -> Judged:
     """The verdict on what the fault struck; without a reason it would have been accepted."""
     violation = KIND_OF[reason] if reason else None
-    return Judged((call,), subtask, not reason, reason or "", view="undamaged", fault=fault, violation=violation)
+    return Judged((call,), subtask, not reason, reason, view="undamaged", fault=fault, violation=violation)
 
 
 def committed(call: int | None, subtask: str, version: int = 1, made_from: Sequence[tuple[str, int]] = ()) -> Committed:
