@@ -181,7 +181,7 @@ def _trace_claim(run: str, claim: str) -> None:
 def _lines(one: TracedValue) -> list[str]:
     trial, item = one.trial, one.item
     instance = f" {item.instance}" if item.instance else ""
-    arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['fault']}"
+    arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['plan']}"
     place = f"{arm} repetition {item.repetition}: {trial['outcome']}"
     told = (
         f"    call {call['call']}  {call['subtask']}  attempt {call['attempt']} try {call['try']}  {call['cause']}  "

@@ -63,7 +63,7 @@ class ModelResults:
     def _absent(self, plan: str, scenario: str, architecture: str) -> str:
         for column, name in (("scenario", scenario), ("plan", plan), ("architecture", architecture)):
             if name not in self.run.names(column):
-                return f"the run has no {'fault plan' if column == 'fault' else column} {name}"
+                return f"the run has no {'fault plan' if column == 'plan' else column} {name}"
         return f"the run has no trial of {architecture} under plan {plan} on {scenario} with this model"
 
 
