@@ -169,7 +169,7 @@ PLACES: dict[str, tuple[Callable[[Any], None], Callable[[Case], Any], int, tuple
     "what is handed in": (read_what_is_handed_in, full, REQUEST, ("HERE",)),
     "a tool's arguments": (read_call, full, REQUEST, ("HERE", '{"order":HERE}')),
     "a scorecard": (read_card, in_file, RECORD, ('{"sources":HERE}', '{"rows":[{"results":HERE}]}')),
-    "a manifest": (read_run, in_manifest, WHOLE, ('{"format":3,"models":HERE}', '{"format":3,"recordings":HERE}')),
+    "a manifest": (read_run, in_manifest, WHOLE, ('{"format":4,"models":HERE}', '{"format":4,"recordings":HERE}')),
     "a trial's record": (
         read_trials_line,
         in_lines,

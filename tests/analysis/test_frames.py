@@ -232,3 +232,12 @@ def test_calls_whose_usage_strays_from_their_models_own_ratio_are_named(tmp_path
     assert prompts.outliers == (("static-none-1-demo-m", 4),)
     assert (prompts.calls, prompts.untold) == (5, 1)
     assert replies.outliers == (), "eight tokens more are what a chat format explains"
+
+
+@pytest.mark.parametrize("asked", ["fault", ["outcome", "fault"]])
+def test_a_column_asked_for_by_its_old_name_is_told_with_the_new_one(tmp_path: Path, asked: str | list[str]) -> None:
+    trials = run_of(tmp_path / "run", [trial()]).trials
+    with pytest.raises(KeyError, match="the column 'fault' is called 'plan' now"):
+        trials[asked]
+    with pytest.raises(KeyError, match=r"^'nothing'$"):
+        trials["nothing"]

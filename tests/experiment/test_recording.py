@@ -245,7 +245,7 @@ def cut_lines(name: str, keep: int) -> Callable[[Path], object]:
 
 REFUSED: dict[str, tuple[Callable[[Path], object], type[BenchError], str]] = {
     "no run": (lambda folder: (folder / MANIFEST).unlink(), ResultsError, "holds no run"),
-    "another format": (with_manifest(format=1), ResultsError, "is of format 1, this version reads format 3"),
+    "another format": (with_manifest(format=1), ResultsError, "is of format 1, this version reads format 4"),
     "another model": (with_manifest(models={"smal": {}}), ConfigError, "holds no model 'small'; did you mean 'smal'?"),
     "another seed": (with_seed(12), ConfigError, "was made with seed 12, this config has 11"),
     "damaged": (lambda folder: (folder / TRIALS).write_text("{}\n"), ResultsError, "trials.jsonl: line 1 is damaged"),

@@ -93,9 +93,10 @@ def test_each_text_is_stored_once(folder: Path) -> None:
 
 def test_a_resumed_writer_knows_which_trials_and_texts_are_there(folder: Path) -> None:
     writer = RunWriter(folder, MANIFEST_OF_TEST)
+    assert writer.recorded == {"id0": "solved", "id1": "solved", "id2": "solved"}
     writer.add(record(3), texts("once"))
     writer.close()
-    assert writer.recorded == {"id0": "solved", "id1": "solved", "id2": "solved"}
+    assert writer.recorded["id3"] == "solved"
     assert (folder / TEXTS).read_text().count("once") == 1
 
 
@@ -137,7 +138,7 @@ def test_a_damaged_line_in_the_middle_is_refused_by_its_number(folder: Path, nam
 
 def test_a_folder_of_another_format_version_is_refused(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps({**WRITTEN, "format": 99}))
-    with pytest.raises(ResultsError, match="is of format 99, this version reads format 3"):
+    with pytest.raises(ResultsError, match="is of format 99, this version reads format 4"):
         reopened(folder)
 
 

@@ -20,8 +20,8 @@ from bench.experiment.archive import MEMBERS
 from bench.experiment.chain import sealed
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, runs_in
 from bench.experiment.reading import read_trials
-from bench.experiment.record import NewGrade, Regrade
-from bench.experiment.store import append_grades
+from bench.experiment.record import NewGrade, Regrade, SessionRecord
+from bench.experiment.store import append_grades, writing
 from bench.experiment.verify import require_sound, sources, verify, whole_digest
 from bench.scenario import Grade
 
@@ -72,7 +72,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
         lambda lines: [*lines[:2], lines[2][:40] + b"\n", *lines[3:]],
         [
             "trials.jsonl: line 3 was changed: it is no record any more",
-            "trials.jsonl: line 1 begins a session of 8 trials that came to its end: 1 of them are lost",
+            "trials.jsonl: line 10 says that the run is complete with 8 trials: 1 of them are lost",
         ],
     ),
     "a link": (
@@ -85,7 +85,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
         lambda lines: [*lines[:2], *lines[3:]],
         [
             "trials.jsonl: line 3 was changed, or lines before it are lost",
-            "trials.jsonl: line 1 begins a session of 8 trials that came to its end: 1 of them are lost",
+            "trials.jsonl: line 9 says that the run is complete with 8 trials: 1 of them are lost",
         ],
     ),
     "a doubled line": (
@@ -105,7 +105,10 @@ DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
     "the last responses": (
         RESPONSES,
         lambda lines: lines[:-1],
-        ["responses.jsonl: lacks 1 responses of the trial in line 9 of trials.jsonl"],
+        [
+            "responses.jsonl: lacks responses that were there when the run was complete",
+            "responses.jsonl: lacks 1 responses of the trial in line 9 of trials.jsonl",
+        ],
     ),
     "a text's letter": (
         TEXTS,
@@ -146,7 +149,7 @@ def test_a_lost_text_is_named_with_the_line_that_names_it(whole: Path) -> None:
 def test_lost_trials_are_found_where_the_rest_was_chained_anew(whole: Path) -> None:
     folder = changed(whole, TRIALS, lambda lines: lines)
     without(folder / TRIALS, lambda record: record.get("repetition") == 2)
-    assert said(folder) == ["trials.jsonl: line 1 begins a session of 8 trials that came to its end: 4 of them are lost"]
+    assert said(folder) == ["trials.jsonl: line 6 says that the run is complete with 8 trials: 4 of them are lost"]
     assert sources(folder) != sources(whole)
 
 
@@ -200,14 +203,48 @@ def test_an_outcome_that_contradicts_its_grade_is_found(whole: Path, tmp_path: P
     assert "grades.jsonl: line 2 contradicts itself: its outcome is solved, its grade means wrong" in said(folder)
 
 
-def test_a_run_that_was_cut_off_at_its_end_is_told_from_a_complete_one(whole: Path, tmp_path: Path) -> None:
-    assert verify(whole).ending == "complete"
-    folder = plain_copy(whole, tmp_path / "results" / "cut")
-    lines = (folder / TRIALS).read_bytes().splitlines(keepends=True)
-    (folder / TRIALS).write_bytes(b"".join(lines[:-4]))
-    assert verify(folder).ending == "no end: its last session began with 8 of 8 trials to run"
-    code, out, _ = bench(tmp_path, "verify", "cut")
+def cut(folder: Path, name: str, lines: int) -> None:
+    """Cut lines off the end of a file."""
+    kept = (folder / name).read_bytes().splitlines(keepends=True)
+    (folder / name).write_bytes(b"".join(kept[:-lines]))
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3])
+def test_a_complete_run_whose_last_lines_are_cut_off_is_refused(whole: Path, tmp_path: Path, lines: int) -> None:
+    folder = plain_copy(whole, tmp_path / "results" / "run")
+    assert bench(tmp_path, "verify", "run")[0] == 0
+    cut(folder, TRIALS, lines)
+    code, out, _ = bench(tmp_path, "verify", "run")
+    assert (code, out) == (
+        1,
+        "results/run: has no end: its last session began with 8 of 8 trials to run; it was killed, or lines are cut off its "
+        "end: run it again, or restore it from a copy\n",
+    )
+
+
+def test_a_run_that_is_being_written_is_not_refused_for_its_missing_end(whole: Path, tmp_path: Path) -> None:
+    folder = plain_copy(whole, tmp_path / "results" / "run")
+    cut(folder, TRIALS, 4)
+    with writing(folder):
+        code, out, _ = bench(tmp_path, "verify", "run")
     assert code == 0 and "sound: 5 trials" in out and "; not complete: no end: its last session began with 8 of 8" in out
+
+
+def test_responses_and_trials_cut_off_together_are_missed_by_the_mark_of_the_end(whole: Path, tmp_path: Path) -> None:
+    folder = plain_copy(whole, tmp_path / "run")
+    without(folder / TRIALS, lambda record: record.get("repetition") == 2)
+    cut(folder, RESPONSES, len((folder / RESPONSES).read_bytes().splitlines()) // 2)
+    assert "responses.jsonl: lacks responses that were there when the run was complete" in said(folder)
+
+
+def test_a_run_that_goes_on_is_complete_again_at_its_new_end(tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "run"
+    run(config({"kind": "simulated"}, repetitions=1), folder)
+    run(config({"kind": "simulated"}, repetitions=1), folder)
+    ends = [one.mark for one in verify(folder).records if isinstance(one, SessionRecord) and one.what == "ended"]
+    assert len(ends) == 2 and ends[0] == ends[1] and ends[0] is not None and verify(folder).ending == "complete"
+    cut(folder, TRIALS, 1)
+    assert not verify(folder).has_end and bench(tmp_path, "verify", "run")[0] == 1
 
 
 def test_a_published_digest_tells_a_changed_run_from_the_one_that_was_made_anew(whole: Path, tmp_path: Path) -> None:
@@ -274,3 +311,8 @@ def test_a_report_carries_the_digests_of_what_it_was_made_from(whole: Path, tmp_
 @pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
 def test_the_committed_runs_are_sound(folder: Path) -> None:
     assert verify(folder).defects == () and len(list(read_trials(folder))) == verify(folder).trials
+
+
+def test_a_converted_run_says_that_its_chain_was_made_anew(tmp_path: Path) -> None:
+    code, out, _ = bench(tmp_path, "verify", str(COMMITTED[0].resolve()))
+    assert code == 0 and "; chained anew when it was converted from format 3; " in out
