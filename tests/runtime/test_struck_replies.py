@@ -86,6 +86,12 @@ def test_a_struck_reply_that_was_bad_before_would_have_been_rejected_anyway(arch
     assert undamaged(result) == [("total", "check", 1)]
 
 
+def test_the_verdicts_on_a_reply_say_of_which_kind_its_violations_are() -> None:
+    result, _ = scripted("runtime_structured", {"total": [TOO_LOW]}, [struck()])
+    kinds = [(one.view, one.accepted, one.violation) for one in events(result, Judged) if one.subtask == "total"]
+    assert kinds == [("undamaged", False, "content"), ("told", False, "missing_field"), ("told", True, None)]
+
+
 def test_a_joint_reply_is_taken_or_rejected_as_a_whole_also_as_it_was_before_its_faults() -> None:
     """What struck its good parts was masked by the bad one: the whole reply would have been rejected anyway."""
     bad, _ = scripted("monolithic", {ALL: [{**TINY.reference, "total": TOO_LOW}]}, [struck(subtask="*")])
