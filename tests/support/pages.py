@@ -1,0 +1,43 @@
+"""A report's page beside the one that git holds of the same run: what came into the code since stands in no committed page."""
+
+from __future__ import annotations
+
+import re
+
+TABLE = re.compile(r'(<a id="([^"]+)"></a>\n\n)(.*?)(\n<!-- end of \2 -->\n\n?)', re.DOTALL)
+HEADING = re.compile(r"^## .*\n\n?", re.MULTILINE)
+CELLS = re.compile(r"(?<!\\)\|")
+
+
+def as_committed(page: str, committed: str) -> str:
+    """Return the page without the sections, tables, columns, rows and notes that the committed one does not have.
+
+    It is the committed page where that still shows what the run gives. A table, a row or a column that is gone, or has another
+    number, is missed.
+    """
+    tables = {found[2]: found[3] for found in TABLE.finditer(committed)}
+
+    def fitted(found: re.Match[str]) -> str:
+        return f"{found[1]}{_fitted(found[3], tables[found[2]])}{found[4]}" if found[2] in tables else ""
+
+    headings = {found[0].strip() for found in HEADING.finditer(committed)}
+    page = TABLE.sub(fitted, page)
+    return HEADING.sub(lambda found: found[0] if found[0].strip() in headings else "", page)
+
+
+def _fitted(table: str, committed: str) -> str:
+    lines = committed.splitlines()
+    names, new = (_cells(next(line for line in text.splitlines() if line[:1] == "|")) for text in (committed, table))
+    places = iter(range(len(new)))
+    columns = [next((place for place in places if new[place] == name), -1) for name in names]
+    shown = [_row(line, columns) if line[:1] == "|" else line for line in table.splitlines()]
+    return "\n".join(line for line in shown if line in lines).rstrip("\n") + "\n"
+
+
+def _cells(line: str) -> list[str]:
+    return CELLS.split(line)[1:-1]
+
+
+def _row(line: str, columns: list[int]) -> str:
+    cells = _cells(line)
+    return "".join(f"|{cells[place]}" for place in columns) + "|"
