@@ -52,6 +52,8 @@ LOOPBACK = "127.0.0.1"
 LEAVE_AT_ONCE = 0.001
 """Seconds that requests in flight are given when the session ends; aiohttp takes 0 for no bound."""
 
+LONG_BODY = 2**17
+"""Bytes of a request from which on it is read in a thread."""
 MOST_TOGETHER = MOST_CONNECTIONS
 """Calls: a trial waits until all of them have come."""
 UNAVAILABLE = 503
@@ -130,7 +132,9 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
             subtasks = session.named(request.match_info.get("names", ""))
             if subtasks is None:
                 raise _unknown_names(request, session)
-            asked, together = dialect.read(await request.read(), session.parameters), _together(request)
+            body, together = await request.read(), _together(request)
+            read = functools.partial(dialect.read, body, session.parameters)
+            asked = await asyncio.to_thread(read) if len(body) > LONG_BODY else read()
             asked = replace(asked, model=model, created=int(time()))
             return await _Exchange(request, session, dialect, asked).answered(subtasks, together)
 

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import httpx2
@@ -21,7 +21,9 @@ from scripted_model import Line, ScriptedModel
 from trials import TINY, Fault, events, matrix_of, run_all, with_model
 
 from bench.analysis import ledger
+from bench.endpoint.problem import Problem
 from bench.endpoint.server import serve_session
+from bench.endpoint.wire import chat_of
 from bench.errors import BadAnswer, CallFailed, GaveUp, NotRecorded, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.experiment.trial import TrialResult
 from bench.models.base import Reply, Request, Usage
@@ -126,6 +128,31 @@ def test_who_has_not_the_sessions_key_reaches_no_trial_and_leaves_nothing_in_it(
         assert await ask(endpoint) == ANSWER.text
 
     assert len(events(endpoint(client, script=[ANSWER]), Called)) == 1
+
+
+def test_others_are_answered_while_a_long_request_is_read(endpoint: Trial) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        HELLO,
+        {"role": "assistant", "tool_calls": [call] * 14_000},
+        {"role": "tool", "tool_call_id": "none", "content": ""},
+    ]
+    body = json.dumps({"model": "any", "messages": messages}).encode()
+    began = thread_time()
+    with pytest.raises(Problem):
+        chat_of(body)
+    whole = thread_time() - began
+
+    async def client(endpoint: EndpointSession) -> None:
+        asking, longest = asyncio.ensure_future(post(endpoint, body)), 0.0
+        while not asking.done():
+            began = thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, thread_time() - began)
+        assert asking.result().status_code == 400
+        assert longest < whole / 2
+
+    endpoint(client)
 
 
 def test_each_session_has_a_key_of_its_own(endpoint: Trial) -> None:

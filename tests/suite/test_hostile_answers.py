@@ -109,8 +109,6 @@ SHORT = (
     "a value that is no literal",
     "a million blanks",
     "a million braces",
-    "beginnings of objects",
-    "lines of backticks",
 )
 CASES = [what if what in SHORT else pytest.param(what, marks=pytest.mark.endurance) for what in HOSTILE]
 
