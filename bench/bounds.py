@@ -64,7 +64,7 @@ def crowded(text: bytes, sparse: int = 0) -> str:
     """Why a JSON text is not read: it holds too many values. A long one may hold one for every `sparse` bytes. "" where it may
     be read. It is not parsed for that."""
     most = max(MOST_VALUES, len(text) // sparse) if sparse else MOST_VALUES
-    if _separators(text) <= most:
+    if len(text) <= most or _separators(text) <= most:
         return ""
     bare = text.replace(rb"\\", b"").replace(rb"\"", b"")
     if bare.count(b'"') <= 4 * most and _separators(b"".join(bare.split(b'"')[::2])) <= most:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
 from bench.analysis.faults import silently_corrupted
-from bench.analysis.statistics import Measure
+from bench.analysis.measure import Measure
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.analysis.workflow import (
     compensations,

@@ -38,6 +38,8 @@ class StepTaken:
 def steps_of(events: Events) -> list[StepTaken]:
     """The steps that began, in the order in which they did. One that was done anew counts once, by its last end."""
     stepped = of_kind(events, Stepped)
+    if not stepped:
+        return []
     attempts = Counter(event.step for event in stepped if event.stage == "began")
     began = {event.step: _moment(event) for event in reversed(stepped) if event.stage == "began"}
     ended = {event.step: event for event in stepped if event.stage == "ended"}

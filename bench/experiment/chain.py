@@ -19,15 +19,15 @@ class Broken(ValueError):
 def sealed(line: bytes, before: str) -> tuple[bytes, str]:
     """A line of JSON, an object without its end of line, with its link; and the link, which the next line follows."""
     link = _digest(line, before)
-    return line[:-1] + b',"chain":"' + link.encode() + b'"}\n', link
+    return line[:-1] + _seal(link) + b"\n", link
 
 
 def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
     """What was sealed, and its link. Raises Broken where the line is another, or follows another."""
     whole = line.rstrip(b"\n")
-    content, suffix = whole[:-SUFFIX] + b"}", whole[-SUFFIX:]
-    expected, link = sealed(content, before)
-    if not expected.endswith(suffix + b"\n"):
+    content = whole[:-SUFFIX] + b"}"
+    link = _digest(content, before)
+    if not whole.endswith(_seal(link)):
         raise Broken("does not follow the line before it")
     return content, link
 
@@ -35,6 +35,10 @@ def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
 def link_of(line: bytes) -> str:
     """The link that a line says it has, right or not."""
     return line.rstrip(b"\n")[-DIGEST - 2 : -2].decode("ascii", "replace")
+
+
+def _seal(link: str) -> bytes:
+    return b',"chain":"' + link.encode() + b'"}'
 
 
 def _digest(line: bytes, before: str) -> str:

@@ -13,7 +13,7 @@ from functools import cached_property
 from operator import not_
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AfterValidator, Field, Tag
 
 from bench.bounds import Many, Table
 from bench.models.base import Message, Role
@@ -218,37 +218,41 @@ class Answered:
     kind: Literal["answer"] = "answer"
 
 
-KINDS = frozenset(
+KINDS = tuple(
     event.kind for event in (Called, Waited, Refused, Faulted, Judged, Committed, Answered, *IN_WORLDS, *OF_PROCESSES)
 )
 
 
-def _kind(event: Any) -> str:
-    kind = event.get("kind") if isinstance(event, dict) else getattr(event, "kind", "")
-    return kind if kind in KINDS else "other"
+def _of_a_later_kind(event: dict[str, Any]) -> dict[str, Any]:
+    if event.get("kind") in KINDS:
+        raise ValueError("is of a kind that this version knows")
+    return event
 
 
+Known = (
+    Called
+    | Waited
+    | Refused
+    | Faulted
+    | Judged
+    | Committed
+    | Answered
+    | ToolCalled
+    | Arrived
+    | PersonAsked
+    | PersonDecided
+    | Stepped
+    | Stored
+    | ProcessDied
+    | WorldBegan
+    | WorldEnded
+    | ProcessStarted
+    | ProcessEnded
+)
 Event = Annotated[
-    Annotated[Called, Tag("call")]
-    | Annotated[Waited, Tag("wait")]
-    | Annotated[Refused, Tag("refused")]
-    | Annotated[Faulted, Tag("fault")]
-    | Annotated[Judged, Tag("verdict")]
-    | Annotated[Committed, Tag("commit")]
-    | Annotated[Answered, Tag("answer")]
-    | Annotated[ToolCalled, Tag("tool")]
-    | Annotated[Arrived, Tag("arrival")]
-    | Annotated[PersonAsked, Tag("asked")]
-    | Annotated[PersonDecided, Tag("person_decided")]
-    | Annotated[Stepped, Tag("step")]
-    | Annotated[Stored, Tag("stored")]
-    | Annotated[ProcessDied, Tag("crash")]
-    | Annotated[WorldBegan, Tag("world_began")]
-    | Annotated[WorldEnded, Tag("world_ended")]
-    | Annotated[ProcessStarted, Tag("process_started")]
-    | Annotated[ProcessEnded, Tag("process_ended")]
-    | Annotated[Table[str, Any], Tag("other")],
-    Discriminator(_kind),
+    Annotated[Known, Field(discriminator="kind"), Tag("event")]
+    | Annotated[Table[str, Any], AfterValidator(_of_a_later_kind), Tag("other")],
+    Field(union_mode="left_to_right"),
 ]
 """An event. One of a kind that a later version added is kept as it stands and read over."""
 

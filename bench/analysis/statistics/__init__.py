@@ -5,9 +5,10 @@ is drawn from a generator that the caller hands in, or from one that begins at t
 report made again has the same bytes. How well the intervals and tests hold at our sizes is in `reports/calibration`.
 """
 
+from bench.analysis.measure import Measure
 from bench.analysis.statistics.bootstrap import percentiles, resampled
 from bench.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
-from bench.analysis.statistics.intervals import CONFIDENCE, Mean, Measure, amount_of, known, mean_of, median
+from bench.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of, known, mean_of, median
 from bench.analysis.statistics.limits import Limit, has_width, limits_of
 from bench.analysis.statistics.mcnemar import (
     RequiredInstances,

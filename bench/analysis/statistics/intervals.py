@@ -11,12 +11,10 @@ from typing import Literal
 import pandas as pd
 from scipy import stats
 
+from bench.analysis.measure import Measure
 from bench.analysis.statistics.methods import ends
 
 CONFIDENCE = 0.95
-Measure = Literal["spent", "retry", "first_round", "price", "score"]
-"""What values are of, as far as it tells how well an interval holds: all that a trial spent; its retry tokens; the first round
-after a fault; the price of a fault; the grader's score."""
 
 
 @cache

@@ -7,8 +7,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from bench.analysis.measure import Measure
 from bench.analysis.statistics.clusters import Pair, by_unit, in_common
-from bench.analysis.statistics.intervals import Mean, Measure, amount_of, mean_of, t_quantile
+from bench.analysis.statistics.intervals import Mean, amount_of, mean_of, t_quantile
 from bench.analysis.statistics.methods import ends
 
 Key = TypeVar("Key", bound=Hashable)
