@@ -164,14 +164,12 @@ def lock(session: nox.Session) -> None:
 
 @nox.session
 def perf(session: nox.Session) -> None:
-    """Our own time per model call, beside Inspect AI's, and per call of a tool; peak memory; a large report beside pandas; the
-    sandbox per answer."""
+    """Our own time per model call, beside Inspect AI's, and a large report's beside pandas, as a row of reports/perf; our time
+    per call of a tool; peak memory; the sandbox per answer. Ten minutes."""
     install(session, "perf")
-    session.run("python", "tools/perf/overhead.py", *session.posargs)
-    session.run("python", "tools/perf/worlds.py")
-    session.run("python", "tools/perf/memory.py", *session.posargs)
-    session.run("python", "tools/perf/report.py", *session.posargs)
-    session.run("python", "tools/perf/answers.py")
+    session.run("python", "-m", "perf.kept", env={"PYTHONPATH": "tools"})
+    for program in ("worlds", "memory", "answers"):
+        session.run("python", f"tools/perf/{program}.py")
 
 
 @nox.session

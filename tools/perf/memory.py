@@ -15,7 +15,7 @@ from commands import environment, workplace
 
 PACKS = Path(__file__).parents[2] / "tests" / "support" / "worlds"
 ARMS = 4
-FEW, MANY = 1_000, 10_000
+FEW, MANY = 400, 4_000
 WORLDS = """
 name = "worlds"
 scenarios = ["trips/trip_01"]

@@ -1,8 +1,8 @@
 """Our own time per model call, and Inspect AI's for the same five calls with its mock model, measured in turns in one run.
 
-Ours is everything but the model and the pack's own checks: render, inject, parse, validate, count, log, store. Inspect's
-samples have no checks. Both are timed twice over: each trial (or sample) by itself, and the whole by the wall's slope between
-two sizes, which takes start-up out and log writing in, and our model and checks with it.
+Ours is everything but the model and the pack's own checks: render, inject, parse, validate, count, log, store. Inspect's is
+the slope between two sizes, which takes start-up out and log writing in; its samples have no checks. All seconds are the
+processor's, and the least of all rounds, so that what else the machine does hardly shows.
 
     python tools/perf/overhead.py [ROUNDS]
 """
@@ -14,9 +14,9 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from inspect_ai import Task, eval  # noqa: A004
@@ -42,7 +42,7 @@ from bench.scenario import Check, Context, Scenario
 from bench.tokens import counts
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
-SMALL, LARGE, CALLS = 20, 120, 5
+SMALL, LARGE, CALLS, ROUNDS = 20, 120, 5, 5
 
 
 class Timed(SimulatedModel):
@@ -52,9 +52,9 @@ class Timed(SimulatedModel):
     exchanges: tuple[tuple[tuple[Message, ...], str], ...] = ()
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        began = perf_counter()
+        began = process_time()
         reply = await super().reply(request, sleep)
-        self.spent += perf_counter() - began
+        self.spent += process_time() - began
         self.exchanges = (*self.exchanges[-4:], (request.messages, reply.text))
         return reply
 
@@ -72,11 +72,11 @@ class TimedChecks:
     def _timed(self, check: Check) -> Check:
         @functools.wraps(check)
         def timed(output: Any, context: Context) -> str | None:
-            began = perf_counter()
+            began = process_time()
             try:
                 return check(output, context)
             finally:
-                self.spent += perf_counter() - began
+                self.spent += process_time() - began
 
         return timed
 
@@ -109,10 +109,10 @@ async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
     for spec in matrix.specs:
         if cold:
             counts.cache_clear()
-        began, others = perf_counter(), model.spent + checks.spent
+        began, others = process_time(), model.spent + checks.spent
         result = await run_trial(spec, matrix, Slots(), graders, keeper)
         writer.add(result.record, result.texts)
-        seconds.append((perf_counter() - began - (model.spent + checks.spent - others)) / CALLS)
+        seconds.append((process_time() - began - (model.spent + checks.spent - others)) / CALLS)
     writer.close()
     return seconds
 
@@ -150,52 +150,57 @@ def five_calls() -> Solver:
 EXCHANGES = exchanges()
 
 
-def inspect_samples(samples: int, folder: Path) -> list[float]:
-    """Seconds per call of each sample."""
+def inspect_samples(samples: int) -> float:
+    """Seconds that Inspect takes for so many samples."""
     dataset = MemoryDataset([Sample(input="perf", target="{", id=number) for number in range(1, samples + 1)])
     task = Task(dataset=dataset, solver=five_calls(), scorer=includes())
-    (log,) = eval(task, model="mockllm/model", display="none", log_dir=str(folder), max_samples=1)
-    if log.status != "success" or not log.samples:
+    with tempfile.TemporaryDirectory() as folder:
+        began = process_time()
+        (log,) = eval(task, model="mockllm/model", display="none", log_dir=folder, max_samples=1)
+        took = process_time() - began
+    if log.status != "success":
         raise RuntimeError(f"Inspect ended with {log.status}")
-    return [(sample.total_time or 0.0) / CALLS for sample in log.samples]
+    return took
 
 
-def said(name: str, seconds: list[float], slopes: list[float]) -> str:
-    cut = statistics.quantiles(seconds, n=20)[-1]
-    each = f"{statistics.median(seconds) * 1000:8.3f} {cut * 1000:8.3f}"
-    return f"{name:44} {each} {statistics.median(slopes) * 1000:10.3f}   {len(seconds)} x {CALLS} calls"
+def own_seconds(*, cold: bool) -> float:
+    """A call's, in the median trial."""
+    with tempfile.TemporaryDirectory() as folder:
+        return statistics.median(run(our_trials(LARGE, Path(folder) / "run", cold=cold)))
 
 
-def main(rounds: int) -> None:
-    kinds = {
-        "bench": lambda count, folder: run(our_trials(count, folder, cold=False)),
-        "bench, no prompt counted before": lambda count, folder: run(our_trials(count, folder, cold=True)),
-        "Inspect AI, mock model": inspect_samples,
-    }
-    each: dict[str, list[float]] = {name: [] for name in kinds}
-    slopes: dict[str, list[float]] = {name: [] for name in kinds}
-    for number in range(rounds + 1):
-        for name, kind in kinds.items():
-            walls = []
-            for count in (SMALL, LARGE):
-                with tempfile.TemporaryDirectory() as folder:
-                    began = perf_counter()
-                    seconds = kind(count, Path(folder) / "run")
-                    walls.append(perf_counter() - began)
-            if number:  # the first round warms up
-                each[name] += seconds
-                slopes[name].append((walls[1] - walls[0]) / ((LARGE - SMALL) * CALLS))
-    print(f"{'milliseconds per model call':44} {'median':>8} {'95th %':>8} {'wall slope':>10}")
-    for name in kinds:
-        print(said(name, each[name], slopes[name]))
-    print("bench / Inspect AI:")
-    print(f"  {_ratio(each):.2f}  medians; ours holds the responses and the records being written, Inspect's no log")
-    print(f"  {_ratio(slopes):.2f}  wall slopes; both hold all that is written, ours the model's and the checks' own time too")
+@dataclass(frozen=True)
+class Overhead:
+    """Milliseconds of the processor per model call: ours, ours where no prompt was counted before, Inspect's."""
+
+    own: float
+    cold: float
+    inspect: float
+
+    @property
+    def ratio(self) -> float:
+        return self.own / self.inspect
 
 
-def _ratio(seconds: dict[str, list[float]]) -> float:
-    return statistics.median(seconds["bench"]) / statistics.median(seconds["Inspect AI, mock model"])
+def measured(rounds: int) -> Overhead:
+    """In turns; the first round warms up."""
+    warm, cold, small, large = [], [], [], []
+    for _ in range(rounds + 1):
+        warm.append(own_seconds(cold=False))
+        cold.append(own_seconds(cold=True))
+        small.append(inspect_samples(SMALL))
+        large.append(inspect_samples(LARGE))
+    inspect = (min(large[1:]) - min(small[1:])) / ((LARGE - SMALL) * CALLS)
+    return Overhead(1000 * min(warm[1:]), 1000 * min(cold[1:]), 1000 * inspect)
+
+
+def main(rounds: int) -> Overhead:
+    found = measured(rounds)
+    print(f"milliseconds of the processor per model call, the least of {rounds} rounds of {LARGE} x {CALLS} calls")
+    print(f"bench {found.own:.3f}; no prompt counted before: {found.cold:.3f}; Inspect AI, mock model: {found.inspect:.3f}")
+    print(f"bench / Inspect AI: {found.ratio:.2f}; ours holds the responses and the records being written, Inspect's its log")
+    return found
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)

@@ -1,0 +1,58 @@
+"""Measure our own time per call beside Inspect AI's and a report's beside plain pandas, and append a row to the table.
+
+    PYTHONPATH=tools python -m perf.kept
+
+It is the processor's time, and the least of several rounds. The table is committed: a slip is seen where a row is higher than
+the one above it, measured on the same machine.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+from perf import overhead, report
+
+TABLE = Path(__file__).parents[2] / "reports" / "perf" / "README.md"
+HEAD = """# Speed, commit by commit
+
+`nox -s perf` appends a row: how many milliseconds of the processor our own code takes per call; the same as a share of what
+Inspect AI takes for the same calls with its mock model; and how long a report of 10,000 trials and 50,000 calls takes, as
+many times as plain pandas takes to read the same file and group it: as frames, with tables, and whole, with figures and page.
+Compare rows that were measured on the same machine on the same day.
+
+| Date | Commit | Python | Own ms a call | of Inspect's | Frames | Tables | Page |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+"""
+
+
+def commit() -> str:
+    """The checkout's, with a + where files of the package are changed since."""
+    words = ("git", "describe", "--always", "--abbrev=7", "--dirty=+", "--exclude=*")
+    return subprocess.run(words, cwd=TABLE.parent.parent, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def row(own: overhead.Overhead, times: dict[str, float]) -> str:
+    cells = (
+        f"{datetime.now(UTC):%Y-%m-%d}",
+        commit(),
+        platform.python_version(),
+        f"{own.own:.2f}",
+        f"{own.ratio:.2f}",
+        *(f"{times[stage]:.2f}" for stage in ("frames", "tables", "page")),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    found = row(overhead.main(overhead.ROUNDS), report.main(report.ROUNDS))
+    rows = TABLE.read_text(encoding="utf-8").splitlines() if TABLE.exists() else HEAD.splitlines()
+    TABLE.parent.mkdir(exist_ok=True)
+    TABLE.write_text("\n".join([*rows, found]) + "\n", encoding="utf-8")
+    print(found)
+
+
+if __name__ == "__main__":
+    main()
