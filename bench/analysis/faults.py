@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Faulted, Judged, of_kind
+from bench.values import dataclass
 
 CONTENT_POINTS = ("output", "input", "state")
 ENDINGS = ("recovered", "gave_up", "undetected")

@@ -13,11 +13,11 @@ The first line that fits holds. A trial without an answer has no lineage, so not
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bench.runtime.events import Called, Committed, Event, Judged, of_kind
 from bench.runtime.lineage import Lineage
+from bench.values import dataclass
 
 Account = Literal["useful", "rejected", "superseded", "redundant", "lost", "judging"]
 ACCOUNTS: tuple[Account, ...] = get_args(Account)

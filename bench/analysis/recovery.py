@@ -8,12 +8,12 @@ what was struck. Every call names the one event that caused it, so no call stand
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from bench.analysis.faults import Receipt
 from bench.runtime.events import Called, Committed, Event, Faulted, Judged, of_kind
 from bench.runtime.intervals import in_nanoseconds, in_seconds, total, union
+from bench.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bench.analysis.faults import Receipt
@@ -11,6 +10,7 @@ from bench.digests import digest_of
 from bench.runtime.events import Called, Event, Judged, of_kind
 from bench.runtime.lineage import Lineage
 from bench.runtime.verification import ViolationKind
+from bench.values import dataclass
 
 KINDS: tuple[ViolationKind, ...] = get_args(ViolationKind)
 MALFORMED: tuple[ViolationKind, ...] = ("cut_off", "missing_field", "form", "vocabulary")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from bench.analysis import ledger
@@ -19,6 +18,7 @@ from bench.experiment.record import TrialRecord
 from bench.runtime.events import Answered, Called, Committed, Judged, of_kind
 from bench.runtime.lineage import Lineage
 from bench.runtime.world_events import ToolCalled, WorldEnded
+from bench.values import dataclass
 
 CallMeasure = Callable[[Sequence[Called]], float]
 """What is measured of some calls."""

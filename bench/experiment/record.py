@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, TypeAdapter
@@ -13,6 +12,7 @@ from bench.models.base import Timing
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.events import Event, Events, Seldom, StoredMessage
 from bench.scenario import Grade
+from bench.values import dataclass
 
 Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
 """`ungraded`: its calls were only counted; it enters no rate and no mean."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.errors import CallFailed
 from bench.models.tool_calls import ToolCall
 from bench.scenario import Json
+from bench.values import dataclass
 
 Role = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,15 +40,14 @@ def _beside(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in known}
 
 
-def text_of(calls: Iterable[ToolCall]) -> str:
+def text_of(calls: Collection[ToolCall]) -> str:
     """The calls as one JSON text, as they stand in a chat completion; "" for none."""
-    written = [call.plain for call in calls]
-    return json.dumps(written, ensure_ascii=False) if written else ""
+    return json.dumps([call.plain for call in calls], ensure_ascii=False) if calls else ""
 
 
-def counted_text_of(calls: Iterable[ToolCall]) -> str:
+def counted_text_of(calls: Collection[ToolCall]) -> str:
     """The text by which their tokens are counted: without what a provider only wants back."""
-    return text_of(replace(call, extra="") for call in calls)
+    return text_of([replace(call, extra="") for call in calls]) if calls else ""
 
 
 def calls_in(text: str) -> tuple[ToolCall, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from bench.errors import CallFailed, TimedOut, Unreachable
 from bench.models.base import Reply, Request, Response, Usage
@@ -12,6 +12,7 @@ from bench.runtime.causes import Ask
 from bench.runtime.clock import Span
 from bench.runtime.faults import Receipt
 from bench.runtime.slots import Slot
+from bench.values import dataclass
 
 
 @dataclass(frozen=True)

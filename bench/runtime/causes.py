@@ -7,7 +7,7 @@ call then names that event. Asked for again without one, the same question is a 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from bench.answers.formats import DEFAULT, AnswerFormat
@@ -18,6 +18,7 @@ from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
 from bench.scenario import Json
 from bench.seeding import seed_of
+from bench.values import dataclass
 
 MOST_CALLS_OF_AN_ATTEMPT = 100
 """Steps and samples together. An agent that asks on and on without any output would never end."""

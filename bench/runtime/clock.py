@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Literal, TypeVar
 
@@ -22,6 +21,7 @@ from bench.runtime.intervals import Interval, in_nanoseconds, in_seconds, total,
 from bench.runtime.loop import observer, running
 from bench.runtime.stopwatch import Stopwatch
 from bench.runtime.virtual_time import RealTime, VirtualTime
+from bench.values import dataclass
 
 __all__ = ["Pause", "Span", "TrialClock", "in_seconds", "total", "union"]
 

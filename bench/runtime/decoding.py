@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import NoReturn
 
 from bench.nesting import MOST_LEVELS, is_too_deep
 from bench.scenario import Json
+from bench.values import dataclass
 
 TOO_DEEP = "it is nested too deeply"
 WINDOW = 2**12

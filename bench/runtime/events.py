@@ -8,7 +8,6 @@ is named by its number: its place among the trial's events, from 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import not_
 from typing import Annotated, Any, Literal, TypeVar
@@ -33,6 +32,7 @@ from bench.runtime.world_events import (
     WorldBegan,
     WorldEnded,
 )
+from bench.values import dataclass
 
 EventType = TypeVar("EventType")
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]

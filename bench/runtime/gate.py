@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 
 from bench.errors import CallFailed, CutOff, NoCompletion, RateLimited, ServerFailed, TimedOut, Unreachable
 from bench.models.base import Reply
+from bench.values import dataclass
 
 FAILING = (TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion)
 """Failures by which an endpoint shows that it does not work, whoever asks and whatever for."""

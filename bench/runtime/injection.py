@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.models.base import Reply, RequestContext
@@ -16,6 +16,7 @@ from bench.runtime.reply import Part, reads_as
 from bench.runtime.state import State
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
+from bench.values import dataclass
 
 
 @dataclass(frozen=True)

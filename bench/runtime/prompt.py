@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -23,6 +22,7 @@ from bench.runtime.reading import is_fenced
 from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Rejected
 from bench.scenario import Json, Output, Subtask, Task, schema_of
+from bench.values import dataclass
 
 Repair = Literal["none", "reason", "reason+reply"]
 ANSWER_RULE = "Answer with one JSON object of the given form and nothing else."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bench.digests import case_of
 from bench.runtime.faults import Receipt
 from bench.runtime.reply import Part
 from bench.runtime.state import Source
 from bench.scenario import Subtask
+from bench.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

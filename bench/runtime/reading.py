@@ -29,7 +29,7 @@ def read(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
 ) -> Extracted | Unreadable:
     """The answer to a call for these subtasks, its code in its places. Never raises. Of a fenced answer text[start:end] are its
-    JSON and its blocks. It is read anew each time, in 50 µs: readings that were kept would hold on to replies of megabytes."""
+    JSON and its blocks."""
     if not is_fenced(subtasks, answer_format):
         return extract(text, finish, draft=draft_of(text, tags))
     if text.count(FENCE) > MOST_FENCES:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.runtime.decoding import Extracted
 from bench.runtime.drafts import NO_DRAFT, THINK, Tags
 from bench.runtime.effects import dump
 from bench.runtime.reading import draft_in, read
 from bench.runtime.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
+from bench.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,13 @@ def parts_of(
 ) -> dict[str, Part]:
     """Read a reply's parts by the boundary's rule; where it cannot be read, every part is the whole text behind the draft. Else
     a part's text is its JSON, in every format: so it stands in the state, and later subtasks read it."""
-    found = read(text, finish, subtasks, answer_format, tags)
+    return parts_in(read(text, finish, subtasks, answer_format, tags), text, subtasks, answer_format, tags)
+
+
+def parts_in(
+    found: Extracted | Unreadable, text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags
+) -> dict[str, Part]:
+    """The same of a reply that was read already, and in which this was found."""
     if isinstance(found, Unreadable):
         answer = text[draft_in(text, subtasks, answer_format, tags).end :]
         return {subtask.name: Part(answer, found) for subtask in subtasks}
@@ -48,10 +55,14 @@ def reads_as(
 
     It does where its JSON object has a field of the output, or where it is no words and no JSON that could be read.
     """
-    extracted = read(text, finish, among, answer_format, tags)
-    if isinstance(extracted, Unreadable):
-        return not extracted.is_prose
-    value = extracted.value.get(subtask.name) if len(among) > 1 else extracted.value
+    return found_as(read(text, finish, among, answer_format, tags), subtask, among)
+
+
+def found_as(found: Extracted | Unreadable, subtask: Subtask, among: Sequence[Subtask]) -> bool:
+    """The same of a reply that was read already, and in which this was found."""
+    if isinstance(found, Unreadable):
+        return not found.is_prose
+    value = found.value.get(subtask.name) if len(among) > 1 else found.value
     return isinstance(value, dict) and not value.keys().isdisjoint(subtask.output.model_fields)
 
 

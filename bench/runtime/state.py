@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bench.digests import digest_of
 from bench.runtime.reply import Part
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask, Task
+from bench.values import dataclass
 
 NOTHING: Mapping[str, str] = {}
 
@@ -87,8 +88,8 @@ class State:
 
     def lacks(self, subtask: Subtask, given: Container[str] = ()) -> list[str]:
         """What this subtask reads and nobody has written yet, or has given with the call."""
-        known = (self.documents, self._current, given)
-        return [name for name in subtask.reads if not any(name in one for one in known)]
+        documents, current = self.documents, self._current
+        return [name for name in subtask.reads if not (name in documents or name in current or name in given)]
 
     def forget(self) -> None:
         """The process that held all this has died. The versions are counted on."""

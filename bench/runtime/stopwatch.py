@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, Generic, TypeVar
 
 from bench.runtime.intervals import Interval, total, union
+from bench.values import dataclass
 
 Result = TypeVar("Result")
 

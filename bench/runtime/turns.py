@@ -6,29 +6,33 @@ Nobody tells how many turns an output will take, nor which of them it is made of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.runtime.call import Received
 from bench.runtime.causes import Ask
-from bench.runtime.drafts import THINK, Tags
+from bench.runtime.decoding import Extracted
+from bench.runtime.drafts import LONG, THINK, Tags
 from bench.runtime.judging import Verifier
 from bench.runtime.proposal import Proposal
-from bench.runtime.reply import Part, parts_of, reads_as
+from bench.runtime.reading import read
+from bench.runtime.reply import Part, found_as, parts_in, parts_of, reads_as
 from bench.runtime.state import Source, State
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
+from bench.values import dataclass
 
 
 @dataclass(frozen=True)
 class Turn:
     """One call and its reply. `gives_output`: it reads as an output of one of the subtasks, before or after its faults; one
-    that calls tools is a step on the way."""
+    that calls tools is a step on the way. `found` is what was read in its text; None of a long one, whose reading is dear to
+    keep and kept for a while by who reads it (`bench.runtime.drafts`)."""
 
     subtasks: tuple[Subtask, ...]
     ask: Ask
     received: Received
     gives_output: bool
+    found: Extracted | Unreadable | None
 
 
 class Turns:
@@ -40,10 +44,12 @@ class Turns:
         self._offered: set[int] = set()
 
     def add(self, subtasks: Sequence[Subtask], ask: Ask, received: Received) -> None:
-        texts = (received.text, received.undamaged if received.undamaged is not None else received.text)
-        reads = (reads_as(text, received.finish, one, subtasks, self._format, self._tags) for text in texts for one in subtasks)
-        gives_output = not received.tool_calls and any(reads)
-        turn = Turn(tuple(subtasks), ask, received, gives_output)
+        text, before, finish = received.text, received.undamaged, received.finish
+        found = read(text, finish, subtasks, self._format, self._tags)
+        gives_output = not received.tool_calls and any(found_as(found, one, subtasks) for one in subtasks)
+        if before is not None and not received.tool_calls and not gives_output:
+            gives_output = any(reads_as(before, finish, one, subtasks, self._format, self._tags) for one in subtasks)
+        turn = Turn(tuple(subtasks), ask, received, gives_output, found if len(text) <= LONG else None)
         for subtask in subtasks:
             self._of.setdefault(subtask.name, []).append(turn)
 
@@ -130,11 +136,18 @@ class Turns:
             attempt=taken[-1].ask.context.attempt,
             calls=tuple(sorted(turns)),
             text=text,
-            parts=self.parts(text, subtasks, _finish(taken, text)),
+            parts=self._parts_of(taken, text, subtasks),
             made_from=self._state.sources(subtasks) if made_from is None else tuple(made_from),
             receipts=tuple(receipt for turn in whole for receipt in turn.received.receipts),
             undamaged=undamaged,
         )
+
+    def _parts_of(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, Part]:
+        """What a text says of these subtasks: the reply of one of the turns, or what was made of all, which ends of itself."""
+        turn = next((turn for turn in taken if turn.received.text == text), None)
+        if turn and turn.found and turn.subtasks == subtasks:
+            return parts_in(turn.found, text, subtasks, self._format, self._tags)
+        return self.parts(text, subtasks, turn.received.finish if turn else "stop")
 
     def _making(self, taken: Turn) -> list[Turn]:
         """The turns that made the output which this one gave: those of its attempt, less other samples and what was rejected;
@@ -154,8 +167,3 @@ class Turns:
         """What the turn's reply says of the subtask; None where it says nothing."""
         part = self.parts(turn.received.text, turn.subtasks, turn.received.finish).get(subtask.name)
         return part.value if part else None
-
-
-def _finish(taken: Sequence[Turn], text: str) -> str:
-    """How the reply that this text is finished; of a text that is none it says nothing."""
-    return next((turn.received.finish for turn in taken if turn.received.text == text), "stop")

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from bench.runtime.decoding import LONGEST_BEGUN, Extracted, Malformed, Objects,
 from bench.runtime.drafts import KEPT, LONG, Draft, draft_of
 from bench.runtime.largeness import too_large
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
+from bench.values import dataclass
 from bench.wording import first_of
 
 Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
