@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reliability.kept import Guarded, Measured, Taken, Tried, read, write
+from reliability.kept import Guarded, Made, Measured, Taken, Tried, read, write
 from reliability.load import OURS, Cell, bare, ours, serving
 from reliability.measured import measured_in
 from reliability.promises import EXAMPLES, PROMISES, ROOT
@@ -44,7 +44,9 @@ def test_the_page_counts_each_promise_and_names_what_did_not_hold_or_was_not_tri
     write(tmp_path, Tried, [Tried("sinks", 100, 0, ""), Tried("kills and disks", 50, 2, "test_read_only: root")])
     write(tmp_path, Taken, TAKEN)
     write(tmp_path, Guarded, [Guarded("root", "nothing", "files", 40, 39, "os.link")])
-    said = page(tmp_path, "2 cores")
+    write(tmp_path, Made, [Made("load", "2 cores", None), Made("promises", "4 cores", 9.0)])
+    said = page(tmp_path)
+    assert "- load: 2 cores\n- promises: 4 cores, load average 9 at the end\n\n" in said
     assert "| 100 | 0 | 2.95% |" in said and "| 50 | 2 |" in said and "| 4000 | 0 | 0.07% |" in said
     assert "With 200 calls in flight, answered after 0.2 s, the wall time was above the aim of 1.5." in said
     assert "Not tried on this machine, of kills and disks: test" in said
@@ -58,7 +60,7 @@ def test_each_place_is_told_beside_what_is_promised_and_what_misses_it_is_named(
         Measured("a bomb", "stall", 1, 0.24),
     ]
     write(tmp_path, Measured, worst)
-    said = page(tmp_path, "2 cores")
+    said = page(tmp_path)
     assert (
         "| Where | Tries | Processor s, at most 1 | Peak MiB, at most 200 | Stall s, at most 0.1 | Wait s, at most 1 | Kept |"
         in said

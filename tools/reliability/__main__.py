@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reliability.guarded import all_guarded
-from reliability.kept import Guarded, Measured, Taken, Tried, read, write
+from reliability.kept import Guarded, Made, Measured, Taken, Tried, read, write
 from reliability.load import CELLS, measured
 from reliability.promises import PROMISES, all_tried
 from reliability.report import page
@@ -28,6 +28,12 @@ def machine() -> str:
         lines = []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return f"{os.cpu_count()} cores, {next(models, 'an unnamed processor')}"
+
+
+def note(folder: Path, part: str) -> None:
+    """Keep on what this part was made."""
+    others = [one for one in read(folder, Made) if one.part != part]
+    write(folder, Made, [*others, Made(part, machine(), round(os.getloadavg()[0], 1))])
 
 
 def try_anew(folder: Path, names: Sequence[str]) -> None:
@@ -52,11 +58,14 @@ def main() -> None:
     asked = parser.parse_args()
     if not asked.no_load and not asked.promise:
         write(asked.folder, Taken, list(measured(CELLS, asked.repeats)))
+        note(asked.folder, "load")
     if not asked.load_only:
         try_anew(asked.folder, asked.promise or NAMES)
+        note(asked.folder, "promises")
     if not asked.load_only and not asked.promise:
         write(asked.folder, Guarded, all_guarded())
-    (asked.folder / "README.md").write_text(page(asked.folder, machine()), encoding="utf-8")
+        note(asked.folder, "guards")
+    (asked.folder / "README.md").write_text(page(asked.folder), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,16 @@ class Guarded:
     through: str
 
 
-Row = TypeVar("Row", Tried, Measured, Taken, Guarded)
+@dataclass(frozen=True)
+class Made:
+    """On which machine a part was made last, and its load average at the end, where that was kept."""
+
+    part: str
+    machine: str
+    load: float | None
+
+
+Row = TypeVar("Row", Tried, Measured, Taken, Guarded, Made)
 
 
 def write(folder: Path, kind: type[Row], rows: Sequence[Row]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from reliability.bare import CLIENTS
-from reliability.kept import Guarded, Measured, Taken, Tried, read
+from reliability.kept import Guarded, Made, Measured, Taken, Tried, read
 from reliability.load import AIMS, OURS
 from reliability.measured import HEADINGS, PROMISED, missed
 from reliability.promises import PROMISES, Promise
@@ -27,11 +27,11 @@ NOT_DEFENDED = (
 )
 
 
-def page(folder: Path, machine: str) -> str:
+def page(folder: Path) -> str:
     """Of what is kept in the folder."""
     tried, taken, guarded = read(folder, Tried), read(folder, Taken), read(folder, Guarded)
     measured = read(folder, Measured)
-    parts = [PREFACE.read_text(encoding="utf-8").format(machine=machine), markdown(promises_table(tried, taken))]
+    parts = [PREFACE.read_text(encoding="utf-8"), *_machines(read(folder, Made)), "", markdown(promises_table(tried, taken))]
     parts += [markdown(measured_table(measured))] if measured else []
     parts += [markdown(load_table(taken))] if taken else []
     parts += [markdown(guards_table(guarded))] if guarded else []
@@ -40,6 +40,12 @@ def page(folder: Path, machine: str) -> str:
         for line in (*_missed(taken), *missed(measured), *_through(guarded), *_untried(tried), *NOT_DEFENDED)
     ]
     return "\n".join([*parts, "### What does not hold, is not defended, or was not tried", "", *lines, ""])
+
+
+def _machines(made: Iterable[Made]) -> Iterator[str]:
+    for one in made:
+        load = "" if one.load is None else f", load average {one.load:g} at the end"
+        yield f"- {one.part}: {one.machine}{load}"
 
 
 def upper(failures: int, tries: int) -> float:
