@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from bench.experiment.record import TrialRecord
+from bench.experiment.record import Outcome, TrialRecord
 from bench.runtime.events import Faulted, Judged, of_kind
 from bench.values import dataclass
 
 CONTENT_POINTS = ("output", "input", "state")
-ENDINGS = ("recovered", "gave_up", "undetected")
+ANSWERED = "recovered"
+"""The stage that a trial's record holds for a fault after which an answer came, before anybody knows whether it is right."""
+ENDINGS = (ANSWERED, "gave_up", "undetected")
 NEVER_MASKED = ("call", "tool", "event", "process")
 IMPACTS = ("effective", "masked", "undetermined")
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """One planned fault, followed. `planned` is its first entry; `ended` is '' where it was never delivered.
+    """One planned fault, followed. `planned` is its first entry.
 
     impact   what a delivered fault mattered: `effective` where what it struck would have been accepted without it, `masked`
              where that would have been rejected anyway, `undetermined` where neither the trial nor its control tells; '' where
              it was not delivered
+    finish   what became of what it struck: `recovered` where the trial's answer is right, else `restarted` for a process that
+             went on, `answered_wrong`, `gave_up`, `undetected` where the answer stands on what was struck and nobody noticed;
+             `answered` where nothing graded the answer, `error`, and '' where it was not delivered
     """
 
     number: int
@@ -32,7 +37,7 @@ class Receipt:
     not_applicable: bool
     detected: bool
     impact: str
-    ended: str
+    finish: str
 
     @property
     def adds_up(self) -> bool:
@@ -40,7 +45,7 @@ class Receipt:
 
 
 def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingProxyType({})) -> tuple[Receipt, ...]:
-    """The receipts of a trial, in order. In a trial that ended in an error a fault ended in that too.
+    """The receipts of a trial, in order.
 
     told_by_control   the impact of faults, by number, that the trial alone does not tell (`bench.analysis.impact`)
     """
@@ -67,14 +72,24 @@ def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingPr
             not_applicable="not_applicable" in stages,
             detected="detected" in stages,
             impact=impact if delivered else "",
-            ended="error" if record.outcome == "error" and delivered else ended,
+            finish=_finish(ended, entries[0].point, record.outcome) if delivered else "",
         )
         found.append(receipt)
     return tuple(found)
 
 
+def _finish(ended: str, point: str, outcome: Outcome) -> str:
+    if outcome == "error":
+        return "error"
+    if ended != ANSWERED or outcome == "solved":
+        return ended
+    if point == "process":
+        return "restarted"
+    return "answered_wrong" if outcome == "wrong" else "answered"
+
+
 def silently_corrupted(record: TrialRecord, found: Iterable[Receipt]) -> bool:
     """Whether the answer is wrong and a fault in its content had passed every verification."""
     return record.outcome == "wrong" and any(
-        receipt.delivered and receipt.ended == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in found
+        receipt.delivered and receipt.finish == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in found
     )

@@ -65,10 +65,11 @@ class Run:
               `cost` is in dollars, and missing where a price is unknown
     calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered,
               `reused` that it had answered the same request before, in another trial
-    faults    one row a planned fault: which stages it went through, its `impact` (effective, masked, undetermined), and how it
-              `ended`
+    faults    one row a planned fault: which stages it went through, its `impact` (effective, masked, undetermined), and its
+              `finish` (`bench.analysis.faults.Receipt`)
     recoveries   one row a failure that told of faults: how many `faults`, by impact; what its first round took, missing where
-              nothing was asked again, and all rounds (`price_*`) until what was struck stood accepted again (`recovered`)
+              nothing was asked again, and all rounds (`price_*`) until what was struck stood accepted again
+              (`accepted_again`)
     replies   one row a reply that was judged: was it `exposed` to a fault, of what `kind` was it rejected, or '';
               `digest` names what was asked and replied: equal for one reply in several trials (`bench.analysis.natural`)
     waits     one row a wait

@@ -2,12 +2,12 @@
 
     lost         no usable reply came: cut off, timed out; unpaid calls stand here too, with no tokens
     judging      the call only judged
-    useful       an output that it helped to make is in the lineage of the final answer
+    in_answer    an output that it helped to make is in the lineage of the final answer, be that right or wrong
     rejected     an output of it was rejected, and nothing of it is in the answer: a reply is paid, and lost, as a whole
     redundant    one of several samples of the same output, and not the one that was taken
     superseded   accepted or not judged, and thrown away later
 
-The first line that fits holds. A trial without an answer has no lineage, so nothing in it was useful.
+The first line that fits holds. A trial without an answer has no lineage, so none of its tokens are in an answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.runtime.events import Called, Committed, Event, Judged, of_kind
 from bench.runtime.lineage import Lineage
 from bench.values import dataclass
 
-Account = Literal["useful", "rejected", "superseded", "redundant", "lost", "judging"]
+Account = Literal["in_answer", "rejected", "superseded", "redundant", "lost", "judging"]
 ACCOUNTS: tuple[Account, ...] = get_args(Account)
 
 
@@ -95,7 +95,7 @@ def _account(call: Called, in_answer: bool, rejected: bool, not_taken: bool) -> 
     if call.cause == "judge":
         return "judging"
     if in_answer:
-        return "useful"
+        return "in_answer"
     if rejected:
         return "rejected"
     return "redundant" if not_taken else "superseded"

@@ -113,7 +113,7 @@ OURS: tuple[Metric, ...] = (
     *FIRST_ROUND,
     *PRICE,
     *FIRST_PASS,
-    Metric("useful", "int64", lambda trial: trial.accounts["useful"]),
+    Metric("in_answer", "int64", lambda trial: trial.accounts["in_answer"]),
     Metric("rejected", "int64", lambda trial: trial.accounts["rejected"]),
     Metric("superseded", "int64", lambda trial: trial.accounts["superseded"]),
     Metric("redundant", "int64", lambda trial: trial.accounts["redundant"]),

@@ -24,13 +24,13 @@ class Recovery:
     first       the calls of its first round; none where nothing was asked again: the attempts were used up
     calls       those of all rounds, until what was struck and all that was invalidated with it stood accepted again, or the
                 trial ended
-    recovered   whether it stood accepted again
+    accepted_again   whether it did
     """
 
     faults: tuple[Receipt, ...]
     first: tuple[Called, ...]
     calls: tuple[Called, ...]
-    recovered: bool
+    accepted_again: bool
 
     @property
     def subtasks(self) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def _rate(run: Run, arm: Arm, control: Arm, common: Set[Pair]) -> RecoveryRate:
 def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
     """Of each pair in which a fault in the content was effective: is the answer wrong, and one of them was never noticed?"""
     faults = run.faults[run.faults["impact"].eq("effective") & run.faults["point"].isin(CONTENT_POINTS)]
-    unnoticed = faults["ended"].eq("undetected").groupby(faults["trial"]).any()
+    unnoticed = faults["finish"].eq("undetected").groupby(faults["trial"]).any()
     struck = arm.usable[arm.usable["trial"].isin(unnoticed.index)]
     wrong = struck["outcome"].eq("wrong") & struck["trial"].map(unnoticed)
     return dict(zip(pairs_of(struck), wrong.tolist(), strict=True))

@@ -82,7 +82,7 @@ FAULTS: tuple[Column[Of[Receipt]], ...] = (
     Column("not_applicable", "bool", lambda of: of.item.not_applicable),
     Column("impact", "str", lambda of: of.item.impact),
     Column("detected", "bool", lambda of: of.item.detected),
-    Column("ended", "str", lambda of: of.item.ended),
+    Column("finish", "str", lambda of: of.item.finish),
     Column("adds_up", "bool", lambda of: of.item.adds_up),
 )
 
@@ -105,7 +105,7 @@ RECOVERIES: tuple[Column[Of[Recovery]], ...] = (
     *(Column(impact, "int64", _having(impact)) for impact in IMPACTS),
     *(Column(f"first_{name}", "float64", _of_first(measured)) for name, measured in MEASURED.items()),
     *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
-    Column("recovered", "bool", lambda of: of.item.recovered),
+    Column("accepted_again", "bool", lambda of: of.item.accepted_again),
 )
 REPLIES: tuple[Column[Of[JudgedReply]], ...] = (
     Column("call", "int64", lambda of: of.item.call),

@@ -44,7 +44,7 @@ class Look:
 
 
 ACCOUNT_LOOKS: Mapping[str, Look] = {
-    "useful": Look(GREEN),
+    "in_answer": Look(GREEN),
     "rejected": Look(VERMILION, "////"),
     "superseded": Look(ORANGE, "\\" * 4),
     "redundant": Look(YELLOW, "||||"),
@@ -160,7 +160,7 @@ def panel_title(ax: Axes, *lines: str) -> None:
 def legend_of(figure: Figure, looks: Mapping[str, Look]) -> None:
     """A legend of filled areas below everything."""
     handles = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
-    figure.legend(handles, list(looks), loc="outside lower center", ncols=len(looks))
+    figure.legend(handles, [name.replace("_", " ") for name in looks], loc="outside lower center", ncols=len(looks))
 
 
 def legend_of_points(figure: Figure, signs: Mapping[str, tuple[str, str]]) -> None:

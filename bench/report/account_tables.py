@@ -39,6 +39,17 @@ def _by_solved(metric: Metric) -> TableColumn[Arm]:
     return TableColumn(f"{metric.title} per solved", lambda arm: Spent(per_solved(arm.trials, metric.name), metric.digits))
 
 
+FINISHES = {
+    "recovered": "Recovered",
+    "restarted": "Restarted",
+    "answered_wrong": "Answered wrong",
+    "answered": "Answered, not graded",
+    "gave_up": "Gave up",
+    "undetected": "Undetected",
+    "error": "In an error",
+}
+
+
 def ledger(run: Run, arms: Arms) -> Table:
     """Where the tokens stand: sums over an arm's trials, errors among them, for they were paid as well."""
     columns = (
@@ -58,7 +69,8 @@ def _account(name: str) -> tuple[TableColumn[Arm], TableColumn[Arm]]:
         total = _sum(arm, "tokens")
         return Number(_sum(arm, name) / total if total else None, 1, percent=True)
 
-    return TableColumn(name, lambda arm: _sum(arm, name)), TableColumn(f"{name} %", share)
+    words = name.replace("_", " ")
+    return TableColumn(words, lambda arm: _sum(arm, name)), TableColumn(f"{words} %", share)
 
 
 def _sum(arm: Arm, column: str) -> int:
@@ -79,6 +91,8 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
         return lambda arm: int((faults(arm)[column] == value).sum())
 
     delivered = entered("delivered")
+    seen = {"recovered", *run.faults["finish"]}
+    finishes = [finish for finish in FINISHES if finish in seen]
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.trials)),
@@ -90,10 +104,7 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
         TableColumn("Effective", having("impact", "effective")),
         TableColumn("Masked", having("impact", "masked")),
         TableColumn("Undetermined", having("impact", "undetermined")),
-        TableColumn("Recovered", having("ended", "recovered")),
-        TableColumn("Gave up", having("ended", "gave_up")),
-        TableColumn("Undetected", having("ended", "undetected")),
-        TableColumn("In an error", having("ended", "error")),
+        *(TableColumn(FINISHES[finish], having("finish", finish)) for finish in finishes),
         TableColumn("Delivered per call", lambda arm: _ratio(delivered(arm), _sum(arm, "calls"))),
         TableColumn("Delivered per task", lambda arm: _ratio(delivered(arm), len(arm.trials))),
     )
@@ -101,6 +112,8 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
         "every planned fault was delivered, or was not applicable because nothing was there that could carry it",
         "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway; "
         "undetermined: neither the trial nor its control tells",
+        "recovered: the trial's answer is right, in a world what has to hold at the end holds; restarted: an agent went on after "
+        "a kill, and its answer is not right; undetected: nobody noticed, and the answer stands on what was struck",
         "a call that does several subtasks' work is exposed to the faults of each",
     )
     struck = (arm for arm in each_arm(arms) if not faults(arm).empty)

@@ -80,13 +80,13 @@ def _of_paper(published: Published) -> str:
 
 
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
-    """All rounds of the faults that mattered; recovered and given up apart."""
+    """All rounds of the faults that mattered; those after which all stood accepted again and the others apart."""
 
     def effective(arm: Arm) -> Estimate:
         return Estimate(_only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name), with_n=True)
 
-    def apart(recovered: bool) -> Callable[[Arm], Cell]:
-        return lambda arm: _priced(_only(arm, _recovered(run, arm).eq(recovered)), PRICE.tokens)
+    def apart(accepted_again: bool) -> Callable[[Arm], Cell]:
+        return lambda arm: _priced(_only(arm, _accepted_again(run, arm).eq(accepted_again)), PRICE.tokens)
 
     def excess(arm: Arm) -> Estimate:
         return Estimate(tokens_over(control_of(arms, arm), arm), with_n=True)
@@ -96,8 +96,8 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
         *arm_columns(run),
         TableColumn(FIRST_ROUND.tokens.title, effective),
         *map(_price_of, PRICE.shown),
-        TableColumn("Recovered, tokens", apart(True)),
-        TableColumn("Not recovered, tokens", apart(False)),
+        TableColumn("Accepted again, tokens", apart(True)),
+        TableColumn("Not accepted again, tokens", apart(False)),
         *([TableColumn("Paired excess tokens, both answered", excess)] if has_controls else []),
         TableColumn("Retry share of tokens", _retry_share),
     )
@@ -106,7 +106,7 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
         "price: all calls from a noticed effective fault on, until what it struck and all that was invalidated with it "
         "stood accepted again, or the trial ended; of several such faults in a trial the mean; not measured under "
         f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
-        "recovered: it all stood accepted again; else the trial gave up, and what it took prices failing",
+        "accepted again: all that the faults struck; where it was not, the trial gave up, and what it took prices failing",
         *([EXCESS] if has_controls else []),
         "retry share: retry tokens by all tokens, of all trials that did not end in an error, with its 95% interval",
     )
@@ -131,10 +131,10 @@ def _priced(arm: Arm, measure: Metric) -> Cell:
     return Estimate(mean, measure.digits, with_n=True) if mean.n >= LEAST_PRICED else f"{NOT_MEASURED} (N={mean.n})"
 
 
-def _recovered(run: Run, arm: Arm) -> pd.Series[bool]:
+def _accepted_again(run: Run, arm: Arm) -> pd.Series[bool]:
     """Of each of the arm's trials: whether all that its effective faults struck stood accepted again."""
     own = run.recoveries[run.recoveries["effective"].gt(0)]
-    lasting = own.groupby("trial")["recovered"].all()
+    lasting = own.groupby("trial")["accepted_again"].all()
     return arm.usable["trial"].map(lasting).astype("boolean")
 
 

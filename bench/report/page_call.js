@@ -15,7 +15,7 @@ function callSummary(call) {
   return make("summary", {},
     make("span", { className: `key ${call.account}` }),
     make("strong", {}, `${call.call}. ${laneOf(call)}`),
-    ` attempt ${call.attempt}${tried}, ${call.cause}: ${call.verdict}, ${call.account}; ${cost}`,
+    ` attempt ${call.attempt}${tried}, ${call.cause}: ${call.verdict}, ${words(call.account)}; ${cost}`,
   );
 }
 
@@ -31,7 +31,7 @@ function callFacts(call) {
     ["Attempt, sample, try", `${call.attempt}, ${call.sample}, ${call.try_}`],
     ["Cause", `${call.cause}${call.inferred ? " (inferred)" : ""}${call.because ? `: ${call.because}` : ""}`],
     ["Verdict", call.verdict],
-    ["Account", call.account],
+    ["Account", words(call.account)],
     ["Tokens", `${count(call.tokens_in)} in, ${count(call.tokens_out)} out`],
     ["Provider's count", usage],
     ["Seconds", `${seconds(call.seconds)}, from ${seconds(call.started)} on${call.delay ? `; ${seconds(call.delay)} added by a fault` : ""}`],
@@ -49,7 +49,7 @@ function findings(call, record) {
   const own = (events) => events.filter((event) => event.calls ? event.calls.includes(call.call) : event.call === call.call);
   const lines = [
     ...own(record.verdicts).map((one) => `Verifier${VIEWS[one.view]}: ${one.subtask} ${one.accepted ? "accepted" : `rejected: ${one.reason}`}${one.detail ? ` (${one.detail})` : ""}`),
-    ...own(record.faults).map((one) => `Fault ${one.fault}, ${one.effect} at ${one.point} of ${one.subtask}: ${one.stage}${one.detail ? ` (${one.detail})` : ""}`),
+    ...own(record.faults).map((one) => `Fault ${one.fault}, ${one.effect} at ${one.point} of ${one.subtask}: ${words(stageOf(one, record))}${one.detail ? ` (${one.detail})` : ""}`),
     ...own(record.versions).map((one) => `Written: ${one.subtask} v${one.version}, ${one.verified ? "verified" : "unverified"}, from ${madeFrom(one)}`),
   ];
   const times = new Map(); // an output that is verified at several checkpoints stands once
@@ -102,4 +102,9 @@ function sameEnds(one, other) {
 
 function block(title, ...content) {
   return make("pre", { tabIndex: 0, role: "region", ariaLabel: title }, ...content);
+}
+
+// A fault's last entry was recorded before the answer was graded, so that its finish is told instead.
+function stageOf(entry, record) {
+  return ENDINGS.includes(entry.stage) ? record.finishes[entry.fault] : entry.stage;
 }

@@ -51,6 +51,7 @@ function terms(pairs) {
   return make("dl", {}, ...known.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, `${value}`)]));
 }
 
+const words = (name) => name.replaceAll("_", " ");
 const count = (number) => number.toLocaleString("en-US");
 const seconds = (number) => (number < 1 ? `${digits(1000 * number)} ms` : `${digits(number)} s`);
 const digits = (number) => number.toLocaleString("en-US", { maximumSignificantDigits: 4 });

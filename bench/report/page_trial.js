@@ -1,7 +1,12 @@
 // One trial as a timeline of its calls by subtask, and beside it another one of the same instance and repetition.
 
-const ACCOUNTS = ["useful", "rejected", "superseded", "redundant", "lost", "judging"];
+const ACCOUNTS = ["in_answer", "rejected", "superseded", "redundant", "lost", "judging"];
 const COUNTERPARTS = { architecture: "Another architecture", plan: "Another fault plan", model: "Another model" };
+const ENDINGS = ["recovered", "gave_up", "undetected"]; // as they are recorded, before the answer is graded
+const UNSOLVED = {
+  wrong: "The answer of this trial is wrong: tokens that are “in answer” made a wrong answer.",
+  gave_up: "This trial gave up: it has no answer.",
+};
 const NONE = "-1";
 
 class TrialView {
@@ -79,6 +84,7 @@ class TrialView {
       make("h4", {}, this.trials.architecture[row], " ", make("span", { className: "outcome" }, this.trials.outcome[row])),
       this.facts(row, record),
       receipts(record),
+      ...unsolved(this.trials.outcome[row]),
       accountBar(record.accounts),
       timeline(record, longest, (call) => reveal(place.get(call))),
       make("div", {}, ...calls),
@@ -104,28 +110,33 @@ function lengthOf(record) {
 }
 
 function legend() {
-  const keys = ACCOUNTS.map((account) => make("li", {}, make("span", { className: `key ${account}` }), account));
+  const keys = ACCOUNTS.map((account) => make("li", {}, make("span", { className: `key ${account}` }), words(account)));
   return make("ul", { className: "legend", ariaLabel: "Accounts" }, ...keys);
 }
 
-// Each planned fault with the stages that it went through.
+// Each planned fault with the stages that it went through, and what became of it.
 function receipts(record) {
   const numbers = [...new Set(record.faults.map((entry) => entry.fault))];
-  const lines = numbers.map((number) => make("li", {}, receipt(record.faults.filter((entry) => entry.fault === number))));
+  const lines = numbers.map((number) => make("li", {}, receipt(record.faults.filter((entry) => entry.fault === number), record.finishes[number])));
   return lines.length ? make("ul", { className: "receipts", ariaLabel: "Fault receipts" }, ...lines) : make("p", { className: "notes" }, "No fault was planned.");
 }
 
-function receipt(entries) {
+function receipt(entries, finish) {
   const [first] = entries;
   const carrier = entries.find((entry) => entry.call !== null);
   const where = `${first.effect} at ${first.point} of ${first.subtask}, attempt ${first.attempt}`;
-  return `Fault ${first.fault}: ${where}: ${entries.map((entry) => entry.stage).join(" → ")}${carrier ? ` (call ${carrier.call})` : ""}`;
+  const stages = entries.map((entry) => entry.stage).filter((stage) => !ENDINGS.includes(stage));
+  return `Fault ${first.fault}: ${where}: ${[...stages, finish].filter(Boolean).map(words).join(" → ")}${carrier ? ` (call ${carrier.call})` : ""}`;
+}
+
+function unsolved(outcome) {
+  return UNSOLVED[outcome] ? [make("p", { className: "notes" }, UNSOLVED[outcome])] : [];
 }
 
 function accountBar(accounts) {
   const total = ACCOUNTS.reduce((sum, account) => sum + accounts[account], 0);
   const parts = ACCOUNTS.filter((account) => accounts[account] > 0);
-  const said = parts.map((account) => `${account} ${count(accounts[account])}`).join(", ") || "no tokens";
+  const said = parts.map((account) => `${words(account)} ${count(accounts[account])}`).join(", ") || "no tokens";
   const bar = make("div", { className: "accounts" }, ...parts.map((account) => {
     const part = make("span", { className: account });
     part.style.width = `${(100 * accounts[account]) / total}%`;
@@ -151,7 +162,7 @@ function lane(name, bars) {
 }
 
 function callBar(call, longest, reveal) {
-  const said = `Call ${call.call}: ${laneOf(call)}, attempt ${call.attempt}, ${call.cause}, ${call.verdict}, ${call.account}, ${seconds(call.seconds)}`;
+  const said = `Call ${call.call}: ${laneOf(call)}, attempt ${call.attempt}, ${call.cause}, ${call.verdict}, ${words(call.account)}, ${seconds(call.seconds)}`;
   return placed(button("", () => reveal(call.call), { className: `bar ${call.account}`, title: said, ariaLabel: said }), call, longest);
 }
 

@@ -125,7 +125,7 @@ def _told(mean: Mean) -> str:
 
 
 def _impacts(run: Run) -> Finding | None:
-    delivered = run.faults[run.faults["delivered"] & run.faults["ended"].ne("error")]
+    delivered = run.faults[run.faults["delivered"] & run.faults["finish"].ne("error")]
     if delivered.empty:
         return None
     effective, masked, untold = (int(delivered["impact"].eq(impact).sum()) for impact in IMPACTS)

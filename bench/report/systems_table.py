@@ -28,7 +28,7 @@ def systems(run: Run, arms: Arms) -> list[Table]:
         TableColumn("Errors", lambda arm: arm.count("error")),
         _mean("Tokens", "tokens"),
         _mean("Retry tokens", "retry_tokens"),
-        *(_mean(account, account) for account in ACCOUNTS),
+        *(_mean(account.replace("_", " "), account) for account in ACCOUNTS),
         _mean("LLM calls", "calls", 1),
         _mean("LLM API s", "api_seconds", 2),
         _mean("Waiting s", "waiting_seconds", 2),

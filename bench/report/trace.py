@@ -16,6 +16,7 @@ from typing import Any
 
 from bench.analysis import ledger
 from bench.analysis.arms import instances_of
+from bench.analysis.faults import receipts
 from bench.analysis.frames import Run
 from bench.analysis.merge import records_of
 from bench.experiment.reading import read_texts
@@ -146,6 +147,7 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
         "calls": [_call(entry, numbers, record.events) for entry in entries],
         "waits": [vars(event) for event in record.events if isinstance(event, Waited)],
         "faults": [vars(event) for event in record.events if isinstance(event, Faulted)],
+        "finishes": {receipt.number: receipt.finish for receipt in receipts(record)},
         "verdicts": [vars(event) for event in record.events if isinstance(event, Judged)],
         "versions": [_version(event) for event in record.events if isinstance(event, Committed)],
         "answer": [version for event in record.events if isinstance(event, Answered) for version in event.versions],

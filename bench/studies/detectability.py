@@ -54,7 +54,7 @@ def detectability(run: Run) -> list[Detection]:
         raise ResultsError("needs fault plans with one fault each")
     found = []
     struck = run.trials[(run.trials["faults_delivered"] > 0) & ~run.trials["outcome"].isin(UNUSABLE)]
-    passed = set(run.faults.loc[run.faults["ended"] == "undetected", "trial"])
+    passed = set(run.faults.loc[run.faults["finish"] == "undetected", "trial"])
     struck = struck.assign(passed=struck["trial"].isin(passed))
     for (scenario, model), trials in struck.groupby(["scenario", "model"], sort=False):
         for plan, fault in faults.items():

@@ -431,7 +431,7 @@ def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(
     assert run_command(monkeypatch, "trace", folder, "table2.calls.static") == 0
     lines = capsys.readouterr().out.splitlines()
     assert "  static-none-1-k8s_oomkill-m  k8s_oomkill static none repetition 1: solved  first_pass_calls = 2" in lines
-    assert lines.count("    call 2  b  attempt 1 try 1  first  useful  100 in, 20 out  accepted") == 2
+    assert lines.count("    call 2  b  attempt 1 try 1  first  in_answer  100 in, 20 out  accepted") == 2
     assert run_command(monkeypatch, "trace", folder, "table1.calls.static") == 0
     assert "not measured" in capsys.readouterr().out
     assert run_command(monkeypatch, "trace", folder, "table2.call.static") == 2

@@ -45,7 +45,7 @@ def test_a_trials_row_holds_its_ledger_its_faults_and_its_seconds(tmp_path: Path
         "plan": "paper",
         "repetition": 2,
     }
-    assert (row["tokens"], row["useful"], row["rejected"], row["retry_tokens"]) == (380, 260, 120, 140)
+    assert (row["tokens"], row["in_answer"], row["rejected"], row["retry_tokens"]) == (380, 260, 120, 140)
     assert (row["superseded"], row["lost"], row["judging"], row["calls"]) == (0, 0, 0, 3)
     assert [row[f"faults_{stage}"] for stage in ("planned", "delivered", "not_applicable", "detected")] == [1, 1, 0, 1]
     assert (row["outcome"], row["correct"], row["score"], row["timing"]) == ("solved", True, 1.0, "simulated")
@@ -79,7 +79,7 @@ def test_a_calls_row_says_what_it_was_for_and_what_became_of_it(tmp_path: Path) 
 def test_giving_up_is_neither_correct_nor_an_error_and_scores_nothing(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(outcome="gave_up", events=[called(1), rejected(1, "a")])])
     [row] = run.trials.to_dict("records")
-    assert (row["outcome"], row["correct"], row["score"], row["useful"]) == ("gave_up", False, 0.0, 0)
+    assert (row["outcome"], row["correct"], row["score"], row["in_answer"]) == ("gave_up", False, 0.0, 0)
 
 
 def test_an_error_has_neither_a_grade_nor_a_score(tmp_path: Path) -> None:
@@ -181,10 +181,30 @@ def test_an_undetected_failure_is_a_wrong_answer_of_which_every_part_was_accepte
     assert run.trials["undetected_failure"].tolist() == [undetected, False]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "point", "stage", "finish"),
+    [
+        ("solved", "output", "recovered", "recovered"),
+        ("solved", "process", "recovered", "recovered"),
+        ("wrong", "output", "recovered", "answered_wrong"),
+        ("wrong", "process", "recovered", "restarted"),
+        ("ungraded", "output", "recovered", "answered"),
+        ("wrong", "output", "undetected", "undetected"),
+        ("gave_up", "process", "gave_up", "gave_up"),
+    ],
+)
+def test_recovered_is_said_only_where_the_answer_is_right(
+    tmp_path: Path, outcome: Outcome, point: str, stage: Stage, finish: str
+) -> None:
+    events = struck("planned", "delivered", stage, point=point)
+    run = run_of(tmp_path / "run", [trial(plan="paper", outcome=outcome, events=events)])
+    assert run.faults["finish"].tolist() == [finish]
+
+
 def test_a_fault_in_a_trial_that_ended_in_an_error_did_not_make_it_give_up(tmp_path: Path) -> None:
     events = struck("planned", "delivered", "gave_up")
     run = run_of(tmp_path / "run", [trial(plan="paper", outcome="error", events=events)])
-    assert run.faults["ended"].tolist() == ["error"]
+    assert run.faults["finish"].tolist() == ["error"]
 
 
 # Arms

@@ -65,7 +65,7 @@ def test_each_call_is_booked_once(events: list[Event]) -> None:
 
 
 @given(courses())
-def test_useful_is_just_what_the_final_answer_stands_on(events: list[Event]) -> None:
+def test_in_answer_is_just_what_the_final_answer_stands_on(events: list[Event]) -> None:
     commits = {(event.subtask, event.version): event for event in events if isinstance(event, Committed)}
 
     def stands_on(output: tuple[str, int]) -> set[int]:
@@ -75,13 +75,13 @@ def test_useful_is_just_what_the_final_answer_stands_on(events: list[Event]) -> 
     answers = [event for event in events if isinstance(event, Answered)]
     expected = set().union(*(stands_on(output) for answer in answers for output in answer.versions))
     judging = {event.call for event in events if isinstance(event, Called) and event.cause == "judge"}
-    assert {call for call, account in booked(events).items() if account == "useful"} == expected - judging
+    assert {call for call, account in booked(events).items() if account == "in_answer"} == expected - judging
 
 
 @given(courses())
-def test_without_an_answer_nothing_was_useful(events: list[Event]) -> None:
+def test_without_an_answer_no_call_is_in_it(events: list[Event]) -> None:
     unanswered = [event for event in events if not isinstance(event, Answered)]
-    assert "useful" not in booked(unanswered).values()
+    assert "in_answer" not in booked(unanswered).values()
 
 
 @given(courses())
@@ -90,13 +90,13 @@ def test_a_call_without_a_reply_is_lost_whatever_else_is_said_of_it(events: list
     assert {call for call, account in booked(events).items() if account == "lost"} == failed
 
 
-def test_what_an_accepted_output_was_made_from_is_useful_too() -> None:
+def test_what_an_accepted_output_was_made_from_is_in_the_answer_too() -> None:
     answer_names_the_last_only = [*smooth()[:-1], Answered((("b", 1),))]
-    assert booked(answer_names_the_last_only) == {1: "useful", 2: "useful"}
+    assert booked(answer_names_the_last_only) == {1: "in_answer", 2: "in_answer"}
 
 
-def test_a_rejected_reply_is_rejected_and_its_retry_useful() -> None:
-    assert booked(recovered()) == {1: "useful", 2: "rejected", 3: "useful"}
+def test_a_rejected_reply_is_rejected_and_its_retry_in_the_answer() -> None:
+    assert booked(recovered()) == {1: "in_answer", 2: "rejected", 3: "in_answer"}
     assert verdicts(recovered()) == {1: "accepted", 2: "rejected:schema", 3: "accepted"}
 
 
@@ -129,7 +129,7 @@ def test_retry_tokens_are_those_of_retries_and_reruns_and_of_nothing_that_was_pl
     assert {entry.call.cause for entry in entries if entry.is_retry} == {"retry", "rerun"}
 
 
-def test_all_calls_that_made_an_output_are_useful_not_the_last_alone() -> None:
+def test_all_calls_that_made_an_output_are_in_the_answer_not_the_last_alone() -> None:
     made = Committed("a", 1, (1, 2, 3), True, "d", ())
     turns: list[Event] = [
         called(1, "a"),
@@ -138,14 +138,14 @@ def test_all_calls_that_made_an_output_are_useful_not_the_last_alone() -> None:
         made,
         Answered((("a", 1),)),
     ]
-    assert booked(turns) == {1: "useful", 2: "useful", 3: "useful"}
+    assert booked(turns) == {1: "in_answer", 2: "in_answer", 3: "in_answer"}
     assert not any(entry.is_retry for entry in ledger.book(turns))
 
 
 def test_a_sample_that_was_not_taken_is_redundant_and_one_that_was_rejected_is_rejected() -> None:
     votes = [replace(called(number, "a", cause="sample"), sample=number) for number in (1, 2, 3)]
     taken: list[Event] = [*votes, rejected(3, "a"), committed(2, "a"), Answered((("a", 1),))]
-    assert booked(taken) == {1: "redundant", 2: "useful", 3: "rejected"}
+    assert booked(taken) == {1: "redundant", 2: "in_answer", 3: "rejected"}
 
 
 def test_of_a_trial_without_an_answer_the_sample_that_was_taken_is_superseded_and_the_others_are_redundant() -> None:
@@ -155,7 +155,7 @@ def test_of_a_trial_without_an_answer_the_sample_that_was_taken_is_superseded_an
 
 def test_a_verdict_on_a_reply_as_it_was_before_its_fault_books_nothing() -> None:
     undamaged = Judged((1,), "a", False, "check", view="undamaged", fault=1)
-    assert booked([called(1, "a"), undamaged, accepted(1, "a"), committed(1, "a"), Answered((("a", 1),))]) == {1: "useful"}
+    assert booked([called(1, "a"), undamaged, accepted(1, "a"), committed(1, "a"), Answered((("a", 1),))]) == {1: "in_answer"}
 
 
 def test_a_ledger_that_does_not_add_up_says_so() -> None:
@@ -172,6 +172,6 @@ def test_the_ledgers_of_real_trials_add_up_to_what_their_callers_counted() -> No
     ]
     results = run_all(matrix_of(plans={"schedule": schedule}, repetitions=5))
     accounts = {account for result in results for account in booked(result.record.events).values()}
-    assert accounts == {"useful", "rejected", "superseded", "lost"}
+    assert accounts == {"in_answer", "rejected", "superseded", "lost"}
     for result in results:
         assert ledger.imbalance(ledger.book(result.record.events), result.record.tokens) is None

@@ -38,7 +38,7 @@ def test_a_rejected_reply_is_asked_for_again_in_one_round() -> None:
     [recovery] = of(recovered(retry=130))
     assert numbers(recovery.first) == numbers(recovery.calls) == [3]
     assert tokens_of(recovery.first) == 150
-    assert recovery.recovered
+    assert recovery.accepted_again
     assert recovery.subtasks == ("b",)
 
 
@@ -48,19 +48,19 @@ def test_a_second_rejection_begins_another_round_of_the_same_recovery() -> None:
     [recovery] = of([*events[:10], *again, committed(4, "b")])
     assert numbers(recovery.first) == [3]
     assert numbers(recovery.calls) == [3, 4]
-    assert recovery.recovered
+    assert recovery.accepted_again
 
 
 def test_a_recovery_that_ends_without_an_accepted_output_is_none() -> None:
     [recovery] = of([*recovered()[:10], rejected(3, "b")])
     assert numbers(recovery.calls) == [3]
-    assert not recovery.recovered
+    assert not recovery.accepted_again
 
 
 def test_where_nothing_was_asked_again_there_is_no_first_round() -> None:
     [recovery] = of(recovered()[:9])
     assert recovery.first == recovery.calls == ()
-    assert not recovery.recovered
+    assert not recovery.accepted_again
 
 
 def test_a_verdict_on_a_call_that_is_not_there_ends_no_recovery() -> None:
@@ -68,9 +68,9 @@ def test_a_verdict_on_a_call_that_is_not_there_ends_no_recovery() -> None:
     events = list(recovered())
     at = max(number for number, event in enumerate(events) if isinstance(event, Judged) and event.accepted)
     verdict = events[at]
-    assert isinstance(verdict, Judged) and of(events)[0].recovered
+    assert isinstance(verdict, Judged) and of(events)[0].accepted_again
     events[at] = replace(verdict, calls=(99,))
-    assert not of(events)[0].recovered
+    assert not of(events)[0].accepted_again
 
 
 def test_a_checkpoints_rejections_are_one_failure_and_its_round_goes_up_to_the_next_checkpoint() -> None:
@@ -90,7 +90,7 @@ def test_a_checkpoints_rejections_are_one_failure_and_its_round_goes_up_to_the_n
     [recovery] = of(events)
     assert numbers(recovery.first) == [4, 5, 6]
     assert numbers(recovery.calls) == [4, 5, 6, 7], "what was run again with it was rejected, so it is not over"
-    assert recovery.recovered
+    assert recovery.accepted_again
 
 
 def test_replies_that_were_judged_apart_fail_apart() -> None:
@@ -116,7 +116,7 @@ def test_an_output_made_from_what_was_found_wrong_is_part_of_the_price_and_not_o
     [recovery] = of(events)
     assert numbers(recovery.first) == [3]
     assert numbers(recovery.calls) == [3, 4], "what failed later of itself is no part of it"
-    assert recovery.recovered
+    assert recovery.accepted_again
 
 
 def test_a_lost_reply_a_rerun_and_a_reopened_subtask_give_one_round_each_and_no_call_stands_in_two() -> None:

@@ -74,12 +74,12 @@ def test_after_a_failure_it_plans_again_with_the_reason_and_everything_runs_agai
     assert [request.messages for request in model.requests[5:7]] == [request.messages for request in model.requests[1:3]]
 
 
-def test_the_plan_that_led_to_the_answer_is_useful_and_the_one_before_it_is_not() -> None:
+def test_the_plan_that_led_to_the_answer_is_in_it_and_the_one_before_is_not() -> None:
     result, _ = trial({"pears": [{"crates": 3}]})
     accounts = [(entry.call.subtasks[0], entry.account) for entry in book(result.record.events)]
     assert accounts == [
         *(("Plan", "superseded"), ("apples", "superseded"), ("pears", "rejected"), ("store", "superseded")),
-        *(("Plan", "useful"), ("apples", "useful"), ("pears", "useful"), ("store", "useful")),
+        *(("Plan", "in_answer"), ("apples", "in_answer"), ("pears", "in_answer"), ("store", "in_answer")),
     ]
     [answer] = events(result, Answered)
     assert [name for name, _ in answer.versions] == ["apples", "pears", "store"]

@@ -59,11 +59,11 @@ def test_a_finding_reopens_the_subtask_and_what_stands_on_it_but_not_what_it_sta
     assert "12 + 30 is 42" in asked
     assert '{"total": 43, "unit": "apples"}' in asked
     assert [entry.account for entry in book(result.record.events)] == [
-        "useful",
+        "in_answer",
         "rejected",
         "superseded",
-        "useful",
-        "useful",
+        "in_answer",
+        "in_answer",
     ]
 
 

@@ -136,7 +136,7 @@ def test_an_agent_does_a_worlds_work_by_tool_calls_and_each_way_asks_the_model_t
         assert all(call.options and call.tool_calls for call in calls[:-1])
         entries = ledger.book(result.record.events)
         assert ledger.imbalance(entries, result.record.tokens) is None
-        assert {entry.account for entry in entries} == {"useful"}
+        assert {entry.account for entry in entries} == {"in_answer"}
         asked.append([(call.messages, call.seed, call.tokens_in, call.tool_calls) for call in calls])
     assert asked[1:] == asked[:1] * 3, "so that a recording of one answers the other"
 

@@ -62,7 +62,7 @@ def test_a_price_is_told_from_five_effective_faults_on(tmp_path: Path) -> None:
 def test_where_every_fault_is_masked_the_price_is_not_measured_which_is_not_zero(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", struck("static", 100, masked=range(1, 7)))
     shown = cells(tables_of(run)["price"])
-    assert shown["Price, tokens"] == shown["Recovered, tokens"] == "not measured (N=0)"
+    assert shown["Price, tokens"] == shown["Accepted again, tokens"] == "not measured (N=0)"
 
 
 def test_architectures_are_compared_pair_by_pair_where_both_were_struck(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from bench.analysis.arms import arms_of
 from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
-from bench.experiment.record import TrialRecord
+from bench.experiment.record import Outcome, TrialRecord
 from bench.render.table import markdown
 from bench.report.claims_table import verdict_lines
 from bench.report.page import page_of
@@ -224,9 +224,17 @@ def test_the_ledgers_shares_are_of_all_tokens(tmp_path: Path) -> None:
 def test_how_often_faults_struck_is_told_by_call_and_by_task(tmp_path: Path) -> None:
     text = table_of(run_of(tmp_path / "run", experiment(("static",))), "receipts")
     lines = [line for line in text.splitlines() if "| static |" in line]
-    assert lines == [
-        "| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 3 | 0 | 0 | 3 | 0 | 0 | 0 | 0.333 | 1.000 |"
-    ]
+    assert lines == ["| demo | m (SIMULATED) | paper | static | 3 | 9 | 3 | 3 | 0 | 3 | 3 | 0 | 0 | 3 | 0.333 | 1.000 |"]
+
+
+def test_receipts_have_a_column_for_each_finish_that_came_and_recovered_is_not_said_of_a_wrong_answer(tmp_path: Path) -> None:
+    events = recovered(100)
+    outcomes: list[Outcome] = ["solved", "wrong", "wrong"]
+    run = run_of(tmp_path / "run", [trial("static", "paper", at, one, events) for at, one in enumerate(outcomes, 1)])
+    head, _, row = [line.split(" | ") for line in table_of(run, "receipts").splitlines() if line.startswith("|")][:3]
+    cells = dict(zip(head, row, strict=True))
+    assert (cells["Recovered"], cells["Answered wrong"]) == ("1", "2")
+    assert not {"Restarted", "Gave up", "Undetected"} & cells.keys()
 
 
 def test_natural_failures_leave_the_planned_ones_out(tmp_path: Path) -> None:

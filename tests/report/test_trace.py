@@ -77,8 +77,8 @@ def test_the_trials_stand_in_the_order_of_the_frame_with_the_accounts_that_the_t
     assert set(index["trials"]["model"]) == {"m (SIMULATED)"}
     accounts = [call["account"] for shown in items(trace.trials) for call in shown["calls"]]
     assert accounts == run.calls["account"].tolist()
-    for shown, useful in zip(items(trace.trials), run.trials["useful"], strict=True):
-        assert shown["accounts"]["useful"] == useful
+    for shown, in_answer in zip(items(trace.trials), run.trials["in_answer"], strict=True):
+        assert shown["accounts"]["in_answer"] == in_answer
 
 
 def test_an_event_of_every_kind_is_shown_as_it_was_recorded(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_what_was_asked_before_a_crash_is_a_rerun_caused_by_it_and_what_is_new_i
     assert isinstance(result.record.events[rerun.caused_by], ProcessDied)
 
 
-def test_what_an_agent_kept_over_a_crash_is_useful_and_what_it_lost_is_not() -> None:
+def test_what_an_agent_kept_over_a_crash_is_in_the_answer_and_what_it_lost_is_not() -> None:
     async def first(session: AgentSession, workbench: Workbench) -> None:
         kept.append(await ask(session, "kept"))
         await ask(session, "lost")
@@ -104,10 +104,10 @@ def test_what_an_agent_kept_over_a_crash_is_useful_and_what_it_lost_is_not() -> 
     def accounts(*each: Life) -> list[str]:
         return [entry.account for entry in ledger.book(lives(*each).record.events)]
 
-    assert accounts(first, other) == ["superseded", "superseded", "useful"]
+    assert accounts(first, other) == ["superseded", "superseded", "in_answer"]
     kept.clear()
-    assert accounts(first, second)[2] == "useful"
-    assert accounts(first, second)[0] == "useful"
+    assert accounts(first, second)[2] == "in_answer"
+    assert accounts(first, second)[0] == "in_answer"
 
 
 def test_a_call_in_flight_when_the_agent_dies_is_paid_and_lost_and_asked_again_a_rerun() -> None:
@@ -121,7 +121,7 @@ def test_a_call_in_flight_when_the_agent_dies_is_paid_and_lost_and_asked_again_a
 
     result = lives(first, second, faults=[{"point": "call", "effect": "cut_off", "attempts": [1]}])
     assert causes(result) == ["first", "rerun"]
-    assert [entry.account for entry in ledger.book(result.record.events)] == ["lost", "useful"]
+    assert [entry.account for entry in ledger.book(result.record.events)] == ["lost", "in_answer"]
 
 
 def test_faults_at_call_are_drawn_for_each_call_of_an_agent() -> None:

@@ -76,9 +76,9 @@ def commit_of(result: TrialResult, name: str) -> Committed:
 Worked = Callable[..., TrialResult]
 
 
-def test_three_turns_that_all_give_an_output_are_all_useful(worked: Worked) -> None:
+def test_three_turns_that_all_give_an_output_are_all_in_the_answer(worked: Worked) -> None:
     result = worked(three_turns)
-    assert accounts(result) == [(name, cause, "useful") for name in NAMES for cause in ("first", "step", "step")]
+    assert accounts(result) == [(name, cause, "in_answer") for name in NAMES for cause in ("first", "step", "step")]
     assert retry_tokens(result) == 0
     assert commit_of(result, "total").calls == (4, 5, 6)
 
@@ -86,20 +86,20 @@ def test_three_turns_that_all_give_an_output_are_all_useful(worked: Worked) -> N
 def test_a_plan_and_the_answer_after_it_made_the_output_together(worked: Worked) -> None:
     script: dict[str, list[Line]] = {name: [PLAN, None] for name in NAMES}
     result = worked(plan_then_answer, script)
-    assert accounts(result) == [(name, cause, "useful") for name in NAMES for cause in ("first", "step")]
+    assert accounts(result) == [(name, cause, "in_answer") for name in NAMES for cause in ("first", "step")]
     assert retry_tokens(result) == 0
     assert {call.inferred for call in events(result, Called) if call.cause == "step"} == {True}
 
 
 def test_samples_that_were_not_taken_are_redundant_and_nothing_is_a_retry(worked: Worked) -> None:
     result = worked(best_of_three, {"total": [GOOD["total"], '{"total": 41, "unit": "apples"}', OTHER_GOOD]})
-    assert of_total(result) == [("first", "useful"), ("sample", "redundant"), ("sample", "redundant")]
+    assert of_total(result) == [("first", "in_answer"), ("sample", "redundant"), ("sample", "redundant")]
     assert retry_tokens(result) == 0
     assert commit_of(result, "total").calls == (4,)
     assert len({call.seed for call in events(result, Called)}) == 3
 
 
-def test_a_vote_of_three_at_the_same_time_is_one_attempt_of_which_one_sample_is_useful() -> None:
+def test_a_vote_of_three_at_the_same_time_is_one_attempt_of_which_one_sample_is_in_the_answer() -> None:
     async def vote(task: Task, workbench: Workbench) -> None:
         for subtask in task.subtasks:
             _, taken, _ = await workbench.sample(subtask, count=3)
@@ -111,7 +111,7 @@ def test_a_vote_of_three_at_the_same_time_is_one_attempt_of_which_one_sample_is_
     assert accounts(result) == [
         (name, cause, account)
         for name in NAMES
-        for cause, account in (("first", "redundant"), ("sample", "useful"), ("sample", "redundant"))
+        for cause, account in (("first", "redundant"), ("sample", "in_answer"), ("sample", "redundant"))
     ]
     assert retry_tokens(result) == 0
     assert ledger.imbalance(ledger.book(result.record.events), result.record.tokens) is None
@@ -126,12 +126,12 @@ def test_on_a_simulated_model_without_failures_no_agent_has_retry_tokens(agent: 
         entries = ledger.book(result.record.events)
         assert (result.record.outcome, retry_tokens(result)) == ("solved", 0)
         assert ledger.imbalance(entries, result.record.tokens) is None
-        assert {entry.account for entry in entries} == ({"useful", "redundant"} if agent is best_of_three else {"useful"})
+        assert {entry.account for entry in entries} == ({"in_answer", "redundant"} if agent is best_of_three else {"in_answer"})
 
 
 def test_an_agent_that_checks_by_itself_makes_a_retry_that_a_shadow_verdict_caused(worked: Worked) -> None:
     result = worked(checked_by_itself, {"total": [BAD]})
-    assert of_total(result) == [("first", "rejected"), ("retry", "useful")]
+    assert of_total(result) == [("first", "rejected"), ("retry", "in_answer")]
     bad, again = (call for call in events(result, Called) if call.subtasks == ("total",))
     assert (again.attempt, again.inferred, bad.inferred) == (2, True, False)
     assert again.caused_by is not None
@@ -148,7 +148,7 @@ def test_a_plan_before_a_rejected_answer_is_still_part_of_the_next_one(worked: W
         return await checked_by_itself([*messages, Message("assistant", plan), say("Now answer.")], ask)
 
     result = worked(planned_and_checked, {"gather": [PLAN], "total": [PLAN, BAD], "review": [PLAN]})
-    assert of_total(result) == [("first", "useful"), ("step", "rejected"), ("retry", "useful")]
+    assert of_total(result) == [("first", "in_answer"), ("step", "rejected"), ("retry", "in_answer")]
 
 
 def test_a_reply_in_words_that_was_proposed_and_rejected_is_no_part_of_the_next_output() -> None:
@@ -163,7 +163,7 @@ def test_a_reply_in_words_that_was_proposed_and_rejected_is_no_part_of_the_next_
 
     result = conducted(architecture, {"total": ["about forty"]}, server=serve_session)
     assert result.record.outcome == "solved"
-    assert of_total(result) == [("first", "rejected"), ("retry", "useful")]
+    assert of_total(result) == [("first", "rejected"), ("retry", "in_answer")]
     assert not any(call.inferred for call in events(result, Called)), "it was told"
 
 
@@ -173,7 +173,7 @@ def test_a_text_is_matched_to_the_reply_that_says_the_same(worked: Worked) -> No
 
     wrong = '{"total": 41, "unit": "apples"}'
     result = worked(first_of_three_written_anew, {"total": [None, wrong, wrong]})
-    assert of_total(result) == [("first", "useful"), ("sample", "redundant"), ("sample", "redundant")]
+    assert of_total(result) == [("first", "in_answer"), ("sample", "redundant"), ("sample", "redundant")]
 
 
 def test_one_proposal_of_several_subtasks_is_made_of_each_ones_own_replies() -> None:
@@ -187,7 +187,7 @@ def test_one_proposal_of_several_subtasks_is_made_of_each_ones_own_replies() -> 
             workbench.commit(proposal)
 
     result = conducted(architecture, server=serve_session)
-    assert accounts(result) == [(name, "first", "useful") for name in NAMES]
+    assert accounts(result) == [(name, "first", "in_answer") for name in NAMES]
 
 
 def test_agents_at_work_at_the_same_time_do_not_cause_each_others_calls() -> None:

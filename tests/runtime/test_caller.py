@@ -160,7 +160,7 @@ def test_a_persistent_failure_strikes_every_request_until_the_tries_are_used_up(
     trial = Trial(result.record, Tariff({}))
     assert [receipt.impact for receipt in trial.receipts] == ["effective"] * 4
     assert trial.price(len) == (3 / 4 if paid else None), "three requests were made again for four faults"
-    assert not any(recovery.recovered for recovery in trial.recoveries)
+    assert not any(recovery.accepted_again for recovery in trial.recoveries)
 
 
 def test_a_persistent_delay_strikes_every_request_of_a_call_that_fails_once() -> None:

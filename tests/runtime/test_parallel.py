@@ -56,7 +56,7 @@ def test_what_is_ready_is_asked_together_and_takes_the_critical_paths_seconds() 
         ("pears", 0.0, "first"),
         ("store", 5.0, "first"),
     ]
-    assert {entry.account for entry in ledger.book(result.record.events)} == {"useful"}
+    assert {entry.account for entry in ledger.book(result.record.events)} == {"in_answer"}
 
 
 def test_a_task_group_gives_up_and_fails_as_what_is_in_it_does() -> None:
@@ -117,7 +117,7 @@ def test_a_subtask_made_at_run_time_is_asked_like_any_other_and_is_no_part_of_th
     assert [name for name, _ in answer.versions] == ["apples", "pears", "store"]
     assert [commit.made_from[0][0] for commit in events(result, Committed) if commit.subtask == "note"] == ["apples"]
     accounts = {entry.call.subtasks[0]: entry.account for entry in ledger.book(result.record.events)}
-    assert accounts == {"apples": "useful", "note": "superseded", "pears": "useful", "store": "useful"}
+    assert accounts == {"apples": "in_answer", "note": "superseded", "pears": "in_answer", "store": "in_answer"}
 
 
 def test_the_simulated_model_answers_what_was_made_at_run_time() -> None:
@@ -151,7 +151,7 @@ def test_what_was_planned_stands_on_its_plan_and_is_not_shown_it() -> None:
     asked = model()
     result = conducted(architecture, pack=PACK, model=asked)
     assert result.record.outcome == "solved", result.record.reason
-    assert {entry.account for entry in ledger.book(result.record.events)} == {"useful"}
+    assert {entry.account for entry in ledger.book(result.record.events)} == {"in_answer"}
     assert all("many" not in request.messages[1].content for request in asked.requests)
 
 

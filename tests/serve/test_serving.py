@@ -94,7 +94,7 @@ def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others
     first = outside.post("/trial/answer", outside.solve()).json()
     assert (first["outcome"], first["trials_left"]) == ("solved", 1)
     assert first["grade"]["correct"]
-    assert sum(first["accounts"].values()) == first["tokens"] == first["accounts"]["useful"] > 0
+    assert sum(first["accounts"].values()) == first["tokens"] == first["accounts"]["in_answer"] > 0
     assert outside.get("/trial")["repetition"] == 2
     second = outside.post("/trial/give-up", {"reason": "too hard \ud800"}).json()
     assert (second["outcome"], second["calls"], second["trials_left"]) == ("gave_up", 0, 0)

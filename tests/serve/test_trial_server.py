@@ -124,7 +124,7 @@ def test_an_agent_that_is_started_again_goes_on_in_its_trial_and_its_first_calls
     account = server(client).told
     assert (account["outcome"], account["calls"], account["retry_tokens"]) == ("solved", 6, 0)
     assert account["causes"] == {"first": 3, "sample": 3}
-    assert account["accounts"]["redundant"] > 0 and account["accounts"]["useful"] > 0
+    assert account["accounts"]["redundant"] > 0 and account["accounts"]["in_answer"] > 0
     assert sum(account["accounts"].values()) == account["tokens"]
     assert account["note"].startswith("the cause of 3 of 6 calls was not told")
 
@@ -299,5 +299,5 @@ def test_without_a_task_no_call_is_a_retry_and_none_is_refused(server: Server) -
 
 def test_outputs_that_are_handed_in_stand_on_the_calls_that_made_them(server: Server) -> None:
     ended = server(lambda outside: outside.hand_in({n: json.loads(o) for n, o in outside.solve().items()}))
-    assert ended.told["accounts"]["useful"] == ended.told["tokens"] > 0
+    assert ended.told["accounts"]["in_answer"] == ended.told["tokens"] > 0
     assert len(events(ended.records[0].events, Called)) == 3

@@ -184,7 +184,7 @@ def test_no_trial_of_a_replay_is_an_error_of_ours_and_every_fault_has_its_receip
 def assert_all_is_accounted_for(run: Run) -> None:
     assert not (run.trials["outcome"] == "error").any()
     assert (run.trials["faults_planned"] == run.trials["faults_delivered"] + run.trials["faults_not_applicable"]).all()
-    accounts = run.trials[["useful", "rejected", "superseded", "lost", "judging", "redundant"]].sum(axis="columns")
+    accounts = run.trials[["in_answer", "rejected", "superseded", "lost", "judging", "redundant"]].sum(axis="columns")
     assert (accounts == run.trials["tokens"]).all()
 
 

@@ -85,7 +85,7 @@ def test_a_call_in_another_account_names_its_trial_and_column() -> None:
 
 def test_a_receipt_with_another_end_names_its_trial_and_column() -> None:
     def end_otherwise(frames: Frames) -> None:
-        put(frames["faults"], "ended", lambda _: "undetected")
+        put(frames["faults"], "finish", lambda _: "undetected")
 
     assert lines_after(end_otherwise) == [TRIAL.format("receipts"), "column faults.ended differs"]
 
@@ -129,7 +129,7 @@ def test_a_declared_rename_is_no_difference_and_an_undeclared_one_is(monkeypatch
         frames["rounds"] = frames.pop("recoveries")
         for name in ("trials", "calls"):
             frames[name] = frames[name].rename(columns={"plan": "scheme", "account": "booked"})
-        frames["calls"]["booked"] = frames["calls"]["booked"].replace("useful", "in_answer")
+        frames["calls"]["booked"] = frames["calls"]["booked"].replace("in_answer", "counted")
 
     undeclared = {f"frame recoveries {GONE}", f"column trials.fault {GONE}", f"column calls.account {GONE}"}
     assert undeclared <= set(lines_after(rename))
@@ -137,7 +137,7 @@ def test_a_declared_rename_is_no_difference_and_an_undeclared_one_is(monkeypatch
     monkeypatch.setitem(FRAMES, "rounds", "recoveries")
     monkeypatch.setitem(COLUMNS, "booked", "account")
     assert "column calls.account differs" in lines_after(rename)
-    monkeypatch.setitem(VALUES, "account", {"in_answer": "useful"})
+    monkeypatch.setitem(VALUES, "account", {"counted": "useful"})
     assert lines_after(rename) == []
 
 
