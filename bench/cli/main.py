@@ -69,6 +69,7 @@ def bench(
     """
 
 
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print the verdict on each claim of the report, too.")]
 Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 
 
@@ -141,6 +142,7 @@ def run(
         bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
     ] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
+    verbose: Verbose = False,
     unguarded: Unguarded = False,
     scenarios: Packs = PACKS,
 ) -> None:
@@ -173,13 +175,14 @@ def run(
     session = Session(spending, out.print, permitted)
     run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err, early=early)
     if then_report:
-        _report([folder], REPORTS / folder.name)
+        _report([folder], REPORTS / folder.name, verbose)
 
 
 @app.command()
 def report(
     runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder; several stand side by side.")],
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
+    verbose: Verbose = False,
 ) -> None:
     """Write the tables, figures and page of one run or several.
 
@@ -188,10 +191,10 @@ def report(
     model, that is another one in a later run, or went otherwise there, stands as `NAME (RUN)`.
     """
     folders = [folder_of(run) for run in runs]
-    _report(folders, to or named(REPORTS, "+".join(map(name_of, folders))))
+    _report(folders, to or named(REPORTS, "+".join(map(name_of, folders))), verbose)
 
 
-def _report(folders: list[Path], target: Path) -> None:
+def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     # Here, because these import pandas and matplotlib, for which no other command should wait.
     from bench.analysis.claims.published import load_others, load_published  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
@@ -207,10 +210,13 @@ def _report(folders: list[Path], target: Path) -> None:
     written = write_files(target, found.files)
     tell_left_out(err, METRICS, TABLES, STUDIES)
     out.print("\n".join((*run.notes, *found.summary.lines)))
-    out.print("\n".join(verdict_lines(run, found.judgements, published)))
-    for one in found.others:
-        out.print("\n".join(other_lines(run, one)))
-    out.print(f"{len(written)} files in {target}; begin with {target / 'report.html'}")
+    if verbose:
+        out.print("What this does not show:")
+        out.print("\n".join(f"  - {limit}" for limit in found.summary.limits))
+        out.print("\n".join(verdict_lines(run, found.judgements, published)))
+        for one in found.others:
+            out.print("\n".join(other_lines(run, one)))
+    out.print(f"{len(written)} files; open {target / 'report.html'}")
 
 
 @app.command()

@@ -26,7 +26,7 @@ from bench.render.labels import model_label, slug
 from bench.render.limits import noted
 from bench.render.table import AdjustedP, Cell, Table, text_of
 from bench.report.claims_cells import by_published, measure_of, number_of, ours, theirs, to_decide
-from bench.report.summary import Finding
+from bench.report.summary import Finding, listed
 from bench.report.table_part import TablePart
 from bench.studies import sensitivity
 
@@ -199,21 +199,23 @@ def tally(label: str, verdicts: Sequence[ClaimVerdict]) -> str:
 def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> Finding | None:
     """The sentence of the summary; None where no direction or ratio was judged, as by a simulated model."""
     said = []
+    whose = published.paper.name or "the paper"
     for model in run.names("model"):
         found = counts(structural(_of_model(judgements, model)))
         told = [f"{found[verdict]} {words}" for verdict, words in _IN_WORDS.items() if found[verdict]]
+        judged = sum(found[verdict] for verdict in _IN_WORDS)
         if told:
-            said.append(f"{model_label(run, model)}: {'; '.join(told)}")
-    whose = f"{published.paper.name or 'The paper'}'s claims of directions{'' if published.paper.name else ' and ratios'}"
-    return Finding(f"{whose}, by {'. By '.join(said)}.", name_of(published)) if said else None
+            beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
+            said.append(f"Of the {judged} claims of {whose} that were measured{beside}, {listed(told)}.")
+    return Finding(" ".join(said), name_of(published)) if said else None
 
 
 _IN_WORDS: dict[ClaimVerdict, str] = {
     "holds": "hold",
-    "holds, size differs": "hold, size differs",
-    "contradicted": "contradicted",
-    "counterexample found": "refuted by a counterexample",
-    "inconclusive": "inconclusive",
+    "holds, size differs": "hold with another size",
+    "contradicted": "are contradicted",
+    "counterexample found": "fall by a counterexample",
+    "inconclusive": "are inconclusive",
 }
 
 

@@ -5,24 +5,25 @@ Each sentence is written from the run's frames, and names the table that it was 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
-from bench.analysis import statistics
-from bench.analysis.arms import Arms, Condition, instances_by_scenario, pairs_of
+from bench.analysis.arms import Arm, Arms, Condition, instances_by_scenario
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
-from bench.analysis.statistics import Mean, Pair, Share
+from bench.analysis.statistics import Mean
 from bench.environment.damage import DAMAGES
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm, model_label
 
+WIDTH, MOST_LINES = 100, 11
+"""Of what a terminal shows: characters of a line, and lines."""
 MOST_FINDINGS, MOST_CONDITIONS, MOST_NAMED = 5, 2, 4
+FAULTS, SEVERAL = 1, 2
+"""Fault plans that a run has at least where a sentence names the plan."""
 
 
 @dataclass(frozen=True)
@@ -43,26 +44,44 @@ class Summary:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """As a terminal shows it."""
-        limits = (f"  - {limit}" for limit in self.limits)
-        return (self.ran, *(f"  * {finding.text}" for finding in self.findings), "What this does not show:", *limits)
+        """What a terminal shows, in MOST_LINES of at most WIDTH characters: the first findings, and one limit."""
+        lines = _wrapped(self.ran)
+        last = _wrapped(f"Not shown: {self.limits[0][0].lower()}{self.limits[0][1:]}")
+        for finding in self.findings:
+            further = _wrapped(f"- {finding.text}", "  ")
+            if len(lines) + len(further) + len(last) > MOST_LINES:
+                break
+            lines += further
+        return (*lines, *last)
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def summary_of(run: Run, arms: Arms, verdicts: Sequence[Finding] = ()) -> Summary:
-    """`verdicts`: a sentence on the claims of each source of which some were judged. Where there is more to say than findings
-    may be, first passes are left to their table."""
-    failures = [finding for finding in (_first_rounds(run, arms), _impacts(run)) if finding]
-    ends = [finding for finding in (_recovered(run, arms), _solved(run), _damaged(run), *verdicts) if finding]
-    passes = [finding for finding in [_first_passes(run, arms)] if finding and len(failures) + len(ends) < MOST_FINDINGS]
-    return Summary(_ran(run), tuple([*failures, *passes, *ends][:MOST_FINDINGS]), tuple(_limits(run, arms)))
+    """Return the first screen of a run's report.
+
+    Args:
+        run: The run.
+        arms: Its arms.
+        verdicts: A sentence on the claims of each source of which some were judged.
+
+    What was solved stands beside what a repair took. Where there is more to say than findings may be, the first passes and
+    what the faults struck are left to their tables.
+    """
+    told = (_first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _damaged(run, arms), _impacts(run))
+    findings = [finding for finding in told if finding][: MOST_FINDINGS - len(verdicts)]
+    passes = [finding for finding in [_first_passes(run, arms)] if finding]
+    return Summary(_ran(run), tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]), tuple(_limits(run, arms)))
 
 
 def _ran(run: Run) -> str:
     trials = run.trials
-    models = _listed([model_label(run, model) for model in run.names("model")])
-    architectures, scenarios = (_listed(run.names(column)) for column in ("architecture", "scenario"))
+    models = listed([model_label(run, model) for model in run.names("model")])
+    architectures, scenarios = (listed(run.names(column)) for column in ("architecture", "scenario"))
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
-    under = f"under {_plural(len(plans), 'fault plan')} ({_listed(plans)})" if plans else "without faults"
+    under = f"under {_plural(len(plans), 'fault plan')} ({listed(plans)})" if plans else "without faults"
     beside = " and without faults" if plans and FAULT_FREE in run.names("plan") else ""
     return f"{len(trials):,} trials: {architectures} on {scenarios}, answered by {models}, {under}{beside}."
 
@@ -71,35 +90,42 @@ def _ran(run: Run) -> str:
 
 
 def _first_rounds(run: Run, arms: Arms) -> Finding | None:
-    told = list(_by_condition(run, arms, FIRST_ROUND.tokens, lambda condition: condition.plan != FAULT_FREE))
-    said = f"The first round after a failure took, in tokens: {_first(told)}" if told else ""
-    return Finding(f"{said}.", "first_round") if said else None
+    struck = [condition for condition in arms if condition.plan != FAULT_FREE]
+    told = [
+        f"{_where(run, condition)}, the first repair of a failure took {means}"
+        for condition, means in _means(arms, struck, FIRST_ROUND.tokens)
+    ]
+    return Finding(_sentences(told), "first_round") if told else None
 
 
 def _first_passes(run: Run, arms: Arms) -> Finding | None:
-    told = list(_by_condition(run, arms, FIRST_PASS.tokens, lambda condition: condition.plan == FAULT_FREE))
-    said = f"Where nothing fails, the first pass took, in tokens: {_first(told)}" if told else ""
-    return Finding(f"{said}.", "first_pass") if said else None
+    undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
+    told = [
+        f"{_where(run, condition)}, a trial without any failure took {means}"
+        for condition, means in _means(arms, undisturbed, FIRST_PASS.tokens)
+    ]
+    return Finding(_sentences(told), "first_pass") if told else None
 
 
-def _by_condition(run: Run, arms: Arms, measure: Metric, wanted: Callable[[Condition], bool]) -> Iterator[str]:
-    """For each condition the architectures' means, the cheapest first."""
-    for condition, found in arms.items():
-        means = {name: arm.mean(measure.name) for name, arm in found.items()}
+def _means(arms: Arms, conditions: Iterable[Condition], measure: Metric) -> Iterator[tuple[Condition, str]]:
+    """Yield the tokens of each architecture, the cheapest first, for each condition that has any."""
+    for condition in conditions:
+        means = {name: arm.mean(measure.name) for name, arm in arms[condition].items()}
         known = sorted((mean.mean, name, mean) for name, mean in means.items() if mean.mean is not None)
-        if wanted(condition) and known:
-            shown, numbers = _ranked([f"{name} {_told(mean)}" for _, name, mean in known]), [mean.n for *_, mean in known]
-            yield f"{_where(run, condition)}, {shown} (N = {_numbers(numbers)})"
+        if known:
+            (_, first, mean), *others = known
+            texts = [f"{_told(mean)} tokens with {first}", *(f"{_told(mean)} with {name}" for _, name, mean in others)]
+            yield condition, f"{_ranked(texts)} (N = {_numbers([mean.n for *_, mean in known])})"
 
 
 def _numbers(numbers: Sequence[int]) -> str:
     return f"{min(numbers)} to {max(numbers)}" if len(numbers) > MOST_NAMED else ", ".join(map(str, numbers))
 
 
-def _where(run: Run, condition: Condition) -> str:
-    """Names what differs in this run, and the scenario."""
+def _where(run: Run, condition: Condition, least: int = SEVERAL) -> str:
+    """Name the scenario and what differs in this run; the fault plan where the run has at least so many."""
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
-    under = f" under {condition.plan}" if condition.plan in plans and len(plans) > 1 else ""
+    under = f" under {condition.plan}" if condition.plan in plans and len(plans) >= least else ""
     return f"on {condition.scenario}{_with_model(run, condition.model)}{under}"
 
 
@@ -109,14 +135,16 @@ def _with_model(run: Run, model: str) -> str:
 
 def _ranked(texts: Sequence[str]) -> str:
     if len(texts) <= MOST_NAMED:
-        return ", ".join(texts)
+        return listed(texts)
     between = len(texts) - MOST_NAMED + 1
     return ", ".join([*texts[: MOST_NAMED - 2], f"{between} others between", texts[-1]])
 
 
-def _first(told: Sequence[str]) -> str:
+def _sentences(told: Sequence[str]) -> str:
+    """The first of them as sentences, and how many more there are."""
     rest = len(told) - MOST_CONDITIONS
-    return "; ".join([*told[:MOST_CONDITIONS], *([f"and {rest} more in the table"] if rest > 0 else [])])
+    more = [f"The table has {rest} more"] if rest > 0 else []
+    return " ".join(f"{text[0].upper()}{text[1:]}." for text in [*told[:MOST_CONDITIONS], *more])
 
 
 def _told(mean: Mean) -> str:
@@ -129,79 +157,74 @@ def _impacts(run: Run) -> Finding | None:
     if delivered.empty:
         return None
     effective, masked, untold = (int(delivered["impact"].eq(impact).sum()) for impact in IMPACTS)
-    left = f"; of {untold:,} it is not told" if untold else ""
-    text = f"{effective:,} were effective; {masked:,} were masked, since what they struck would have been rejected anyway{left}"
-    return Finding(f"Of {len(delivered):,} delivered faults {text}.", "receipts")
+    injected = f"{_plural(len(delivered), 'failure')} {'was' if len(delivered) == 1 else 'were'} injected"
+    if effective == len(delivered):
+        return Finding(f"{injected}, and each struck a reply that would have been accepted without it.", "receipts")
+    left = f" Of {untold:,} it cannot be told." if untold else ""
+    text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{left}"
+    return Finding(text, "receipts")
 
 
 def _recovered(run: Run, arms: Arms) -> Finding | None:
-    """For each condition with faults the architectures' recovery rates, the highest first."""
+    """For each condition with faults how many of the same tasks each architecture solves, the best first."""
     found: dict[Condition, list[RecoveryRate]] = {}
-    for one in recovery_rates(run, arms):
-        found.setdefault(one.arm.condition, []).append(one)
-    told = [f"{_where(run, condition)}, {_ranked(_rates(rates))}" for condition, rates in found.items() if rates[0].recovered.n]
-    said = "Of what all architectures solve without faults they solved under them"
-    return Finding(f"{said}: {_first(told)}.", "recovery") if told else None
+    for rate in recovery_rates(run, arms):
+        found.setdefault(rate.arm.condition, []).append(rate)
+    told = [
+        f"{_where(run, condition, FAULTS)}, of {_plural(n, 'trial')} that {_all(rates)} without faults, {_solved_of(rates)}"
+        for condition, rates in found.items()
+        for n in [rates[0].recovered.n]
+        if n
+    ]
+    return Finding(_sentences(told), "recovery") if told else None
 
 
-def _rates(found: Iterable[RecoveryRate]) -> list[str]:
-    ranked = sorted(found, key=lambda one: -one.recovered.k)
-    return [f"{one.arm.architecture} {one.recovered.k} of {one.recovered.n}{_percent(one.recovered)}" for one in ranked]
+def _all(rates: Sequence[RecoveryRate]) -> str:
+    return "every architecture solves" if len(rates) > 1 else f"{rates[0].arm.architecture} solves"
 
 
-def _percent(share: Share) -> str:
-    return "" if share.low is None or share.high is None else f" [{share.low:.0%}, {share.high:.0%}]"
+def _solved_of(rates: Iterable[RecoveryRate]) -> str:
+    (first, k), *others = sorted(((rate.arm.architecture, rate.recovered.k) for rate in rates), key=lambda pair: -pair[1])
+    return _ranked([f"{first} solved {k}", *(f"{name} {k}" for name, k in others)])
 
 
-def _solved(run: Run) -> Finding | None:
-    """With and without faults, beside the floor under every score."""
-    usable = run.trials[run.trials["correct"].notna()]
-    if usable.empty:
+def _solved(run: Run, arms: Arms) -> Finding | None:
+    """Of each architecture by itself; those without faults where there are any."""
+    graded = run.trials[run.trials["correct"].notna()]
+    if graded.empty:
         return None
-    solved, fault_free = usable["outcome"].eq("solved"), usable["plan"].eq(FAULT_FREE)
-    chosen = {"without faults": fault_free, "with faults": ~fault_free}
-    counts = [_share_of(usable[rows], solved[rows], name) for name, rows in chosen.items() if rows.any()]
-    scores = _ranked([f"{scenario} {_score(found)}" for scenario, found in usable.groupby("scenario", sort=False)])
-    floor = f", keyword rules without any model {_ranked(floors)}" if (floors := list(_floors(run))) else ""
-    return Finding(f"Solved were {_listed(counts)}; mean scores: {scores}{floor}.", "outcomes")
+    if not graded["outcome"].eq("solved").any():
+        said = f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers."
+        return Finding(said, "outcomes")
+    undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
+    told = []
+    for condition in undisturbed or arms:
+        shares = sorted(((arm.solved(), name) for name, arm in arms[condition].items()), key=lambda pair: -(pair[0].rate or 0))
+        counts = [f"{share.k} of {share.n} with {name}" for share, name in shares if share.n]
+        under = "without faults" if condition.plan == FAULT_FREE else f"under {condition.plan}"
+        if counts:
+            told.append(f"{_where(run, condition)}, trials solved {under}: {_ranked(counts)}")
+    return Finding(_sentences(told), "outcomes") if told else None
 
 
-def _share_of(trials: pd.DataFrame, solved: pd.Series[bool], name: str) -> str:
-    """Over all arms, with an interval. They have their tasks and seeds in common, so that what clusters is the instance, and of
-    a scenario's sole one the repetition."""
-    several = trials.groupby("scenario")["instance"].transform("nunique") > 1
-    unit = trials["instance"].where(several, trials["repetition"].astype(str))
-    share = statistics.share_by_instance((trials["scenario"] + " " + unit).tolist(), solved.tolist())
-    return f"{share.k:,} of {share.n:,} trials {name}{_percent(share)}"
+def _damaged(run: Run, arms: Arms) -> Finding | None:
+    """Of the trials that acted in a world, by architecture, the fewest first."""
+    told = []
+    for condition, found in arms.items():
+        harmed = [(count, of, name) for name, arm in found.items() for count, of in [_harmed(arm)] if of]
+        if harmed and condition.plan != FAULT_FREE:
+            shares = [
+                f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda one: one[0] / one[1])
+            ]
+            told.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
+    return Finding(_sentences(told), "world_damage") if told else None
 
 
-def _damaged(run: Run) -> Finding | None:
-    """Of the trials that acted in a world."""
-    lived = run.trials[run.trials["lives"].notna() & run.trials["outcome"].ne("error")]
-    if lived.empty:
-        return None
-    counts = {kind: int(lived[f"damage_{kind}"].sum()) for kind in DAMAGES}
-    effects = _listed([f"{count:,} {kind}" for kind, count in counts.items() if count]) or "none"
+def _harmed(arm: Arm) -> tuple[int, int]:
+    """Return how many of an arm's trials in a world did damage, and how many there are."""
+    lived = arm.usable[arm.usable["lives"].notna()]
     harmed = lived[[f"damage_{kind}" for kind in DAMAGES]].gt(0).any(axis=1).fillna(False)
-    said = f"Of {len(lived):,} trials in a world {int(harmed.sum()):,} did damage"
-    return Finding(f"{said}; effects that went wrong: {effects}.", "world_damage")
-
-
-def _score(trials: pd.DataFrame) -> str:
-    """The mean over all arms, with an interval: the arms of a pair have their seeds in common, so each pair counts once."""
-    by_pair: dict[Pair, list[float]] = {}
-    for pair, score in zip(pairs_of(trials), trials["score"].tolist(), strict=True):
-        by_pair.setdefault(pair, []).append(score)
-    means = {pair: math.fsum(scores) / len(scores) for pair, scores in by_pair.items()}
-    mean = statistics.amount_of(statistics.by_unit(means).values(), SCORE.measure)
-    interval = f" [{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None and mean.high is not None else ""
-    return f"{mean.mean:.3f}{interval}"
-
-
-def _floors(run: Run) -> Iterator[str]:
-    for scenario in run.names("scenario"):
-        if baseline := run.pack(scenario).baseline:
-            yield f"{scenario} {baseline.score:.3f}"
+    return int(harmed.sum()), len(lived)
 
 
 # Limits
@@ -212,13 +235,24 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
         yield "Whether a failure is recovered to a right answer: no trial was solved."
     elif {FAULT_FREE} < set(run.names("plan")) and not any(recovery_rates(run, arms)):
         yield "Whether a failure is recovered to a right answer: no trial without faults was solved."
-    if unpriced := list(dict.fromkeys(_unpriced(run, arms))):
-        yield (
-            f"What a failure that mattered costs in all, for {_listed(unpriced)}: fewer than {LEAST_PRICED} trials had an "
-            "effective fault that was noticed."
-        )
     yield _of_which_tasks(run)
     yield "Other models, prompts and settings than those that were run."
+    yield from _below_floor(run, arms)
+    if unpriced := list(dict.fromkeys(_unpriced(run, arms))):
+        yield (
+            f"The whole price of a failure for {listed(unpriced)}: fewer than {LEAST_PRICED} trials had an effective fault "
+            "that was noticed."
+        )
+
+
+def _below_floor(run: Run, arms: Arms) -> Iterator[str]:
+    """Say of each pack whether keyword rules score higher than every architecture."""
+    for scenario in run.names("scenario"):
+        scores = [arm.mean(SCORE.name).mean or 0.0 for arm in each_arm(arms) if arm.condition.scenario == scenario]
+        baseline = run.pack(scenario).baseline
+        if baseline and scores and baseline.score > max(scores):
+            floor = f"keyword rules without any model score {baseline.score:.3f}, the best arm {max(scores):.3f}"
+            yield f"That a model is needed for {scenario}: {floor}."
 
 
 def _of_which_tasks(run: Run) -> str:
@@ -231,8 +265,8 @@ def _of_which_tasks(run: Run) -> str:
             "Other tasks: of each pack there is one, so intervals speak of repetitions of that task alone, with these models."
         )
     return (
-        f"Other tasks: of {_listed(sole)} there is one, so intervals speak of repetitions of that task alone; those of "
-        f"{_listed(several)} cluster by instance and speak of tasks like these; with these models."
+        f"Other tasks: of {listed(sole)} there is one, so intervals speak of repetitions of that task alone; those of "
+        f"{listed(several)} cluster by instance and speak of tasks like these; with these models."
     )
 
 
@@ -248,7 +282,7 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """As a sentence lists them; of many the first few."""
     if len(names) > MOST_NAMED + 1:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
