@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from bench.analysis.faults import ENDINGS, receipts
 from bench.errors import one_line
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called, Committed, Event, Faulted, Judged, Refused, Waited, of_kind
@@ -14,8 +15,12 @@ INDENT = " " * 15
 
 def calls_told(record: TrialRecord) -> Iterator[str]:
     """Yield a line for each call of a trial, each verdict with its reason, each stage of a fault, wait and refused request."""
+    finishes = {receipt.number: receipt.finish for receipt in receipts(record)}
     for event in record.events:
-        yield from _told(event)
+        if isinstance(event, Faulted):
+            yield _fault(event, finishes[event.fault])
+        else:
+            yield from _told(event)
 
 
 def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
@@ -48,13 +53,17 @@ def _told(event: Event) -> Iterator[str]:
             yield f"{INDENT}{event.subtask} rejected{_view(event)}: {why}"
         case Committed() if not event.calls:
             yield f"{INDENT}{event.subtask} written by code, version {event.version}"
-        case Faulted():
-            detail = f" ({_short(event.detail)})" if event.detail else ""
-            yield f"{INDENT}fault {event.fault}: {event.effect} at {event.point} of {event.subtask}: {event.stage}{detail}"
         case Waited():
             yield f"{_at(event.started)}waited {event.seconds:.2f} s ({event.why})"
         case Refused():
             yield f"{_at(event.started)}request refused with status {event.status}: {_short(event.detail)}"
+
+
+def _fault(event: Faulted, finish: str) -> str:
+    """A fault's last stage was recorded before the answer was graded, so that its finish is told instead."""
+    stage = finish if event.stage in ENDINGS else event.stage
+    detail = f" ({_short(event.detail)})" if event.detail else ""
+    return f"{INDENT}fault {event.fault}: {event.effect} at {event.point} of {event.subtask}: {stage.replace('_', ' ')}{detail}"
 
 
 def _at(seconds: float) -> str:

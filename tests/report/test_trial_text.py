@@ -12,13 +12,14 @@ from bench.report.trial_text import text_of_trial
 
 
 def test_a_trial_without_a_world_is_told_call_by_call_with_the_reason_of_each_rejection(tmp_path: Path) -> None:
-    events = [*fault("planned", "delivered", "gave_up", call=1), called(1, "a"), rejected(1, "a", "schema")]
-    run = run_of(tmp_path / "run", [trial("static", "paper", 1, "gave_up", events), trial("static", "paper", 2)])
+    events = [*fault("planned", "delivered", "recovered", call=1), called(1, "a"), rejected(1, "a", "schema")]
+    run = run_of(tmp_path / "run", [trial("static", "paper", 1, "wrong", events), trial("static", "paper", 2)])
     lines = text_of_trial(run, "static/paper/#1", []).splitlines()
-    assert lines[1] == "demo, static, paper, repetition 1: gave_up"
+    assert lines[1] == "demo, static, paper, repetition 1: wrong"
     assert any("call 1: a, attempt 1, first: 100 + 20 tokens" in line for line in lines)
     assert any(line.strip().startswith("a rejected: schema") for line in lines)
     assert any("fault 1: " in line and line.endswith("delivered") for line in lines)
+    assert any("fault 1: " in line and line.endswith("answered wrong") for line in lines)
 
 
 def test_a_repetition_tells_trials_apart_that_share_all_names(tmp_path: Path) -> None:
