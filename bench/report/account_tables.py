@@ -112,8 +112,8 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
         "every planned fault was delivered, or was not applicable because nothing was there that could carry it",
         "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway; "
         "undetermined: neither the trial nor its control tells",
-        "recovered: the trial's answer is right, in a world what has to hold at the end holds; restarted: an agent went on after "
-        "a kill, and its answer is not right; undetected: nobody noticed, and the answer stands on what was struck",
+        "recovered: the trial's answer is right (in a world: what has to hold at the end holds); restarted: an agent went on "
+        "after a kill, and its answer is not right; undetected: nobody noticed, and the answer stands on what was struck",
         "a call that does several subtasks' work is exposed to the faults of each",
     )
     struck = (arm for arm in each_arm(arms) if not faults(arm).empty)

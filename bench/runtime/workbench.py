@@ -129,8 +129,8 @@ class Workbench(Asking):
         its own.
 
         What the agent asks for is the pseudo-subtask `agent`, which nobody verifies. At the end the calls that its last reply
-        stands on are committed as its output, so that their tokens are in the answer. Where it ends with an exception after its last
-        call had failed, GaveUp or that CallFailed is raised in its place.
+        stands on are committed as its output, so that their tokens are in the answer. Where it ends with an exception after
+        its last call had failed, GaveUp or that CallFailed is raised in its place.
         """
         self.add(AGENT, UNASKED)
         self._injection.wordy.add(AGENT.name)
