@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-RENAMED = {"fault": "plan"}
+RENAMED = {"fault": "plan", "useful": "in_answer", "ended": "finish", "recovered": "accepted_again"}
 """Name in an earlier version -> name now."""
 
 
