@@ -157,10 +157,15 @@ def panel_title(ax: Axes, *lines: str) -> None:
     ax.set_title("\n".join(part for line in lines for part in textwrap.wrap(line, 34)))
 
 
+MOST_IN_A_LINE = 4
+"""Entries of a legend that stand beside each other."""
+
+
 def legend_of(figure: Figure, looks: Mapping[str, Look]) -> None:
     """A legend of filled areas below everything."""
     handles = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
-    figure.legend(handles, [name.replace("_", " ") for name in looks], loc="outside lower center", ncols=len(looks))
+    names, columns = [name.replace("_", " ") for name in looks], min(len(looks), MOST_IN_A_LINE)
+    figure.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
 def legend_of_points(figure: Figure, signs: Mapping[str, tuple[str, str]]) -> None:

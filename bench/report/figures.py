@@ -31,7 +31,7 @@ from bench.render.drawing import (
     style,
     tick_labels,
 )
-from bench.render.labels import model_label, slug, trials_in
+from bench.render.labels import each_arm, model_label, slug, trials_in
 from bench.report.break_even import break_even_figures
 from bench.report.model_figures import model_figures
 from bench.report.recovery_rates import recovery_figures
@@ -140,11 +140,12 @@ def accounts(run: Run, arms: Arms) -> Picture:
     """Mean tokens of a trial by account, stacked, with the interval of the whole; one panel a scenario and fault plan."""
     plans = len({condition.plan for condition in arms})
     figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
+    looks = _looks_of(arms, ACCOUNT_LOOKS)
     for (condition, found), ax in zip(arms.items(), axes, strict=True):
-        _stack(ax, found, ACCOUNT_LOOKS, "tokens")
+        _stack(ax, found, looks, "tokens")
         panel_title(ax, condition.scenario, f"{condition.plan}, {trials_in(found.values())}")
         ax.set_ylabel("tokens a trial")
-    legend_of(figure, ACCOUNT_LOOKS)
+    legend_of(figure, looks)
     _one_scale_by_scenario(arms, axes)
     model = next(iter(arms)).model
     title = f"Tokens by ledger account, {model_label(run, model)}"
@@ -172,7 +173,7 @@ def latency(run: Run, arms: Arms) -> Picture:
         ax.margins(y=0.12)
         panel_title(ax, condition.scenario, trials_in(found.values()))
         ax.set_ylabel("seconds a trial")
-    looks = {LATENCY_TITLES[column]: look for column, look in LATENCY_LOOKS.items()}
+    looks = {LATENCY_TITLES[column]: look for column, look in _looks_of(arms, LATENCY_LOOKS).items()}
     legend_of(figure, looks)
     model, plan = _model_and_plan(arms)
     title = f"Latency, {model_label(run, model)}, fault plan {plan}; above each bar: the framework's part"
@@ -182,6 +183,11 @@ def latency(run: Run, arms: Arms) -> Picture:
 
 def _duration(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _looks_of(arms: Arms, looks: Mapping[str, Look]) -> dict[str, Look]:
+    """Return the looks of the columns that are not 0 in every arm."""
+    return {name: look for name, look in looks.items() if any(arm.mean(name).mean for arm in each_arm(arms))}
 
 
 def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look], total: str) -> list[float]:

@@ -159,7 +159,7 @@ def _impacts(run: Run) -> Finding | None:
     effective, masked, untold = (int(delivered["impact"].eq(impact).sum()) for impact in IMPACTS)
     injected = f"{_plural(len(delivered), 'failure')} {'was' if len(delivered) == 1 else 'were'} injected"
     if effective == len(delivered):
-        return Finding(f"{injected}, and each struck a reply that would have been accepted without it.", "receipts")
+        return Finding(f"{injected}, and none hit an answer that was bad anyway.", "receipts")
     left = f" Of {untold:,} it cannot be told." if untold else ""
     text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{left}"
     return Finding(text, "receipts")

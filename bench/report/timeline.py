@@ -64,10 +64,13 @@ def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
     figure = blank(7.2, sum(heights) + 0.9)
     axes = figure.subplots(len(trials), 1, squeeze=False, sharex=True, height_ratios=heights).flatten().tolist()
     longest = max(call["started"] + call["seconds"] for own in calls for call in own)
-    for ax, trial, own in zip(axes, trials, calls, strict=True):
-        _draw(ax, trial, own, _rows(run.waits[run.waits["trial"] == trial["trial"]]), longest)
+    waits = [_rows(run.waits[run.waits["trial"] == trial["trial"]]) for trial in trials]
+    for ax, trial, own, waited in zip(axes, trials, calls, waits, strict=True):
+        _draw(ax, trial, own, waited, longest)
     axes[-1].set_xlabel("seconds since the trial began")
-    legend_of(figure, {**ACCOUNT_LOOKS, "waiting": Look(PALE)})
+    accounts = {call["account"] for own in calls for call in own}
+    looks = {name: look for name, look in ACCOUNT_LOOKS.items() if name in accounts}
+    legend_of(figure, {**looks, "waiting": Look(PALE)} if any(waits) else looks)
     condition = Condition(trials[0]["scenario"], trials[0]["model"], trials[0]["plan"])
     title = f"{condition.scenario}: one trial by architecture, {model_label(run, condition.model)}, fault plan {condition.plan}"
     caption = f"{title}. A bar is a call, coloured by the account in which its tokens stand.{_left_out(run, trials)}"

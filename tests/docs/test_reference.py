@@ -49,7 +49,7 @@ def test_each_command_and_each_of_its_options_stands_in_the_reference() -> None:
     for name, command in command_pages.commands():
         assert f"## `{name}`" in page and command.help
         for parameter in command.params:
-            assert f"`{parameter.opts[0]}" in page or parameter.metavar
+            assert any(f"`{option}" in page for option in parameter.opts) or parameter.metavar
 
 
 def test_each_effect_and_each_system_stands_in_the_reference() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from pathlib import Path
 
@@ -185,8 +186,12 @@ def test_digests_are_the_same_each_time_and_of_every_scenario_apart() -> None:
 def test_the_packs_that_ship_keep_their_graders_and_baselines_out_of_what_is_asked() -> None:
     for pack, folder in [(pack, folder) for pack, folder in AVAILABLE.items() if folder.parent == ROOTS[0]]:
         for variant in variants_of(folder):
-            code = code_of(folder, load_pack(f"{pack}:{variant}", ROOTS), entry_of(folder, variant).name)
-            assert {"baseline.py", "grader.py"} <= {path.name for path in code.grading}, (pack, variant)
+            scenario = load_pack(f"{pack}:{variant}", ROOTS)
+            code = code_of(folder, scenario, entry_of(folder, variant).name)
+            asked, grading = ({path.name for path in paths} for paths in (code.asked, code.grading))
+            graders = [getattr(one, "func", one) for one in (scenario.grade, scenario.baseline) if one]
+            homes = {Path(inspect.getfile(one)).name for one in graders}
+            assert homes <= grading and not homes & asked, (pack, variant)
 
 
 MAKER = """

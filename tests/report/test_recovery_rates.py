@@ -55,10 +55,7 @@ def test_a_scenario_of_which_no_control_was_solved_is_not_in_it_and_where_none_w
 def test_the_summary_tells_the_rate_of_each_architecture_the_highest_first(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", records({"static": ("solved", "wrong"), "mine": ("solved", "solved")}))
     [said] = [one.text for one in summary_of(run, arms_of(run)).findings if one.table == "recovery"]
-    assert said == (
-        "Of what all architectures solve without faults they solved under them: on demo, mine 4 of 4 [51%, 100%], static 0 of "
-        "4 [0%, 49%]."
-    )
+    assert said == "On demo under paper, of 4 trials that every architecture solves without faults, mine solved 4 and static 0."
 
 
 def test_no_rate_of_it_stands_in_another_table(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_stopped_in_mid_trial_it_keeps_what_was_counted_and_the_trial_is_run_aga
     process.send_signal(asked)
     code, out, err = process.ended()
     assert (code, err) == (exits, "")
-    assert "stopped: 1 error" in out
+    assert "stopped: error 1" in out
     [record] = records(tmp_path)
     assert record.tokens > 0
     outside, process = serve("--scenario", "demo", "--plan", "none", "--repetitions", "1")
@@ -271,7 +271,7 @@ def test_a_recorded_run_is_served_again_and_what_it_lacks_is_refused_for_good(
     assert "to record one, run or serve this config on live itself" in missed.message
     assert happened(broken)[:-1] == happened(other) and happened(broken)[-1][5] == "not_recorded", "asked once, not again"
     assert second["outcome"] == "error" and second["reason"].startswith("not_recorded: the recording outside holds no reply")
-    assert code == 1 and "1 error" in out
+    assert code == 1 and "error 1" in out
     assert err.startswith("1 trials ended in an error, the first: not_recorded") and err.count("\n") == 1
     entries = recorded_entries(tmp_path / "results" / "outside")
     config = external_config(tmp_path / "configs" / "small.toml", "external", {"models": ["live"]}, entries)
@@ -285,7 +285,7 @@ def test_calls_without_a_task_are_replayed_trial_by_trial_until_there_are_no_mor
         assert [outside.hello() for _ in range(2)] == [200, 200]
         process.send_signal(signal.SIGINT)
         code, out, err = process.ended()
-        assert (code, err) == (0, "") and "1 ungraded" in out
+        assert (code, err) == (0, "") and "not graded 1" in out
     assert [happened(one) for one in records(tmp_path, "again")] == [happened(one) for one in records(tmp_path)]
     results = tmp_path / "results"
     config = external_config(tmp_path / "configs" / "small.toml", "external", {}, recorded_entries(results / "outside"))

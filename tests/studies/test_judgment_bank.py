@@ -19,8 +19,9 @@ from bench.errors import ConfigError, ResultsError
 from bench.experiment.bank import banked, load_bank
 from bench.experiment.chain import SUFFIX, sealed
 from bench.experiment.config import Config, load_config
-from bench.experiment.files import TEXTS, TRIALS
+from bench.experiment.files import MANIFEST, TEXTS, TRIALS
 from bench.experiment.matrix import build_matrix
+from bench.experiment.reading import read_manifest
 from bench.packs.loading import load_pack
 from bench.render.table import markdown
 from bench.runtime.events import Called
@@ -28,6 +29,13 @@ from bench.studies.judgment_bank import judgments, tables
 
 ROOT = Path(__file__).parents[2]
 PACKS = [ROOT / "scenarios"]
+BANK_BEFORE = (
+    "3255057c8d11773466feb01de717075725889cbf9a64e6cda056ea88ea1ed878",
+    "c8a3560ef05971de3d3618c5cee11dccc8cef87a252ace61c888a52855028883",
+)
+"""SHA-256 of manifest and trials of the committed bank in format 3, of which the committed damage was made."""
+BANK_DIGEST_BEFORE = "manifest.json ce76b3a6c0edfdc56b24, trials.jsonl 644784f9abd06d2535ba"
+"""How the bank named these files."""
 
 
 def run_of(folder: Path, model: dict[str, Any], **changed: Any) -> Run:
@@ -166,7 +174,10 @@ def test_the_committed_damage_is_of_the_committed_bank_and_is_what_the_page_says
     report = root / "reports" / "renewal_bank-errs_as_qwen"
     manifest = json.loads((report / "manifest.json").read_text(encoding="utf-8"))
     errs = manifest["models"]["errs_as_qwen"]["bank"]
-    assert errs["digest"] == load_bank(root / "results" / errs["name"], [load_pack("contract_renewal", PACKS)]).digest
+    bank = root / "results" / errs["name"]
+    replaced = read_manifest(bank).replaces
+    assert replaced and (replaced.files[MANIFEST], replaced.files[TRIALS]) == BANK_BEFORE
+    assert errs["digest"] == BANK_DIGEST_BEFORE, "the damage is of the bank's files in format 3, which format 4 replaces"
     with (report / "tables" / "world_damage.csv").open(encoding="utf-8", newline="") as lines:
         damage = {row["Architecture"]: row for row in csv.DictReader(lines)}
     assert tuple(damage) == load_config(root / "configs" / "renewal_bank.toml", {}).architectures
