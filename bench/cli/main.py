@@ -176,6 +176,8 @@ def run(
     run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err, early=early)
     if then_report:
         _report([folder], REPORTS / folder.name, verbose)
+    else:
+        out.print(f"next: bench report {folder.name}")
 
 
 @app.command()

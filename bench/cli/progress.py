@@ -21,7 +21,9 @@ from bench.runtime.events import Called
 CLIENT_BOUND = 0.25
 """Of the calls' seconds in flight: where this process adds more, it and not the endpoint bounds the calls at a time."""
 LINES = 10
-"""Where the output is no terminal, so many plain lines take the moving bar's place."""
+"""Where the output is no terminal, at most so many plain lines take the moving bar's place."""
+SELDOM = 10.0
+"""Seconds that lie between two of them at the least."""
 
 
 class SoFar:
@@ -96,7 +98,7 @@ class RunProgress:
 
     def __init__(self, console: Console, total: int, so_far: SoFar):
         self._console, self._total, self._so_far = console, total, so_far
-        self._began = perf_counter()
+        self._began = self._told = perf_counter()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         left = (TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[so_far]}"))
         self._bar = Progress(*columns, *left, console=console, disable=not console.is_terminal)
@@ -122,8 +124,9 @@ class RunProgress:
         self._so_far.add(record)
         so_far, done = f"{self._so_far.ends}; {self._so_far.account}", self._so_far.trials
         self._bar.update(self._task, advance=1, so_far=so_far)
-        if not self._console.is_terminal and (done * LINES // self._total) > ((done - 1) * LINES // self._total):
-            seconds = perf_counter() - self._began
+        now, is_next = perf_counter(), (done * LINES // self._total) > ((done - 1) * LINES // self._total)
+        if not self._console.is_terminal and is_next and now - self._told >= SELDOM:
+            self._told, seconds = now, now - self._began
             left = timedelta(seconds=round(seconds / done * (self._total - done)))
             self._console.print(f"{done} of {self._total} trials in {timedelta(seconds=round(seconds))}, left {left}: {so_far}")
         for line in self._so_far.endings.news():

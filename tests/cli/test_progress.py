@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
 from records import smooth, trial
+from rich.console import Console
 from trials import matrix_of, scripted
 
-from bench.cli.progress import SoFar
+from bench.cli.progress import RunProgress, SoFar
 from bench.errors import UnknownFinish
 from bench.runtime.events import Called
 
@@ -34,3 +36,15 @@ def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
         '2 paid replies were not used: finish_reason "gone_fishing" is not known',
         '1 paid replies were not used: finish_reason "asleep" is not known',
     ]
+
+
+def test_where_no_terminal_is_there_a_line_comes_at_most_each_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter(range(0, 400, 4))  # four seconds from one trial to the next
+    monkeypatch.setattr("bench.cli.progress.perf_counter", lambda: float(next(moments)))
+    said = io.StringIO()
+    progress = RunProgress(Console(file=said, width=200), 10, SoFar(matrix_of()))
+    for number in range(1, 11):
+        progress.saw(replace(trial(repetition=number), model="m"))
+    lines = said.getvalue().splitlines()
+    assert [line.split(":")[0] for line in lines] == ["3 of 10 trials in 0", "6 of 10 trials in 0", "9 of 10 trials in 0"]
+    assert lines[0].startswith("3 of 10 trials in 0:00:12, left 0:00:28: solved 3; ")
