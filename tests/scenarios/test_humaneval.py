@@ -120,7 +120,7 @@ ATOMS = (
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(codec="ascii"))
+    | st.text(st.characters(codec="ascii")).map(lambda text: text.replace("  ", "_"))
 )
 VALUES = st.recursive(
     ATOMS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc"), inner, max_size=2), max_leaves=5
@@ -134,6 +134,11 @@ def test_an_example_is_read_in_every_form(form: str, arguments: list[Any], value
     [found] = examples_in(f'def solve(*a):\n    """Do it.\n    {form.format(call=call, value=repr(value))}\n    """\n', "solve")
     assert eval(found.call, {"solve": lambda *given: list(given)}) == arguments
     assert are_equal([(repr(value), found.expected)]) == [True]
+
+
+def test_blanks_in_a_row_are_read_as_one_blank_as_the_readme_says() -> None:
+    [found] = examples_in('def solve(x):\n    """solve("a   b") == 1\n    """\n', "solve")
+    assert found.call == 'solve("a b")'
 
 
 @pytest.mark.parametrize(
