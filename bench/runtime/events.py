@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from operator import not_
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, Tag
@@ -51,7 +50,11 @@ View = Literal["told", "undamaged", "shadow"]
 proposer judges by itself and is told nothing."""
 
 
-Seldom = Annotated[str | None, Field(exclude_if=not_)]
+def _is_nothing(value: object) -> bool:
+    return not value
+
+
+Seldom = Annotated[str | None, Field(exclude_if=_is_nothing)]
 """A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
 there was such a field."""
 
@@ -64,7 +67,7 @@ class StoredMessage:
     role: Role
     content: str
     tool_calls: Seldom = None
-    tool_call_id: Annotated[str, Field(exclude_if=not_)] = ""
+    tool_call_id: Annotated[str, Field(exclude_if=_is_nothing)] = ""
     extra: Seldom = None
 
 

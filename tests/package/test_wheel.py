@@ -104,7 +104,7 @@ def test_from_an_empty_folder_a_pack_is_begun_checked_run_and_reported(tmp_path:
     assert "FAILED" not in command(tmp_path, "check", "demo")
     assert "demo" in command(tmp_path, "list")
     (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
-    assert "18 solved" in command(tmp_path, "run", "mine.toml")
+    assert "solved 18" in command(tmp_path, "run", "mine.toml")
     command(tmp_path, "report", "mine-simulated")
     report = tmp_path / "reports" / "mine-simulated"
     page = (report / "report.html").read_text(encoding="utf-8")
@@ -125,7 +125,7 @@ def test_the_parts_of_a_package_beside_it_are_listed_run_and_reported(tmp_path: 
     parrot = CONFIG.replace('"monolithic"', '"parrot"').replace('kind = "simulated"', 'kind = "parrot"')
     parrot = parrot.replace('effect = "missing_field"', 'effect = "squawked"').replace("seed = 1", 'seed = 1\nstudy = "echo"')
     (tmp_path / "mine.toml").write_text(parrot, encoding="utf-8")
-    assert "18 solved" in command(tmp_path, "run", "mine.toml", "--report")
+    assert "solved 18" in command(tmp_path, "run", "mine.toml", "--report")
     page = (tmp_path / "reports" / "mine-simulated" / "report.md").read_text(encoding="utf-8")
     for said in ("What an echo costs", "counted by a parrot", "First tokens", "squawked at output"):
         assert said in page
