@@ -103,14 +103,15 @@ def browser(session: nox.Session) -> None:
 
 @nox.session
 def latex(session: nox.Session) -> None:
-    """Every table of every report in one PDF each, by pdflatex with booktabs (Debian: texlive-latex-recommended)."""
-    for document in sorted(Path("reports").glob("*/tables/all.tex")):
+    """Every table of every report in one PDF each, and the paper's beside ours, by pdflatex with booktabs (Debian:
+    texlive-latex-recommended)."""
+    tables = sorted(Path("reports").glob("*/tables"))
+    for document in (found for folder in tables for found in (*folder.glob("all.tex"), *folder.glob("table[0-9]*.tex"))):
         to = Path(session.create_tmp()).resolve() / document.parent.parent.name
         to.mkdir(exist_ok=True)
-        with session.chdir(document.parent):
-            options = ("-interaction=nonstopmode", "-halt-on-error", f"-output-directory={to}")
-            session.run("pdflatex", *options, document.name, external=True, silent=True)
-        session.log(f"{to / 'all.pdf'}")
+        options = ("-interaction=nonstopmode", "-halt-on-error", f"-output-directory={to}")
+        session.run("pdflatex", *options, str(document), external=True, silent=True)
+        session.log(f"{to / document.stem}.pdf")
 
 
 @nox.session

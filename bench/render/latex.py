@@ -99,9 +99,9 @@ def _part(table: Table, places: Sequence[int], kinds: Sequence[str], rows: Seque
 
 
 def latex_document(title: str, warnings: Iterable[str], tables: Iterable[Table]) -> str:
-    """A document of all these tables, each read from its own file beside it, after what must be known before any number."""
+    """A document of all these tables, which needs no file beside it, after what must be known before any number."""
     words = [rf"\section*{{{escape_latex(title)}}}", *(escape_latex(warning) + r"\par" for warning in warnings), r"\clearpage"]
-    lines = [rf"\input{{{table.name}.tex}}" + "\n" + r"\clearpage" for table in tables]
+    lines = [latex(table) + r"\clearpage" for table in tables]
     return PREAMBLE + "\n".join([r"\begin{document}", *words, *lines, r"\end{document}"]) + "\n"
 
 

@@ -32,6 +32,7 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import each_arm, model_label, slug, trials_in
+from bench.report.beside_paper import retry_figures
 from bench.report.break_even import break_even_figures
 from bench.report.model_figures import model_figures
 from bench.report.recovery_rates import recovery_figures
@@ -45,6 +46,7 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
     """Those for which there are trials that did not end in an error."""
     pictures: list[Picture] = []
     with style():
+        pictures += retry_figures(run, arms, published)
         for model in run.names("model"):
             drawn = _drawable(arms, model)
             plans = [plan for plan in run.names("plan") if any(one.plan == plan for one in drawn)]

@@ -108,7 +108,7 @@ def _files(run: Run, page: Page, tables: Sequence[Table], pictures: Sequence[Pic
         "report.md": as_markdown(page),
         "report.html": as_html(page, trace_of(run)),
         **{f"tables/{table.name}.md": markdown(table) for table in tables},
-        **{f"tables/{table.name}.tex": latex(table) for table in tables},
+        **{f"tables/{table.name}.tex": _latex(page, table) for table in tables},
         **{f"tables/{table.name}.csv": comma_separated(table) for table in tables},
         "tables/all.tex": latex_document(page.title, page.warnings, tables),
     }
@@ -117,6 +117,11 @@ def _files(run: Run, page: Page, tables: Sequence[Table], pictures: Sequence[Pic
         **{f"figures/{picture.name}.png": picture.png for picture in pictures},
         **{f"figures/{picture.name}.svg": picture.svg for picture in pictures},
     }
+
+
+def _latex(page: Page, table: Table) -> str:
+    """A table of the paper's beside ours is a document by itself; any other is read by the document that it shall stand in."""
+    return latex_document(page.title, page.warnings, [table]) if table.section == "paper" else latex(table)
 
 
 def _named_apart(items: Iterable[Named]) -> list[Named]:

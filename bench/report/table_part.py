@@ -13,6 +13,7 @@ from bench.registry import Part
 from bench.render.table import Table
 
 SECTIONS = {
+    "paper": "The paper's tables beside ours",
     "failure": "What one failure costs",
     "recovery": "Recovery to a right answer",
     "break_even": "Break-even",

@@ -18,6 +18,7 @@ from bench.studies.registry import study_tables
 
 PARTS = (TablePart("study", lambda of: study_tables(of.run), "study"),)
 FILES = (
+    "beside_paper",
     "claims_table",
     "failure_tables",
     "recovery_rates",

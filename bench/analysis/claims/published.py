@@ -54,9 +54,12 @@ class Cells(BaseModel):
 
 
 class PublishedTable(_Strict):
+    """`plan`: the fault plan of ours that stands for its failure; `also`: others that do, each in a table of its own."""
+
     number: int
     scenario: str
     plan: str
+    also: tuple[str, ...] = ()
     failure: str
     note: str = ""
     cells: dict[str, Cells]
@@ -107,8 +110,12 @@ class Judging(_Strict):
 
 
 class Published(_Strict):
+    """`columns`: architecture of ours -> the paper's column. `monoliths`: further ones of ours, by the paper's sources, which
+    stand beside these."""
+
     paper: Paper
     columns: dict[str, str] = {}
+    monoliths: tuple[str, ...] = ()
     table: tuple[PublishedTable, ...] = ()
     natural_failures: tuple[NaturalFailures, ...] = ()
     judging: Judging = Judging()
