@@ -17,6 +17,7 @@ from bench.cli.loopback import spare_loopback
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.running import run_to_its_end, show_preview
+from bench.cli.runs import runs
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
 from bench.cli.scorecard import scorecard
 from bench.cli.serve import command as serve
@@ -309,6 +310,7 @@ app.command("serve")(serve)
 app.command()(scorecard)
 app.command()(compare)
 app.command()(trace)
+app.command()(runs)
 app.command()(verify)
 
 

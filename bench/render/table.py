@@ -191,7 +191,21 @@ class PublishedNumber:
         return {"": self.mean, " sd": self.sd}
 
 
-Cell = str | int | Number | BoundedNumber | AdjustedP | Estimate | Rate | SolvedOf | RateGap | Spent | PublishedNumber
+@dataclass(frozen=True)
+class Linked:
+    """A text that leads to a file on a page; to none where `to` is ""."""
+
+    shown: str
+    to: str
+
+    def text(self) -> str:
+        return self.shown
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.shown}
+
+
+Cell = str | int | Number | BoundedNumber | AdjustedP | Estimate | Rate | SolvedOf | RateGap | Spent | PublishedNumber | Linked
 
 
 CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")

@@ -1,0 +1,174 @@
+"""Who solves most in each pack: arms of several runs, ranked where they can be compared, and a sentence where they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bench.analysis.arms import Arm, instances_of
+from bench.analysis.frames import Run
+from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
+from bench.analysis.per_solved import per_solved
+from bench.experiment.config import FAULT_FREE
+from bench.render.labels import model_label
+from bench.render.table import BoundedNumber, Cell, Estimate, Rate, Spent, Table
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What arms of one pack and fault plan must share to be ranked. `asked`: the digest of what each instance asks; `faults`:
+    those of the plan, with the seed of their draws."""
+
+    simulated: bool
+    asked: tuple[tuple[str, str], ...]
+    faults: str
+    graded_by: str
+
+
+@dataclass(frozen=True, eq=False)
+class ArmOfRun:
+    """An arm with the run that it belongs to."""
+
+    run: Run
+    arm: Arm
+
+    @property
+    def name(self) -> str:
+        return self.run.folder.name if self.run.folder else self.run.name
+
+    @property
+    def started(self) -> str:
+        """When the run was: UTC, to the minute."""
+        return self.run.manifest.started[:16].replace("T", " ")
+
+    @property
+    def plan(self) -> str:
+        return self.arm.condition.plan
+
+    @property
+    def model(self) -> str:
+        return self.arm.condition.model
+
+    @property
+    def label(self) -> str:
+        return model_label(self.run, self.model)
+
+    @cached_property
+    def basis(self) -> Basis:
+        pack, faults = self.run.pack(self.arm.condition.scenario), self.run.config.faults_of(self.plan)
+        instances = sorted(set(instances_of(self.arm.usable)))
+        return Basis(
+            simulated=self.run.is_simulated(self.model),
+            asked=tuple((instance, pack.asks(instance)) for instance in instances),
+            faults=f"seed {self.run.config.seed}: {[fault.model_dump(mode='json') for fault in faults]}" if faults else "",
+            graded_by=pack.graded_by if len(instances) == len(pack.instances) else "",
+        )
+
+    @property
+    def made_by(self) -> Mapping[str, object]:
+        """What decides its trials, in words, and its digest or value."""
+        asked = dict(self.basis.asked)
+        return {
+            "the model": self.model,
+            "the model's settings": self.run.parameters_of(self.model).model_dump(exclude={"recording", "cache_from"}),
+            "the instances": list(asked),
+            "what the pack asks": list(asked.values()),
+            "the grader": self.basis.graded_by,
+            "the architecture's code": self.run.manifest.architectures.get(self.arm.architecture),
+            "the seed": self.run.config.seed,
+        }
+
+
+@dataclass(frozen=True)
+class Board:
+    """The arms of one pack under one plan. `tables`: a ranking of each group that can be compared; `refusals`: why a group is
+    not ranked with the largest."""
+
+    title: str
+    tables: tuple[Table, ...]
+    refusals: tuple[str, ...]
+
+
+def boards_of(runs: Sequence[Sequence[ArmOfRun]]) -> list[Board]:
+    """Return a board for each pack and fault plan, of the arms of all runs, the oldest run first."""
+    found: dict[tuple[str, bool, str], list[ArmOfRun]] = {}
+    for one in _once(runs):
+        found.setdefault((one.arm.condition.scenario, one.plan != FAULT_FREE, one.plan), []).append(one)
+    return [_board(pack, plan, found[pack, struck, plan]) for pack, struck, plan in sorted(found)]
+
+
+def _once(runs: Sequence[Sequence[ArmOfRun]]) -> Iterator[ArmOfRun]:
+    """Each arm that was graded, once: neither a replay of a run that is here nor the same trials in two runs are evidence."""
+    names, seen = {one.name for arms in runs for one in arms}, set[frozenset[str]]()
+    for one in (one for arms in runs for one in arms):
+        recording, trials = one.run.parameters_of(one.model).recording, frozenset(one.arm.trials["trial"])
+        if one.arm.solved().n and trials not in seen and not (recording and recording.name in names):
+            seen.add(trials)
+            yield one
+
+
+def _board(pack: str, plan: str, arms: Sequence[ArmOfRun]) -> Board:
+    groups: dict[Basis, list[ArmOfRun]] = {}
+    for one in arms:
+        groups.setdefault(one.basis, []).append(one)
+    (largest, most), *others = sorted(groups.items(), key=lambda group: -len(group[1]))
+    title = f"{pack}, {'without faults' if plan == FAULT_FREE else f'fault plan {plan}'}"
+    refusals = dict.fromkeys(
+        f"Not ranked together: {_runs(group)}, and {_runs(most)}. {_why(largest, basis)}." for basis, group in others
+    )
+    return Board(title, tuple(_table(title, basis, group) for basis, group in [(largest, most), *others]), tuple(refusals))
+
+
+def _runs(group: Iterable[ArmOfRun]) -> str:
+    first, *others = dict.fromkeys(one.name for one in group)
+    return f"{first} and {len(others)} more" if len(others) > 1 else " and ".join([first, *others])
+
+
+def _why(one: Basis, other: Basis) -> str:
+    """The first reason for which two groups cannot be compared."""
+    asked, also = dict(one.asked), dict(other.asked)
+    shared = asked.keys() & also.keys()
+    if one.simulated != other.simulated:
+        return "A simulated model is not compared with a real one"
+    if any(asked[instance] != also[instance] for instance in shared):
+        return "They ask something else, since the pack's prompts or documents were changed"
+    if asked.keys() != also.keys():
+        of_each = f"They have {len(also)} and {len(asked)} instances and share {len(shared)}"
+        return f"{of_each}; bench compare compares two runs by what they share" if shared else of_each
+    if one.faults != other.faults:
+        return "Their fault plans of this name have other faults, or draw them by another seed"
+    return "Other graders graded them; bench regrade grades all answers by the present one"
+
+
+def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
+    """The arm that solves most stands first; of those that solve as much, the cheapest."""
+
+    def order(one: ArmOfRun) -> tuple[float, float]:
+        dollars, tokens = (per_solved(one.arm.trials, metric.name).value for metric in (COST, TOKENS))
+        return -(one.arm.solved().rate or 0.0), dollars or tokens or 0.0
+
+    ordered = sorted(arms, key=order)
+    count = f"{len(arms)} arms on the same {len(basis.asked)} instances" if len(basis.asked) > 1 else f"{len(arms)} arms"
+    columns = ("Place", "Architecture", "Model", "Run", "Solved", "Less the first, paired")
+    costs = ("Tokens for a solved task", "Dollars for a solved task")
+    return Table(
+        name="leaderboard",
+        title=f"{title}: {count}{', SIMULATED' if basis.simulated else ''}",
+        columns=(*columns, *costs, *(() if arms[0].plan == FAULT_FREE else ("Price of a failure, tokens",))),
+        rows=tuple(_row(ordered, one) for one in ordered),
+    )
+
+
+def _row(ordered: Sequence[ArmOfRun], one: ArmOfRun) -> tuple[Cell, ...]:
+    """An arm is placed behind those alone that are known to solve more."""
+    gaps = [one.arm.solved_less(other.arm) for other in ordered]
+    place = 1 + sum(gap.high is not None and gap.high < 0 for gap in gaps)
+    price = one.arm.mean(PRICE.tokens.name)
+    return (
+        *(place, one.arm.architecture, one.label, one.name, Rate(one.arm.solved())),
+        "–" if one is ordered[0] else BoundedNumber(gaps[0].difference, gaps[0].low, gaps[0].high, 1, percent=True),
+        Spent(per_solved(one.arm.trials, TOKENS.name)),
+        Spent(per_solved(one.arm.trials, COST.name), 5),
+        *([] if one.plan == FAULT_FREE else [Estimate(price) if price.n >= LEAST_PRICED else "not measured"]),
+    )

@@ -1,0 +1,206 @@
+"""The index of a folder's runs: what each asked and what came of it, each config over time, and a ranking for each pack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import pandas as pd
+
+from bench.analysis.arms import arms_of, missing_trials, require_receipts
+from bench.analysis.claims.claim import is_structural
+from bench.analysis.claims.published import Published
+from bench.analysis.claims.verdicts import can_judge, judge_all
+from bench.analysis.frames import Run, load_run
+from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
+from bench.errors import ResultsError
+from bench.experiment.archive import SUFFIX
+from bench.experiment.config import FAULT_FREE
+from bench.render.labels import each_arm
+from bench.render.table import BoundedNumber, Cell, Estimate, Linked, Rate, Table, TableColumn, table_of
+from bench.report.claims_table import verdict_finding
+from bench.report.html import rendered, source
+from bench.report.leaderboard import ArmOfRun, boards_of
+
+PAGES = ("report.html", "report.md")
+SCRIPTS = ("page_data.js", "page_tables.js", "runs.js")
+
+
+@dataclass(frozen=True, eq=False)
+class ListedRun:
+    """`run` has its trials, and no other frame. `verdicts`: on the paper's claims, in a sentence, or "". `report`: the path of
+    its report below the folder of reports, or ""."""
+
+    run: Run
+    arms: tuple[ArmOfRun, ...]
+    verdicts: str
+    report: str
+
+    @property
+    def trials(self) -> str:
+        """How many trials are recorded, and of how many where some are missing."""
+        recorded, missing = len(self.run.trials), missing_trials(self.run)
+        return f"{recorded:,} of {recorded + missing:,}" if missing else f"{recorded:,}"
+
+    @property
+    def tokens(self) -> int:
+        return int(self.run.trials[TOKENS.name].sum())
+
+    @property
+    def dollars(self) -> str:
+        cost = self.run.trials[COST.name]
+        return "unknown" if cost.isna().any() else f"{cost.sum():.5f}"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The runs of a folder, the newest first. `unread`: a line for each folder that cannot be read. `others`: the reports that
+    belong to no run of the folder."""
+
+    runs: tuple[ListedRun, ...]
+    unread: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def index_of(results: Path, reports: Path, published: Published) -> Index:
+    """Read all runs of a folder. What cannot be read is one line, and the rest is read.
+
+    Args:
+        results: The folder with a folder, or an archive, for each run.
+        reports: The folder with a folder for each report.
+        published: The paper's claims, on which verdicts are given.
+    """
+    runs, unread = list[ListedRun](), list[str]()
+    found = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
+    pages = {page.parent.name: f"{page.parent.name}/{name}" for name in reversed(PAGES) for page in reports.glob(f"*/{name}")}
+    for folder in sorted(found):
+        try:
+            runs.append(_listed(load_run(folder), pages.get(folder.name, ""), published))
+        except ResultsError as error:
+            unread.append(" ".join(str(error).split()))
+    runs.sort(key=lambda one: (one.arms[0].started, one.arms[0].name), reverse=True)
+    others = sorted(set(pages.values()) - {one.report for one in runs})
+    return Index(tuple(runs), tuple(unread), tuple(others))
+
+
+def _may_be_run(path: Path) -> bool:
+    return path.is_dir() or path.suffix == SUFFIX
+
+
+def _listed(run: Run, report: str, published: Published) -> ListedRun:
+    require_receipts(run)
+    arms = arms_of(run)
+    judged = judge_all(run, published, arms, is_structural) if can_judge(run, published) else ()
+    verdicts = verdict_finding(run, judged, published)
+    light = _without_other_frames(run)
+    return ListedRun(light, tuple(ArmOfRun(light, arm) for arm in each_arm(arms)), verdicts.text if verdicts else "", report)
+
+
+def _without_other_frames(run: Run) -> Run:
+    """The run with its trials alone: no row needs more, and a folder of many runs is to fit into memory."""
+    no = pd.DataFrame()
+    return replace(run, calls=no, faults=no, recoveries=no, replies=no, waits=no, steps=no, tool_calls=no)
+
+
+def index_page(index: Index) -> str:
+    """Return the index as one page that needs nothing beside it."""
+    return rendered(
+        "runs.html.j2",
+        source("page.css"),
+        "".join(map(source, SCRIPTS)),
+        count=len(index.runs),
+        runs=_runs_table(index.runs),
+        unread=index.unread,
+        others=index.others,
+        histories=list(_histories(index.runs)),
+        boards=boards_of([one.arms for one in reversed(index.runs)]),
+        simulated=any(arm.run.is_simulated(arm.model) for one in index.runs for arm in one.arms),
+    )
+
+
+# The runs
+
+
+def _runs_table(runs: Iterable[ListedRun]) -> Table:
+    rows = [(one, arms) for one in runs for arms in _by_pack_and_model(one)]
+    columns = (
+        TableColumn[Row]("Run", lambda row: Linked(row[1][0].name, row[0].report)),
+        TableColumn[Row]("Started (UTC)", lambda row: row[1][0].started),
+        TableColumn[Row]("Pack", lambda row: row[1][0].arm.condition.scenario),
+        TableColumn[Row]("Model", lambda row: row[1][0].label),
+        TableColumn[Row]("Solved", lambda row: solved_said(row[1])),
+        TableColumn[Row]("Price of a failure, tokens", lambda row: _price_said(row[1])),
+        TableColumn[Row]("Trials of the run", lambda row: row[0].trials),
+        TableColumn[Row]("Tokens of the run", lambda row: row[0].tokens),
+        TableColumn[Row]("Dollars of the run", lambda row: row[0].dollars),
+        TableColumn[Row]("The paper's claims", lambda row: row[0].verdicts or "–"),
+    )
+    notes = (
+        "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
+        "price: all that is spent after an effective fault until what it struck stands again, with its 95% interval; it is "
+        f"not measured in fewer than {LEAST_PRICED} trials",
+        "dollars are known where the config has prices",
+    )
+    return table_of("runs", "Runs by pack and model", columns, rows, notes)
+
+
+Row = tuple[ListedRun, list[ArmOfRun]]
+
+
+def _by_pack_and_model(one: ListedRun) -> Iterator[list[ArmOfRun]]:
+    def place(arm: ArmOfRun) -> tuple[str, str]:
+        return arm.arm.condition.scenario, arm.model
+
+    return (list(arms) for _, arms in groupby(sorted(one.arms, key=place), key=place))
+
+
+def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
+    """Say what the worst and the best arm solved: without faults, or else under the first fault plan."""
+    plan = next((one.plan for one in arms if one.plan == FAULT_FREE), arms[0].plan)
+    shares = [(one.arm.solved(), one.arm.architecture) for one in arms if one.plan == plan]
+    said = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
+    return _between(said, "not graded", named) + ("" if plan == FAULT_FREE else f" under {plan}")
+
+
+def _price_said(arms: Sequence[ArmOfRun]) -> str:
+    means = [(one.arm.mean(PRICE.tokens.name), one.arm.architecture) for one in arms]
+    priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
+    said = [(mean.mean or 0.0, BoundedNumber(mean.mean, mean.low, mean.high).text(), name) for mean, name in priced]
+    return _between(said, "not measured")
+
+
+def _between(said: Sequence[tuple[float, str, str]], none: str, named: bool = True) -> str:
+    """The least and the greatest of some values, with the names of what has them; one where all are the same."""
+    if not said:
+        return none
+    (low, least, first), (high, most, last) = (choose(said, key=lambda one: one[0]) for choose in (min, max))
+    if low == high:
+        return f"{least} {first if len(said) == 1 else 'each'}" if named else least
+    return f"{least} {first} to {most} {last}" if named else f"{least} to {most}"
+
+
+# Over time
+
+
+def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
+    """A table of each config with several runs: its arms without faults, each from the oldest run on."""
+    for config in sorted({one.run.config.name for one in runs}):
+        arms = [arm for one in reversed(runs) if one.run.config.name == config for arm in one.arms if arm.plan == FAULT_FREE]
+        arms.sort(key=lambda one: (one.arm.condition.scenario, one.arm.architecture))
+        rows = tuple(_step(before, one) for before, one in pairwise([None, *arms]) if one)
+        times = len({arm.name for arm in arms})
+        if times > 1:
+            yield Table("history", f"The config {config}, run {times} times, without faults", HISTORY, rows)
+
+
+HISTORY = ("Pack", "Architecture", "Started (UTC)", "Run", "Model", "Solved", "Tokens a trial", "Changed since the row above")
+
+
+def _step(before: ArmOfRun | None, one: ArmOfRun) -> tuple[Cell, ...]:
+    arm, changed = one.arm, "–"
+    if before and before.run is not one.run and before.arm.architecture == arm.architecture:
+        changed = ", ".join(name for name, value in one.made_by.items() if value != before.made_by[name]) or "nothing"
+    place = (arm.condition.scenario, arm.architecture, one.started, one.name, one.label)
+    return (*place, Rate(arm.solved()), Estimate(arm.mean(TOKENS.name)), changed)

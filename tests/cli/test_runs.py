@@ -1,0 +1,34 @@
+"""`bench runs`, as a user types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from commands import bench
+from records import experiment, write_run
+
+
+def test_all_runs_are_listed_and_a_page_is_written(tmp_path: Path) -> None:
+    write_run(tmp_path / "results" / "mine", experiment())
+    (tmp_path / "results" / "photos").mkdir()
+    code, out, err = bench(tmp_path, "runs")
+    assert code == 0
+    header, row, last = out.splitlines()
+    assert header.split() == ["started", "run", "trials", "solved", "tokens", "dollars"]
+    assert row.split()[:3] == ["mine", "12", "3/3"]
+    assert last == "1 run; for prices, verdicts, history and rankings open reports/index.html"
+    assert err == "not read: results/photos: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
+    assert (tmp_path / "reports" / "index.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_folder_that_is_not_there_and_one_without_runs_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, out, err = bench(tmp_path, "runs")
+    assert (code, out) == (2, "") and err.startswith(
+        "bench: results: is no folder of runs; name one, or make a run: bench run "
+    )
+    assert bench(tmp_path, "runs", "empty", "--reports", "pages")[:2] == (
+        0,
+        "0 runs; for prices, verdicts, history and rankings open pages/index.html\n",
+    )
+    assert "There are 0 runs" in (tmp_path / "pages" / "index.html").read_text()
