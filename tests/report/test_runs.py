@@ -19,11 +19,15 @@ PACK = {"asked": "5cede5cede5c", "variant": "small", "subtasks": ["a", "b"]}
 
 def trials_of(solved: int, of: int = 20, architecture: str = "static", model: str = "m", **values: Any) -> list[TrialRecord]:
     """Trials of so many instances, of which so many are solved."""
-    outcomes: list[Outcome] = ["solved"] * solved + ["wrong"] * (of - solved)
     return [
         trial(architecture, "none", 1, outcome, id=f"{architecture}-{model}-{n}", model=model, instance=f"i{n}", **values)
-        for n, outcome in enumerate(outcomes)
+        for n in range(of)
+        for outcome in [_outcome(n < solved)]
     ]
+
+
+def _outcome(solved: bool) -> Outcome:
+    return "solved" if solved else "wrong"
 
 
 def written(
