@@ -1,4 +1,4 @@
-"""Digests that name texts, the same in every process."""
+"""Digests that name texts, the same in every process, and the texts that they name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from collections.abc import Mapping
 def digest_of(text: str) -> str:
     """Twenty hex digits that name a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+class Texts(dict[str, str]):
+    """Texts by their digests."""
+
+    def keep(self, text: str) -> str:
+        """Keep `text` and return its digest."""
+        digest = digest_of(text)
+        self[digest] = text
+        return digest
 
 
 def case_of(documents: Mapping[str, str]) -> str:

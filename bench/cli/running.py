@@ -37,7 +37,7 @@ def run_to_its_end(
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
         with RunProgress(out, len(todo), so_far) as progress:
-            stopped = loop.run(_until_stopped(matrix, writer, progress, session, err, early=early))
+            stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early))
     except KeyboardInterrupt:  # before anything ran
         stopped = signal.SIGINT
     finally:

@@ -20,7 +20,7 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
 from bench.experiment.untrusted import permission
 from bench.paths import PACKS, RESULTS, named
-from bench.runtime.loop import run
+from bench.runtime.loop import run_whole
 from bench.signals import exit_code
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def command(
         def introduce(root: str) -> None:
             _introduce(console, _introduction(root, token, matrix, todo, folder))
 
-        served = run(serve(matrix, writer, port, introduce, watch, patience, token, console.print, permitted))
+        served = run_whole(serve(matrix, writer, port, introduce, watch, patience, token, console.print, permitted))
     finally:
         writer.close()
     _conclude(console, served, so_far, folder)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench.digests import Texts
 from bench.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
 from bench.experiment.files import RESPONSES, TEXTS, opened
 from bench.experiment.history import History
@@ -110,14 +111,14 @@ def settings_digest(parameters: Mapping[str, object]) -> str:
     return hashlib.blake2b(json.dumps(deciding, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
 
 
-def record_of(response: Response, settings: str, store_text: Callable[[str], str]) -> ResponseRecord:
-    """A response as it is kept; its texts go to `store_text`."""
+def record_of(response: Response, settings: str, texts: Texts) -> ResponseRecord:
+    """A response as it is kept; its texts go into `texts`."""
     request, outcome = response.request, response.outcome
     context = request.context
     asked: dict[str, Any] = {
         "model": response.model,
         "settings": settings,
-        "messages": tuple(stored(message, store_text) for message in request.messages),
+        "messages": tuple(stored(message, texts) for message in request.messages),
         "seed": request.seed,
         "occurrence": request.occurrence,
         "answers": request.answers,
@@ -127,7 +128,7 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
         "arm": context.arm,
         "seconds": response.seconds,
         "by": outcome.by,
-        "options": store_text(request.options) if request.options else None,
+        "options": texts.keep(request.options) if request.options else None,
     }
     if isinstance(outcome, CallFailed):
         counted = outcome.counted or (None, None)
@@ -138,19 +139,19 @@ def record_of(response: Response, settings: str, store_text: Callable[[str], str
             failure=outcome.kind,
             detail=outcome.detail,
             retry_after=outcome.retry_after,
-            partial=store_text(outcome.partial) if outcome.partial else None,
+            partial=texts.keep(outcome.partial) if outcome.partial else None,
         )
     usage = outcome.usage
     return ResponseRecord(
         **asked,
-        reply=store_text(outcome.text),
+        reply=texts.keep(outcome.text),
         finish=outcome.finish,
         usage_in=usage.tokens_in if usage else None,
         usage_out=usage.tokens_out if usage else None,
         usage_cached=usage.cached if usage else None,
         reused=outcome.reused,
-        tool_calls=store_text(text_of(outcome.tool_calls)) if outcome.tool_calls else None,
-        extra=store_text(outcome.extra) if outcome.extra else None,
+        tool_calls=texts.keep(text_of(outcome.tool_calls)) if outcome.tool_calls else None,
+        extra=texts.keep(outcome.extra) if outcome.extra else None,
     )
 
 

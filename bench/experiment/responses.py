@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from bench.digests import digest_of
+from bench.digests import Texts
 from bench.experiment.record import ResponseRecord
 from bench.experiment.recording import record_of, responses_of, settings_digest
 from bench.experiment.store import RunWriter
@@ -23,14 +23,8 @@ class ResponseKeeper:
         self._settings = cache(self._settings_of)
 
     def __call__(self, response: Response) -> None:
-        texts: dict[str, str] = {}
-
-        def store_text(text: str) -> str:
-            digest = digest_of(text)
-            texts[digest] = text
-            return digest
-
-        record = record_of(response, self._settings(response.outcome.by), store_text)
+        texts = Texts()
+        record = record_of(response, self._settings(response.outcome.by), texts)
         self._writer.respond(record, texts)
 
     def _settings_of(self, by: str) -> str:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.digests import digest_of
 from bench.errors import CallFailed
-from bench.models.tool_calls import ToolCall
+from bench.models.tool_calls import ToolCall, counted_text_of, text_of
 from bench.scenario import Json
+from bench.tokens import count_tokens
 from bench.values import dataclass
 
 Role = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]
 """Where a trial's seconds come from."""
+
+Text = tuple[str, str]
+"""A digest, and the text that it names."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,17 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
     extra: str = ""
+
+    @cached_property
+    def texts(self) -> tuple[Text, Text | None, Text | None]:
+        """Its content, its tool calls as JSON, and what else it has, each behind its digest; None for what it lacks."""
+        calls, extra = ((digest_of(text), text) if text else None for text in (text_of(self.tool_calls), self.extra))
+        return (digest_of(self.content), self.content), calls, extra
+
+    @cached_property
+    def tokens(self) -> int:
+        """The number of tokens of its content and of its tool calls, by our tokenizer."""
+        return sum(map(count_tokens, filter(None, (self.content, counted_text_of(self.tool_calls)))))
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,27 @@ from bench.models.options import tools_text
 from bench.models.tool_calls import counted_text_of
 from bench.tokens import count_tokens
 
+LONG, MANY = 2**16, 500
+"""Characters of a request, and messages with tool calls in it, from which on it is read in a thread."""
+
 
 def tokens_read(request: Request) -> int:
     """Of the messages, with the tool calls in them, and of the tools that are offered."""
-    return sum(map(count_tokens, filter(None, texts_read(request))))
+    tools = tools_text(request.options)
+    return sum(message.tokens for message in request.messages) + (count_tokens(tools) if tools else 0)
 
 
-def texts_read(request: Request) -> Iterator[str]:
+def read_whole(request: Request) -> None:
+    """Count and digest all texts of a request, which its messages remember."""
+    tokens_read(request)
     for message in request.messages:
-        yield message.content
-        yield counted_text_of(message.tool_calls)
-    yield tools_text(request.options)
+        message.texts  # noqa: B018  # it is a property that remembers
+
+
+def is_long(request: Request) -> bool:
+    """Whether reading it takes so long that others on the event loop would wait."""
+    items = sum(1 + len(message.tool_calls) for message in request.messages)
+    return items > MANY or sum(len(message.content) for message in request.messages) + len(request.options) > LONG
 
 
 def tokens_written(reply: Reply) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 LENGTHS = ("max_tokens", "max_completion_tokens")
@@ -24,6 +25,7 @@ def options_in(text: str) -> dict[str, Any]:
     return found
 
 
+@lru_cache(maxsize=4)
 def tools_text(options: str) -> str:
     """The JSON text of the tool definitions among them, by which their tokens are counted; "" where there are none."""
     tools = options_in(options).get("tools")

@@ -10,14 +10,14 @@ import asyncio
 import functools
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
 from bench.errors import Broken, CallFailed, GaveUp, whole_text
 from bench.models.base import Asked, Message, Model, Reply, Request, Response
-from bench.models.counting import texts_read, texts_written, tokens_read, tokens_written
+from bench.models.counting import is_long, read_whole, texts_written, tokens_read, tokens_written
 from bench.models.tool_calls import text_of
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
 from bench.runtime.causes import Ask
@@ -105,11 +105,13 @@ class Caller:
         request = Request(tuple(messages), ask.seed, ask.context, schema=schema, options=options)
         attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
         try:
-            await self._count(texts_read(request))
+            if is_long(request):
+                await self._seen_to_its_end(functools.partial(read_whole, request))
             async with self._slot_held(attempt):
                 attempt.begun, attempt.started = True, self._clock.now()
                 await self._make(attempt, faults)
-            await self._count(_received(attempt))
+            if long := uncounted(_received(attempt)):
+                await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
             if attempt.reply and len(attempt.reply.text) > LONG:
                 await self._seen_to_its_end(functools.partial(self.read_ahead, attempt.reply.text))
         except asyncio.CancelledError:
@@ -137,11 +139,6 @@ class Caller:
         reply, receipts = attempt.reply, (*attempt.receipts, *corrupted.receipts)
         undamaged, told = reply.text if corrupted.text != reply.text else None, (reply.tool_calls, reply.extra)
         return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *told)
-
-    async def _count(self, texts: Iterable[str]) -> None:
-        """Count the tokens of long texts off the event loop, so that they are known when they are asked for."""
-        if long := uncounted(texts):
-            await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
 
     async def _seen_to_its_end(self, work: Callable[[], object]) -> None:
         """Do work in a thread, and see it to its end, also where nobody waits for the call any more."""
@@ -298,7 +295,7 @@ class Caller:
                 started=in_seconds(attempt.in_flight_since),
                 seconds=in_seconds(attempt.length),
                 seed=request.seed,
-                messages=tuple(stored(message, store_text) for message in request.messages),
+                messages=tuple(stored(message, self._log.texts) for message in request.messages),
                 reply=store_text(said) if reply or said else None,
                 delivered=store_text(given) if given is not None and given != said else None,
                 tokens_in=tokens_in,

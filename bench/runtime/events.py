@@ -7,15 +7,15 @@ is named by its number: its place among the trial's events, from 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, Tag
 
 from bench.bounds import Many, Table
+from bench.digests import Texts
 from bench.models.base import Message, Role
-from bench.models.tool_calls import text_of
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.process_events import OF_PROCESSES, ProcessEnded, ProcessStarted
 from bench.runtime.verification import ViolationKind
@@ -71,14 +71,11 @@ class StoredMessage:
     extra: Seldom = None
 
 
-def stored(message: Message, store_text: Callable[[str], str]) -> StoredMessage:
-    """A message as it is kept; its texts go to `store_text`."""
-
-    def kept(text: str) -> str | None:
-        return store_text(text) if text else None
-
-    calls, extra = kept(text_of(message.tool_calls)), kept(message.extra)
-    return StoredMessage(message.role, store_text(message.content), calls, message.tool_call_id, extra)
+def stored(message: Message, texts: Texts) -> StoredMessage:
+    """Return the message as a record keeps it; its texts go into `texts`."""
+    content, calls, extra = message.texts
+    texts.update(filter(None, message.texts))
+    return StoredMessage(message.role, content[0], calls and calls[0], message.tool_call_id, extra and extra[0])
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.digests import digest_of
+from bench.digests import Texts
 from bench.models.base import Response
 from bench.runtime.events import Event
 
@@ -19,7 +19,7 @@ class TrialLog:
         on_counted: Callable[[Response], object] = lambda _: None,
     ):
         self.events: list[Event] = []
-        self.texts: dict[str, str] = {}
+        self.texts = Texts()
         self.respond, self.counted = on_response, on_counted
 
     @property
@@ -34,6 +34,4 @@ class TrialLog:
 
     def store_text(self, text: str) -> str:
         """Keep a text; its digest."""
-        digest = digest_of(text)
-        self.texts[digest] = text
-        return digest
+        return self.texts.keep(text)

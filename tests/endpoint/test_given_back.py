@@ -14,7 +14,7 @@ import pytest
 from scripted_model import ScriptedModel
 from trials import TINY, events, matrix_of, run_all, with_model
 
-from bench.digests import digest_of
+from bench.digests import Texts, digest_of
 from bench.endpoint.server import serve_session
 from bench.experiment.record import RESPONSE
 from bench.experiment.recording import record_of, response_of
@@ -107,13 +107,8 @@ def test_a_recording_gives_it_to_the_agent_again_and_finds_the_turn_that_came_wi
     first = Request((hello,), 7, RequestContext("tiny", ("gather",), 1, 1, arm="a/none"))
     second = replace(first, messages=(hello, Message("assistant", "", (SIGNED, PLAIN), extra=THOUGHT)))
     live = [Response("m", first, GIVEN, 1.0), Response("m", second, Reply("x"), 1.0)]
-    texts = dict[str, str]()
-
-    def store_text(text: str) -> str:
-        texts[digest_of(text)] = text
-        return digest_of(text)
-
-    lines = [RESPONSE.dump_json(record_of(response, "settings", store_text)) for response in live]
+    texts = Texts()
+    lines = [RESPONSE.dump_json(record_of(response, "settings", texts)) for response in live]
     kept = [response_of(RESPONSE.validate_json(line), texts, Path()) for line in lines]
     recording = Recording("run", "2026-01-01", kept)
     for response in live:
@@ -125,7 +120,7 @@ def test_a_recording_gives_it_to_the_agent_again_and_finds_the_turn_that_came_wi
 
 def test_a_text_of_it_that_is_gone_is_told_as_lost() -> None:
     request = Request((Message("assistant", "x", extra=THOUGHT),), 7, RequestContext("tiny", ("gather",), 1, 1))
-    record = record_of(Response("m", request, GIVEN, 1.0), "settings", digest_of)
+    record = record_of(Response("m", request, GIVEN, 1.0), "settings", Texts())
     assert {digest_of(THOUGHT)} == {record.extra, record.messages[0].extra} <= set(_named(record))
 
 

@@ -17,7 +17,7 @@ from trials import TINY, Fault, events, matrix_of, run_all, with_model
 from world_tools import carried_out, tools
 
 from bench.analysis import ledger
-from bench.digests import digest_of
+from bench.digests import Texts
 from bench.endpoint.server import serve_session
 from bench.experiment.record import RECORD, RESPONSE
 from bench.experiment.recording import record_of, response_of
@@ -224,13 +224,8 @@ def test_a_recording_of_an_agents_calls_gives_each_reply_back_byte_for_byte() ->
 
 def kept_and_found(response: Response) -> Response:
     """As a run's files hold it."""
-    texts = dict[str, str]()
-
-    def store_text(text: str) -> str:
-        texts[digest_of(text)] = text
-        return digest_of(text)
-
-    line = RESPONSE.dump_json(record_of(response, "settings", store_text))
+    texts = Texts()
+    line = RESPONSE.dump_json(record_of(response, "settings", texts))
     return response_of(RESPONSE.validate_json(line), texts, Path())
 
 
@@ -312,7 +307,7 @@ def test_in_a_graded_task_a_reply_that_calls_tools_is_a_step_and_its_output_is_s
 
 def test_a_record_without_tools_is_what_it_was_before_there_were_any() -> None:
     request = Request((Message("user", "hello"),), 7, RequestContext("tiny", ("gather",), 1, 1))
-    kept = record_of(Response("m", request, Reply("hi"), 1.0), "settings", digest_of)
+    kept = record_of(Response("m", request, Reply("hi"), 1.0), "settings", Texts())
     written = json.loads(RESPONSE.dump_json(kept))
     assert written.keys() & {"tool_calls", "options"} == set()
     assert [message.keys() for message in written["messages"]] == [{"role", "content"}]

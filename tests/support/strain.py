@@ -40,13 +40,18 @@ class Strain:
 def strained(folder: Path, *words: str, timeout: float = 100, **variables: str) -> tuple[Ended, Strain]:
     """Run `bench` to its end, and measure the strain."""
     file = folder / "strain.json"
-    with Started(folder, words, variables, _watched(file)) as command:
+    with Started(folder, words, variables, watched(file)) as command:
         ended = command.ended(timeout)
-    return ended, Strain(**json.loads(file.read_text()))
+    return ended, strain_in(file)
 
 
-def _watched(file: Path) -> Sabotage:
+def watched(file: Path) -> Sabotage:
+    """For a command that is started: it leaves its strain in this file at its end."""
     return functools.partial(_watch, file)
+
+
+def strain_in(file: Path) -> Strain:
+    return Strain(**json.loads(file.read_text()))
 
 
 def _watch(file: Path) -> None:

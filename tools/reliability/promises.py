@@ -55,6 +55,7 @@ PROMISES = (
         "whole runs on a hostile server, of which stalls and memory are measured; examples drawn by hypothesis",
         (
             "tests/suite/test_hostile_answers.py",
+            "tests/serve/test_long_requests.py",
             "tests/experiment/test_grading.py",
             "tests/runtime/test_checks.py",
             "tests/runtime/test_largeness.py",
