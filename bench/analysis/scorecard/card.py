@@ -180,7 +180,8 @@ SCORECARD: TypeAdapter[Scorecard] = TypeAdapter(Scorecard)
 
 
 def as_json(card: Scorecard) -> str:
-    return json.dumps(SCORECARD.dump_python(card, mode="json"), indent=1, allow_nan=False, ensure_ascii=True) + "\n"
+    """Write it in one line: nobody reads it, and blanks would be a third of it."""
+    return json.dumps(SCORECARD.dump_python(card, mode="json"), separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def read_scorecard(path: Path) -> Scorecard:
