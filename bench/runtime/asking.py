@@ -7,7 +7,7 @@ import asyncio
 import functools
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -36,20 +36,31 @@ from bench.runtime.state import NOTHING, Source, State
 from bench.runtime.turns import Turns
 from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
+from bench.values import dataclass
 
-Line = Callable[[Sequence[Message]], Awaitable[Reply]]
+
+@dataclass(frozen=True)
+class LineReply:
+    """A reply as an agent gets it, with the number of the call that it came from."""
+
+    text: str
+    finish: str
+    call: int
+
+
+Line = Callable[[Sequence[Message]], Awaitable[LineReply]]
 """The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
 
 Document = str | BaseModel | Mapping[str, Any]
 """The state of the world, as a text, or as a tool returned it."""
-Agent = Callable[[Sequence[Message], Line], Awaitable[str]]
-"""Who conducts the calls of a proposal, one or several: given the rendered messages and the line, it returns the text to be
-read."""
+Agent = Callable[[Sequence[Message], Line], Awaitable[str | LineReply]]
+"""Who conducts the calls of a proposal, one or several: given the rendered messages and the line, it returns one of the
+replies, or a text that it made of them."""
 
 
-async def direct(messages: Sequence[Message], line: Line) -> str:
+async def direct(messages: Sequence[Message], line: Line) -> LineReply:
     """The agent that sends the messages as they are, once."""
-    return (await line(messages)).text
+    return await line(messages)
 
 
 @dataclass(frozen=True)
@@ -198,9 +209,10 @@ class Asking(Hands):
         prompt = prompt_of(self._state.task, subtasks, inputs, repair, self._settings.repair, self.answer_format)
         messages = prompt.messages_with_task_in_system if task_in_system else prompt.messages
         turns = self._turns()
-        text = await by(messages, self._line(subtasks, ask, turns, self._cases.of(case_of(given))))
+        answer = await by(messages, self._line(subtasks, ask, turns, self._cases.of(case_of(given))))
         self._injection.settle(subtasks, ask.context.sample)
-        proposal = turns.proposal(text, subtasks, sources)
+        text, call = (answer, None) if isinstance(answer, str) else (answer.text, answer.call)
+        proposal = turns.proposal(text, subtasks, sources, call)
         if given:
             proposal = replace(proposal, documents=given)
         await self.foresee([proposal])
@@ -219,7 +231,7 @@ class Asking(Hands):
         schema = answer_schema(subtasks)
         questions: set[tuple[Message, ...]] = set()
 
-        async def line(messages: Sequence[Message]) -> Reply:
+        async def line(messages: Sequence[Message]) -> LineReply:
             nonlocal last
             question = tuple(messages)
             rejected = turns.judge_last(subtasks) if last else None
@@ -231,7 +243,7 @@ class Asking(Hands):
             )
             turns.add(subtasks, ask, received)
             await self.foresee(turns.to_foresee(subtasks))
-            return Reply(received.text, received.finish)
+            return LineReply(received.text, received.finish, received.call)
 
         return line
 

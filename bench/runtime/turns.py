@@ -95,13 +95,20 @@ class Turns:
             unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
             self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
 
-    def proposal(self, text: str, subtasks: Sequence[Subtask], made_from: Sequence[Source] | None = None) -> Proposal:
+    def proposal(
+        self,
+        text: str,
+        subtasks: Sequence[Subtask],
+        made_from: Sequence[Source] | None = None,
+        call: int | None = None,
+    ) -> Proposal:
         """What the proposer made of its turns: `text` holds the outputs, `made_from` what it was given to read; None stands
-        for what it would be given now. Raises RuntimeError where no reply ever came."""
+        for what it would be given now. `call` is the number of the call whose reply the text is; a framework does not tell it.
+        Raises RuntimeError where no reply ever came."""
         missing = [subtask.name for subtask in subtasks if not self.answered(subtask.name)]
         if missing:
             raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
-        taken = {turn.received.call: turn for subtask in subtasks for turn in [self._taken(text, subtask, subtasks)]}
+        taken = {turn.received.call: turn for subtask in subtasks for turn in [self._taken(text, subtask, subtasks, call)]}
         self._offered.update(taken)
         return self._proposal([turn for _, turn in sorted(taken.items())], text, tuple(subtasks), made_from)
 
@@ -109,9 +116,12 @@ class Turns:
         turns = [self._of[subtask.name][-1] for subtask in subtasks if subtask.name in self._of]
         return max(turns, key=lambda turn: turn.received.call, default=None)
 
-    def _taken(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask]) -> Turn:
-        """The last turn whose reply this text is, or says the same of the subtask; else the last one."""
+    def _taken(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask], call: int | None) -> Turn:
+        """The turn of this call. Where it is not known: the last turn whose reply this text is, or says the same of the
+        subtask; else the last one."""
         turns = self._of[subtask.name][::-1]
+        if call is not None:
+            return next(turn for turn in turns if turn.received.call == call)
         if same_text := next((turn for turn in turns if turn.received.text == text), None):
             return same_text
         part = self.parts(text, subtasks).get(subtask.name)

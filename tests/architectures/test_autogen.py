@@ -11,7 +11,8 @@ from trials import TINY, scripted
 
 from bench.architectures.autogen import LineClient, assistant
 from bench.errors import RateLimited
-from bench.models.base import Message, Reply
+from bench.models.base import Message
+from bench.runtime.asking import LineReply
 from bench.runtime.prompt import render
 
 SENT = (Message("system", "Be {brief}."), Message("user", "One\n\n{two} "))
@@ -20,24 +21,27 @@ SENT = (Message("system", "Be {brief}."), Message("user", "One\n\n{two} "))
 def test_the_line_gets_exactly_the_rendered_messages_each_time_anew() -> None:
     heard: list[Sequence[Message]] = []
 
-    async def line(messages: Sequence[Message]) -> Reply:
+    async def line(messages: Sequence[Message]) -> LineReply:
         heard.append(messages)
-        return Reply("three")
+        return LineReply("three", "stop", 1)
 
     assert [asyncio.run(assistant(SENT, line)) for _ in range(2)] == ["three", "three"]
     assert [tuple(messages) for messages in heard] == [SENT, SENT]
 
 
-@pytest.mark.parametrize("reply", [Reply(""), Reply("no", "content_filter"), Reply("cut", "length"), Reply(" x ", "odd")])
-def test_a_reply_comes_back_to_the_letter_whatever_its_finish(reply: Reply) -> None:
-    async def line(_: Sequence[Message]) -> Reply:
+@pytest.mark.parametrize(
+    "reply",
+    [LineReply("", "stop", 1), LineReply("no", "content_filter", 1), LineReply("cut", "length", 1), LineReply(" x ", "odd", 1)],
+)
+def test_a_reply_comes_back_to_the_letter_whatever_its_finish(reply: LineReply) -> None:
+    async def line(_: Sequence[Message]) -> LineReply:
         return reply
 
     assert asyncio.run(assistant(SENT, line)) == reply.text
 
 
 def test_a_failure_behind_the_line_passes_through_the_agent() -> None:
-    async def line(_: Sequence[Message]) -> Reply:
+    async def line(_: Sequence[Message]) -> LineReply:
         raise RateLimited("429")
 
     with pytest.raises(RateLimited):
@@ -54,9 +58,9 @@ def test_a_whole_trial_sends_the_same_two_messages_at_every_attempt() -> None:
 def test_a_history_would_be_sent_in_its_roles_and_only_texts_are_sent() -> None:
     heard: list[Message] = []
 
-    async def line(messages: Sequence[Message]) -> Reply:
+    async def line(messages: Sequence[Message]) -> LineReply:
         heard.extend(messages)
-        return Reply("")
+        return LineReply("", "stop", 1)
 
     client = LineClient(line)
     said: list[LLMMessage] = [UserMessage(content="a", source="user"), AssistantMessage(content="b", source="engineer")]

@@ -99,6 +99,21 @@ def test_samples_that_were_not_taken_are_redundant_and_nothing_is_a_retry(worked
     assert len({call.seed for call in events(result, Called)}) == 3
 
 
+def test_a_reply_that_an_agent_returns_is_known_by_its_call_though_another_has_the_same_text() -> None:
+    async def first_of_two(messages: Sequence[Message], line: asking.Line) -> asking.LineReply:
+        first, _ = await line(messages), await line(messages)
+        return first
+
+    async def architecture(task: Task, workbench: Workbench) -> None:
+        for subtask in task.subtasks:
+            proposal = await workbench.propose(subtask, by=first_of_two)
+            assert workbench.verify(proposal) is None
+            workbench.commit(proposal)
+
+    result = conducted(architecture, {name: [GOOD[name], GOOD[name]] for name in NAMES})
+    assert [commit.calls for commit in events(result, Committed)] == [(2 * number + 1,) for number in range(len(NAMES))]
+
+
 def test_a_vote_of_three_at_the_same_time_is_one_attempt_of_which_one_sample_is_in_the_answer() -> None:
     async def vote(task: Task, workbench: Workbench) -> None:
         for subtask in task.subtasks:
