@@ -14,32 +14,21 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionArray
 
 from bench.analysis.controls import with_controls
 from bench.analysis.metrics import METRICS, Metric
 from bench.analysis.renamed import Frame
-from bench.analysis.rows import (
-    CALLS,
-    FAULTS,
-    PLACE,
-    RECOVERIES,
-    REPLIES,
-    STEPS,
-    TOOL_CALLS,
-    WAITS,
-    Column,
-    Row,
-    TrialRows,
-    rows_of,
-)
+from bench.analysis.rows import FRAMES, PLACE, Column, Row, Rows, TrialRows, rows_of
 from bench.analysis.trial import Trial
 from bench.errors import ResultsError
 from bench.experiment.config import StoredConfig
 from bench.experiment.cost import Tariff
 from bench.experiment.manifest import Manifest, Pack
 from bench.experiment.model_parameters import ModelParameters
-from bench.experiment.reading import read_grades, read_manifest, read_records, read_trials
+from bench.experiment.reading import read_grades, read_manifest, read_records, read_trials, uncollected
 from bench.experiment.record import Regrade, SessionRecord, TrialRecord
 from bench.experiment.verify import sources
 
@@ -149,6 +138,7 @@ class Run:
         return sorted(set(self.trials[column].tolist()), key=lambda name: (rank.get(name, len(rank)), name))
 
 
+@uncollected()
 def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | None = None) -> Run:
     """Read a run's folder. `records` are those in it, where they have been read already: then the run keeps its trials'.
 
@@ -177,17 +167,13 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
         latest[record.id] = rows_of(Trial(record, tariff, tasks.get(record.scenario, ()), control))
     places = [ranks(manifest.config, column) for column in ("scenario", "model", "plan", "architecture")]
     rows = sorted(latest.values(), key=lambda one: _position(one.place, places))
+    place = _arrays(PLACE, zip(*(one.place for one in rows), strict=True))
+    frames: dict[str, Any] = {name: _frame(place, [one.frames[name] for one in rows], of) for name, of in FRAMES.items()}
     return Run(
         manifest=manifest,
         sessions=tuple(sessions),
-        trials=_frame([one.trial for one in rows], (*PLACE, *METRICS)),
-        calls=_frame(itertools.chain.from_iterable(one.calls for one in rows), (*PLACE, *CALLS)),
-        faults=_frame(itertools.chain.from_iterable(one.faults for one in rows), (*PLACE, *FAULTS)),
-        recoveries=_frame(itertools.chain.from_iterable(one.recoveries for one in rows), (*PLACE, *RECOVERIES)),
-        replies=_frame(itertools.chain.from_iterable(one.replies for one in rows), (*PLACE, *REPLIES)),
-        waits=_frame(itertools.chain.from_iterable(one.waits for one in rows), (*PLACE, *WAITS)),
-        steps=_frame(itertools.chain.from_iterable(one.steps for one in rows), (*PLACE, *STEPS)),
-        tool_calls=_frame(itertools.chain.from_iterable(one.tool_calls for one in rows), (*PLACE, *TOOL_CALLS)),
+        trials=Frame(place | _arrays([*METRICS], zip(*(one.trial for one in rows), strict=True))),
+        **frames,
         errors_rerun=trials - len(latest),
         folder=folder,
         rerun=frozenset(rerun),
@@ -209,11 +195,17 @@ def _position(place: Row, places: Sequence[Mapping[str, int]]) -> tuple[Any, ...
     return (*placed[:3], instance, repetition, placed[3])
 
 
-def _frame(rows: Iterable[Row], columns: Sequence[Column[Any] | Metric]) -> pd.DataFrame:
-    values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    return Frame(
-        {column.name: pd.array(list(value), dtype=_dtype(column.dtype)) for column, value in zip(columns, values, strict=True)}
-    )
+def _frame(place: Mapping[str, ExtensionArray], rows: Sequence[Sequence[Row]], of: Rows[Any]) -> pd.DataFrame:
+    """The rows of each trial; `place` are the columns with which all of a trial's begin, a value a trial."""
+    repeated = np.repeat(np.arange(len(rows)), [len(one) for one in rows])
+    values = zip(*itertools.chain.from_iterable(rows), strict=True) if len(repeated) else ((),) * len(of.names)
+    read = dict(zip(of.names, values, strict=True))
+    begin = {name: array.take(repeated) for name, array in place.items()}
+    return Frame(begin | _arrays(of.columns, (read[column.name] for column in of.columns)))
+
+
+def _arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[Any]]) -> dict[str, ExtensionArray]:
+    return {column.name: pd.array(list(one), dtype=_dtype(column.dtype)) for column, one in zip(columns, values, strict=True)}
 
 
 @cache  # pandas looks a name up among all its types each time

@@ -54,9 +54,10 @@ def book(events: Sequence[Event]) -> tuple[Entry, ...]:
     sampled = {_attempt(call) for call in calls if call.sample > 1}
     entries = []
     for call in calls:
-        reason = verdicts.get(call.call)
-        account = _account(call, call.call in in_answer, bool(reason), _attempt(call) in sampled and call.call not in written)
-        entries.append(Entry(call, account, _verdict(call, reason, call.call in written)))
+        reason, is_written = verdicts.get(call.call), call.call in written
+        not_taken = bool(sampled) and not is_written and _attempt(call) in sampled
+        account = _account(call, call.call in in_answer, bool(reason), not_taken)
+        entries.append(Entry(call, account, _verdict(call, reason, is_written)))
     return tuple(entries)
 
 
@@ -70,7 +71,7 @@ def totals(entries: Iterable[Entry]) -> dict[Account, int]:
 
 def imbalance(entries: Iterable[Entry], counted: int) -> str | None:
     """What is wrong, in one line, where the accounts do not add up to the caller's own count of the trial's tokens."""
-    booked = sum(entry.tokens for entry in entries)
+    booked = sum([entry.tokens for entry in entries])
     return None if booked == counted else f"the ledger adds up to {booked} tokens, but {counted} were counted"
 
 

@@ -43,12 +43,12 @@ class Recovery:
 
 
 def tokens_of(calls: Iterable[Called]) -> int:
-    return sum(call.tokens_in + call.tokens_out for call in calls)
+    return sum([call.tokens_in + call.tokens_out for call in calls])
 
 
 def seconds_of(calls: Iterable[Called]) -> float:
     """The seconds in which at least one of these calls was in flight."""
-    spans = [(begun, begun + in_nanoseconds(call.seconds)) for call in calls for begun in [in_nanoseconds(call.started)]]
+    spans = [(begun := in_nanoseconds(call.started), begun + in_nanoseconds(call.seconds)) for call in calls]
     return in_seconds(total(union(spans)))
 
 
@@ -75,6 +75,12 @@ class Course:
         self.failures = tuple(sorted([*rejected, *lost], key=lambda failure: failure.events[-1]))
         self._failure_at = {number: failure for failure in self.failures for number in failure.events}
         self._numbers = {call.call: number for number, call in self._calls.items()}
+        self._detected: dict[int, int] = {}
+        """Fault -> the number of its entry `detected`."""
+        if of_kind(events, Faulted):
+            for number, event in enumerate(events):
+                if isinstance(event, Faulted) and event.stage == "detected":
+                    self._detected.setdefault(event.fault, number)
 
     def recoveries(self, found: Iterable[Receipt]) -> tuple[Recovery, ...]:
         """One for each failure by which a fault was noticed, in the order of the failures."""
@@ -91,17 +97,16 @@ class Course:
         carrier = self._numbers.get(receipt.call) if receipt.call is not None else None
         if receipt.first.point == "call" and carrier is not None and self._calls[carrier].failure is not None:
             return self._failure_at.get(carrier)
-        entries = ((number, event) for number, event in enumerate(self._events) if isinstance(event, Faulted))
-        told = (number for number, entry in entries if entry.fault == receipt.number and entry.stage == "detected")
-        before = (number for number in range(next(told, 0) - 1, -1, -1) if not isinstance(self._events[number], Faulted))
-        return self._failure_at.get(next(before, -1))
+        before = self._detected.get(receipt.number, 0) - 1
+        while before >= 0 and isinstance(self._events[before], Faulted):
+            before -= 1
+        return self._failure_at.get(before)
 
     def _recovery(self, failure: Failure, faults: tuple[Receipt, ...]) -> Recovery:
         struck, since = {receipt.first.subtask for receipt in faults}, failure.events[-1]
-        later = ((number, self._events[number]) for number in range(since + 1, len(self._events)))
+        later = enumerate(self._events[since + 1 :], since + 1)
         of_struck = ((number, event) for number, event in later if _is_verdict(event) and event.subtask in struck)
-        verdicts = (number for number, event in of_struck if self._is_made_since(event, since))
-        end = next(verdicts, len(self._events))
+        end = next((number for number, event in of_struck if self._is_made_since(event, since)), len(self._events))
         first = tuple(call for number, call in self._caused_by(failure).items() if number < end)
         return Recovery(faults, first, *self._until_accepted(failure, struck))
 
@@ -118,8 +123,8 @@ class Course:
             lacking.update(dict.fromkeys(one.subtasks | names, one.events[-1]))
 
         follow(failure)
-        for number in range(failure.events[-1] + 1, len(self._events)):
-            event, further = self._events[number], self._failure_at.get(number)
+        for number, event in enumerate(self._events[failure.events[-1] + 1 :], failure.events[-1] + 1):
+            further = self._failure_at.get(number)
             if further and (number in calls or not further.subtasks.isdisjoint(lacking)):
                 follow(further)
             elif _is_verdict(event) and event.accepted and self._is_made_since(event, lacking.get(event.subtask, number)):
@@ -150,20 +155,21 @@ def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]
     verdicts: list[tuple[int, Judged]] = []
     together: object = None
     for number, event in enumerate(events):
-        if isinstance(event, Committed):
-            (unverified.discard if event.verified else unverified.add)((event.subtask, event.calls))
-        if isinstance(event, Faulted) or (isinstance(event, Judged) and event.view == "undamaged"):
-            continue  # both stand between verdicts that were given together
-        if not isinstance(event, Judged):
-            what = None
-        else:
-            what = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
-        if verdicts and what != together:
-            yield verdicts
-            verdicts = []
-        together = what
         if isinstance(event, Judged):
+            if event.view == "undamaged":
+                continue  # it stands between verdicts that were given together
+            what = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
+            if verdicts and what != together:
+                yield verdicts
+                verdicts = []
+            together = what
             verdicts.append((number, event))
+        elif not isinstance(event, Faulted):  # so does this
+            if isinstance(event, Committed):
+                (unverified.discard if event.verified else unverified.add)((event.subtask, event.calls))
+            if verdicts:
+                yield verdicts
+                verdicts = []
     if verdicts:
         yield verdicts
 

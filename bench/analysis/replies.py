@@ -47,17 +47,17 @@ def judged_replies(events: Sequence[Event], receipts: Iterable[Receipt]) -> tupl
     for verdict in of_kind(events, Judged):
         if verdict.calls and verdict.view != "undamaged":
             judged.setdefault(verdict.calls[-1], []).append(verdict)
-    return tuple(_reply(made[call], verdicts, touched) for call, verdicts in judged.items() if call in made)
+    return tuple([_reply(made[call], verdicts, touched) for call, verdicts in judged.items() if call in made])
 
 
 def _reply(call: Called, verdicts: Sequence[Judged], touched: frozenset[int]) -> JudgedReply:
-    kinds = {verdict.violation for verdict in verdicts}
+    kinds = [verdict.violation for verdict in verdicts if verdict.violation]
     asked = [f"{message.role} {message.content}" for message in call.messages]
     return JudgedReply(
         call=call.call,
         subtasks=call.subtasks,
         attempt=call.attempt,
-        exposed=not touched.isdisjoint(one for verdict in verdicts for one in verdict.calls),
+        exposed=bool(touched) and not touched.isdisjoint([one for verdict in verdicts for one in verdict.calls]),
         kind=next((kind for kind in KINDS if kind in kinds), "") if kinds else "",
         digest=digest_of("\n".join([*asked, str(call.seed), str(call.reply)])),
     )

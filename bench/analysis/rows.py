@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from bench.analysis.faults import IMPACTS, Receipt
 from bench.analysis.ledger import Entry
@@ -13,6 +14,7 @@ from bench.analysis.recovery import Recovery
 from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.analysis.workflow import StepTaken
+from bench.experiment.record import TrialRecord
 from bench.runtime.events import Waited, of_kind
 from bench.runtime.world_events import ToolCalled
 
@@ -22,129 +24,156 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """`value` reads it off a trial, or off something of one (`Of`)."""
+    """`value` is the field of an item in which it stands, dotted, or reads it off the item and its trial."""
 
     name: str
     dtype: str
-    value: Callable[[Item], Any]
+    value: str | Callable[[Item, Trial], Any]
 
 
-class Of(NamedTuple, Generic[Item]):
-    """Something of a trial: a call, a receipt, a reply, a wait, a step, a call of a tool."""
+class Rows(Generic[Item]):
+    """The rows of one frame, each of an item of a trial. All fields of an item are read at once, in a fifth of the time: so a
+    row begins with them, and `names` are its columns in that order."""
 
-    trial: Trial
-    item: Item
+    def __init__(self, items: Callable[[Trial], Sequence[Item]], columns: Sequence[Column[Item]]):
+        fields = [(one.name, one.value) for one in columns if isinstance(one.value, str)]
+        others = [(one.name, one.value) for one in columns if not isinstance(one.value, str)]
+        self._items, self.columns = items, columns
+        self.names = [name for name, _ in (*fields, *others)]
+        self._fields, self._others = attrgetter(*(value for _, value in fields)), [value for _, value in others]
+        self._is_one = len(fields) == 1
+
+    def of(self, trial: Trial) -> list[Row]:
+        read, others, is_one = self._fields, self._others, self._is_one
+        return [
+            ((read(item),) if is_one else read(item)) + tuple([other(item, trial) for other in others])
+            for item in self._items(trial)
+        ]
 
 
-PLACE: tuple[Column[Trial], ...] = (
-    Column("trial", "str", lambda trial: trial.record.id),
-    Column("scenario", "str", lambda trial: trial.record.scenario),
-    Column("instance", "str", lambda trial: trial.record.instance),
-    Column("architecture", "str", lambda trial: trial.record.architecture),
-    Column("model", "str", lambda trial: trial.record.model),
-    Column("plan", "str", lambda trial: trial.record.plan),
-    Column("repetition", "int64", lambda trial: trial.record.repetition),
+PLACE: tuple[Column[TrialRecord], ...] = (
+    Column("trial", "str", "id"),
+    Column("scenario", "str", "scenario"),
+    Column("instance", "str", "instance"),
+    Column("architecture", "str", "architecture"),
+    Column("model", "str", "model"),
+    Column("plan", "str", "plan"),
+    Column("repetition", "int64", "repetition"),
 )
-CALLS: tuple[Column[Of[Entry]], ...] = (
-    Column("call", "int64", lambda of: of.item.call.call),
-    Column("subtask", "str", lambda of: _subtask_label(of.item.call.subtasks, of.trial.subtasks)),
-    Column("attempt", "int64", lambda of: of.item.call.attempt),
-    Column("sample", "int64", lambda of: of.item.call.sample),
-    Column("try", "int64", lambda of: of.item.call.try_),
-    Column("cause", "str", lambda of: of.item.call.cause),
-    Column("caused_by", "Int64", lambda of: of.item.call.caused_by),
-    Column("is_retry", "bool", lambda of: of.item.is_retry),
-    Column("inferred", "bool", lambda of: of.item.call.inferred),
-    Column("account", "str", lambda of: of.item.account),
-    Column("tokens_in", "int64", lambda of: of.item.call.tokens_in),
-    Column("tokens_out", "int64", lambda of: of.item.call.tokens_out),
-    Column("usage_in", "Int64", lambda of: of.item.call.usage_in),
-    Column("usage_out", "Int64", lambda of: of.item.call.usage_out),
-    Column("usage_cached", "Int64", lambda of: of.item.call.usage_cached),
-    Column("seconds", "float64", lambda of: of.item.call.seconds),
-    Column("delay", "float64", lambda of: of.item.call.delay),
-    Column("client_seconds", "float64", lambda of: of.item.call.client),
-    Column("started", "float64", lambda of: of.item.call.started),
-    Column("verdict", "str", lambda of: of.item.verdict),
-    Column("failure", "str", lambda of: of.item.call.failure or ""),
-    Column("by", "str", lambda of: of.item.call.by or of.trial.record.model),
-    Column("reused", "bool", lambda of: of.item.call.reused),
+CALLS: tuple[Column[Entry], ...] = (
+    Column("call", "int64", "call.call"),
+    Column("subtask", "str", lambda one, trial: _subtask_label(one.call.subtasks, trial.subtasks)),
+    Column("attempt", "int64", "call.attempt"),
+    Column("sample", "int64", "call.sample"),
+    Column("try", "int64", "call.try_"),
+    Column("cause", "str", "call.cause"),
+    Column("caused_by", "Int64", "call.caused_by"),
+    Column("is_retry", "bool", "is_retry"),
+    Column("inferred", "bool", "call.inferred"),
+    Column("account", "str", "account"),
+    Column("tokens_in", "int64", "call.tokens_in"),
+    Column("tokens_out", "int64", "call.tokens_out"),
+    Column("usage_in", "Int64", "call.usage_in"),
+    Column("usage_out", "Int64", "call.usage_out"),
+    Column("usage_cached", "Int64", "call.usage_cached"),
+    Column("seconds", "float64", "call.seconds"),
+    Column("delay", "float64", "call.delay"),
+    Column("client_seconds", "float64", "call.client"),
+    Column("started", "float64", "call.started"),
+    Column("verdict", "str", "verdict"),
+    Column("failure", "str", lambda one, _: one.call.failure or ""),
+    Column("by", "str", lambda one, trial: one.call.by or trial.record.model),
+    Column("reused", "bool", "call.reused"),
 )
-FAULTS: tuple[Column[Of[Receipt]], ...] = (
-    Column("number", "int64", lambda of: of.item.number),
-    Column("point", "str", lambda of: of.item.first.point),
-    Column("effect", "str", lambda of: of.item.first.effect),
-    Column("subtask", "str", lambda of: of.item.first.subtask),
-    Column("attempt", "int64", lambda of: of.item.first.attempt),
-    Column("call", "Int64", lambda of: of.item.call),
-    Column("planned", "bool", lambda of: of.item.planned),
-    Column("delivered", "bool", lambda of: of.item.delivered),
-    Column("not_applicable", "bool", lambda of: of.item.not_applicable),
-    Column("impact", "str", lambda of: of.item.impact),
-    Column("detected", "bool", lambda of: of.item.detected),
-    Column("finish", "str", lambda of: of.item.finish),
-    Column("adds_up", "bool", lambda of: of.item.adds_up),
+FAULTS: tuple[Column[Receipt], ...] = (
+    Column("number", "int64", "number"),
+    Column("point", "str", "first.point"),
+    Column("effect", "str", "first.effect"),
+    Column("subtask", "str", "first.subtask"),
+    Column("attempt", "int64", "first.attempt"),
+    Column("call", "Int64", "call"),
+    Column("planned", "bool", "planned"),
+    Column("delivered", "bool", "delivered"),
+    Column("not_applicable", "bool", "not_applicable"),
+    Column("impact", "str", "impact"),
+    Column("detected", "bool", "detected"),
+    Column("finish", "str", "finish"),
+    Column("adds_up", "bool", "adds_up"),
 )
 
 
-def _having(impact: str) -> Callable[[Of[Recovery]], int]:
-    return lambda of: of.item.having(impact)
+def _having(impact: str) -> Callable[[Recovery, Trial], int]:
+    return lambda one, _: one.having(impact)
 
 
-def _of_first(measured: CallMeasure) -> Callable[[Of[Recovery]], float | None]:
-    return lambda of: measured(of.item.first) if of.item.first else None
+def _of_first(measured: CallMeasure) -> Callable[[Recovery, Trial], float | None]:
+    return lambda one, _: measured(one.first) if one.first else None
 
 
-def _of_all(measured: CallMeasure) -> Callable[[Of[Recovery]], float]:
-    return lambda of: measured(of.item.calls)
+def _of_all(measured: CallMeasure) -> Callable[[Recovery, Trial], float]:
+    return lambda one, _: measured(one.calls)
 
 
-RECOVERIES: tuple[Column[Of[Recovery]], ...] = (
-    Column("subtask", "str", lambda of: "+".join(of.item.subtasks)),
-    Column("faults", "int64", lambda of: len(of.item.faults)),
+RECOVERIES: tuple[Column[Recovery], ...] = (
+    Column("subtask", "str", lambda one, _: "+".join(one.subtasks)),
+    Column("faults", "int64", lambda one, _: len(one.faults)),
     *(Column(impact, "int64", _having(impact)) for impact in IMPACTS),
     *(Column(f"first_{name}", "float64", _of_first(measured)) for name, measured in MEASURED.items()),
     *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
-    Column("accepted_again", "bool", lambda of: of.item.accepted_again),
+    Column("accepted_again", "bool", "accepted_again"),
 )
-REPLIES: tuple[Column[Of[JudgedReply]], ...] = (
-    Column("call", "int64", lambda of: of.item.call),
-    Column("subtask", "str", lambda of: _subtask_label(of.item.subtasks, of.trial.subtasks)),
-    Column("attempt", "int64", lambda of: of.item.attempt),
-    Column("exposed", "bool", lambda of: of.item.exposed),
-    Column("kind", "str", lambda of: of.item.kind),
-    Column("digest", "str", lambda of: of.item.digest),
+REPLIES: tuple[Column[JudgedReply], ...] = (
+    Column("call", "int64", "call"),
+    Column("subtask", "str", lambda one, trial: _subtask_label(one.subtasks, trial.subtasks)),
+    Column("attempt", "int64", "attempt"),
+    Column("exposed", "bool", "exposed"),
+    Column("kind", "str", "kind"),
+    Column("digest", "str", "digest"),
 )
-TOOL_CALLS: tuple[Column[Of[ToolCalled]], ...] = (
-    Column("tool", "str", lambda of: of.item.tool),
-    Column("kind", "str", lambda of: of.item.access),
-    Column("effect", "str", lambda of: of.item.effect),
-    Column("try", "int64", lambda of: of.item.try_),
-    Column("key", "str", lambda of: of.item.key or ""),
-    Column("outcome", "str", lambda of: of.item.outcome),
-    Column("code", "str", lambda of: of.item.code),
-    Column("reason", "str", lambda of: of.item.reason),
-    Column("decision", "str", lambda of: of.item.decision),
-    Column("rule", "str", lambda of: of.item.rule),
-    Column("life", "int64", lambda of: of.item.life),
-    Column("day", "int64", lambda of: of.item.day),
-    Column("minute", "int64", lambda of: of.item.minute),
-    Column("started", "float64", lambda of: of.item.started),
-    Column("entry", "int64", lambda of: of.item.entry),
-    Column("changed", "bool", lambda of: of.item.before != of.item.after),
+TOOL_CALLS: tuple[Column[ToolCalled], ...] = (
+    Column("tool", "str", "tool"),
+    Column("kind", "str", "access"),
+    Column("effect", "str", "effect"),
+    Column("try", "int64", "try_"),
+    Column("key", "str", lambda one, _: one.key or ""),
+    Column("outcome", "str", "outcome"),
+    Column("code", "str", "code"),
+    Column("reason", "str", "reason"),
+    Column("decision", "str", "decision"),
+    Column("rule", "str", "rule"),
+    Column("life", "int64", "life"),
+    Column("day", "int64", "day"),
+    Column("minute", "int64", "minute"),
+    Column("started", "float64", "started"),
+    Column("entry", "int64", "entry"),
+    Column("changed", "bool", lambda one, _: one.before != one.after),
 )
-WAITS: tuple[Column[Of[Waited]], ...] = (
-    Column("why", "str", lambda of: of.item.why),
-    Column("started", "float64", lambda of: of.item.started),
-    Column("seconds", "float64", lambda of: of.item.seconds),
+WAITS: tuple[Column[Waited], ...] = (
+    Column("why", "str", "why"),
+    Column("started", "float64", "started"),
+    Column("seconds", "float64", "seconds"),
 )
-STEPS: tuple[Column[Of[StepTaken]], ...] = (
-    Column("step", "str", lambda of: of.item.name),
-    Column("attempts", "int64", lambda of: of.item.attempts),
-    Column("done", "bool", lambda of: of.item.done),
-    Column("why", "str", lambda of: of.item.why),
-    Column("minutes", "Int64", lambda of: of.item.minutes),
+STEPS: tuple[Column[StepTaken], ...] = (
+    Column("step", "str", "name"),
+    Column("attempts", "int64", "attempts"),
+    Column("done", "bool", "done"),
+    Column("why", "str", "why"),
+    Column("minutes", "Int64", "minutes"),
 )
+
+
+FRAMES: Mapping[str, Rows[Any]] = {
+    "calls": Rows(attrgetter("entries"), CALLS),
+    "faults": Rows(attrgetter("receipts"), FAULTS),
+    "recoveries": Rows(attrgetter("recoveries"), RECOVERIES),
+    "replies": Rows(lambda trial: judged_replies(trial.record.events, trial.receipts), REPLIES),
+    "waits": Rows(lambda trial: of_kind(trial.record.events, Waited), WAITS),
+    "steps": Rows(attrgetter("steps"), STEPS),
+    "tool_calls": Rows(attrgetter("tool_calls"), TOOL_CALLS),
+}
+"""Those of what a trial has several of, by their names in `bench.analysis.frames.Run`."""
+place_of = attrgetter(*(str(column.value) for column in PLACE))
+"""The values of PLACE, which each row of a trial's record begins with."""
 
 
 @dataclass(frozen=True)
@@ -154,36 +183,18 @@ class TrialRows:
 
     place: Row
     trial: Row
-    calls: tuple[Row, ...]
-    faults: tuple[Row, ...]
-    recoveries: tuple[Row, ...]
-    replies: tuple[Row, ...]
-    waits: tuple[Row, ...]
-    steps: tuple[Row, ...]
-    tool_calls: tuple[Row, ...]
+    frames: Mapping[str, Sequence[Row]]
     undetermined: bool
 
 
 def rows_of(trial: Trial) -> TrialRows:
     """All that is kept of a trial."""
-    record = trial.record
-    place = tuple(column.value(trial) for column in PLACE)
     return TrialRows(
-        place=place,
-        trial=(*place, *[metric.value(trial) for metric in METRICS]),
-        calls=_rows(place, CALLS, trial, trial.entries),
-        faults=_rows(place, FAULTS, trial, trial.receipts),
-        recoveries=_rows(place, RECOVERIES, trial, trial.recoveries),
-        replies=_rows(place, REPLIES, trial, judged_replies(record.events, trial.receipts)),
-        waits=_rows(place, WAITS, trial, of_kind(record.events, Waited)),
-        steps=_rows(place, STEPS, trial, trial.steps),
-        tool_calls=_rows(place, TOOL_CALLS, trial, trial.tool_calls),
+        place=place_of(trial.record),
+        trial=tuple([metric.value(trial) for metric in METRICS]),
+        frames={name: rows.of(trial) for name, rows in FRAMES.items()},
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )
-
-
-def _rows(place: Row, columns: Sequence[Column[Of[Item]]], trial: Trial, items: Sequence[Item]) -> tuple[Row, ...]:
-    return tuple((*place, *[column.value(of) for column in columns]) for of in [Of(trial, item) for item in items])
 
 
 def _subtask_label(called: Sequence[str], known: frozenset[str]) -> str:

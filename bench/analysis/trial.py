@@ -27,7 +27,7 @@ CallMeasure = Callable[[Sequence[Called]], float]
 def _usage_of(calls: Iterable[Called]) -> float:
     """Tokens as the provider counts them; NaN where it told of a call none."""
     told = [(call.usage_in, call.usage_out) for call in calls]
-    return math.fsum(math.nan if one is None else one for usage in told for one in usage)
+    return math.fsum([math.nan if one is None else one for usage in told for one in usage])
 
 
 MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_of, "calls": len, "usage": _usage_of}
@@ -76,14 +76,16 @@ class Trial:
 
     def first_round(self, measured: CallMeasure) -> float | None:
         """The mean over its first rounds; None where it has none."""
-        rounds = [measured(calls) for calls in self.first_rounds]
-        return math.fsum(rounds) / len(rounds) if rounds else None
+        if not self.first_rounds:
+            return None
+        return math.fsum([measured(calls) for calls in self.first_rounds]) / len(self.first_rounds)
 
     def price(self, measured: CallMeasure) -> float | None:
         """All rounds after its effective faults, each call once, by the number of these faults; None where there are none."""
+        if not self.effective:
+            return None
         calls = {call.call: call for recovery in self.effective for call in recovery.calls}
-        faults = sum(recovery.having("effective") for recovery in self.effective)
-        return measured(tuple(calls.values())) / faults if faults else None
+        return measured(tuple(calls.values())) / sum(recovery.having("effective") for recovery in self.effective)
 
     @cached_property
     def first_attempts(self) -> tuple[Called, ...] | None:
@@ -91,7 +93,7 @@ class Trial:
         by_code = {commit.subtask for commit in of_kind(self.record.events, Committed) if not commit.calls}
         if not self.subtasks | by_code >= set(self.task):
             return None
-        return tuple(entry.call for entry in self.entries if entry.call.caused_by is None)
+        return tuple([entry.call for entry in self.entries if entry.call.caused_by is None])
 
     def first_pass(self, measured: CallMeasure) -> float | None:
         """Its first attempts; None where it has not all of them."""
@@ -147,7 +149,7 @@ class Trial:
 
     @property
     def retry_tokens(self) -> int:
-        return sum(entry.tokens for entry in self.entries if entry.is_retry)
+        return sum([entry.tokens for entry in self.entries if entry.is_retry])
 
     @property
     def score(self) -> float | None:
@@ -179,4 +181,4 @@ class Trial:
 
     def faults(self, stage: str) -> int:
         """How many planned faults came to this stage."""
-        return sum(getattr(receipt, stage) for receipt in self.receipts)
+        return sum([getattr(receipt, stage) for receipt in self.receipts])

@@ -5,8 +5,10 @@ Each reader raises ResultsError, naming file and line, for what is damaged; a la
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -100,6 +102,18 @@ def read_grades(folder: Path) -> Grades:
 def read_texts(folder: Path) -> dict[str, str]:
     """Digest -> text."""
     return {line["digest"]: line["text"] for line in text_lines(folder)}
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """While inside, nobody looks for cycles: records are in none, and each search walks over all that are there."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:

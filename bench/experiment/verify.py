@@ -7,11 +7,9 @@ to forge a run can chain it anew: the digests that its report carries (`sources`
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,7 @@ from bench.experiment.files import (
     opened,
 )
 from bench.experiment.graded import contradicted, misplaced
-from bench.experiment.reading import read_manifest, text_of_line, with_grades
+from bench.experiment.reading import read_manifest, text_of_line, uncollected, with_grades
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 from bench.runtime.events import Called, Committed, StoredMessage, of_kind
 from bench.wording import first_violation
@@ -76,14 +74,14 @@ class Checked:
     has_end: bool = True
 
 
+@uncollected()
 def verify(folder: Path) -> Checked:
     """Check all files of a run. Raises ResultsError where the folder holds no run of this format."""
     read_manifest(folder)
     files = {name: _Chain(folder / name, adapter) for name, adapter in CHAINED.items()}
-    with _uncollected():
-        for name, file in files.items():
-            if name != GRADES or holds(folder, name):
-                file.read()
+    for name, file in files.items():
+        if name != GRADES or holds(folder, name):
+            file.read()
     found = [defect for file in files.values() for defect in file.defects]
     trials = [(number, one) for number, one in files[TRIALS].records if isinstance(one, TrialRecord)]
     texts = _Texts(folder / TEXTS)
@@ -108,18 +106,6 @@ def require_sound(folder: Path) -> Sequence[TrialRecord | SessionRecord]:
         more = f"{len(defects) - 1} more by" if len(defects) > 1 else "see"
         raise ResultsError(f"{defects[0].text}; {more} `bench verify {folder}`; restore the file from a copy")
     return checked.records
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """While inside, nobody looks for cycles: records are in none, and each search walks over all that are there."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def whole_digest(folder: Path) -> str:
