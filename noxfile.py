@@ -88,7 +88,7 @@ def systems(session: nox.Session) -> None:
         "tests/architectures/test_systems.py",
         "tests/suite/test_conformance_systems.py",
         "tests/suite/test_committed_runs.py",
-        "tests/suite/test_scorecard_systems.py",
+        "tests/worlds/scorecard/test_systems.py",
     )
     session.run("pytest", "-m", "slow or not slow", *chosen, *session.posargs)
 

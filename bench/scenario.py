@@ -21,8 +21,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from bench.bounds import Lookup
-from bench.environment import Environment, FinalWorld
 from bench.errors import one_line
+from bench.worlds.environment import Environment, FinalWorld
 
 Json = Any
 """A value that came out of `json.loads`: nothing is known of it before it is verified."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 import bench
 
 OURS = {
-    "bench.analysis.claims": "files of the package itself",
+    "bench.studies.claims": "files of the package itself",
     "bench.templates": "text that begins a user's own pack",
     "bench.architectures": "what frameworks and plans make of a reply, whose size is bounded by `too_large`",
     "bench.models.openai": "replies of an endpoint, which have bounds of their own (`bench.models`)",

@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT
 from trials import TINY
 
-from bench.analysis.scorecard import read_scorecard
 from bench.bounds import MOST_VALUES, SPARSE, crowded, items_in
-from bench.doors.reading import arguments_of
 from bench.endpoint import responses, wire
 from bench.endpoint.problem import Problem
-from bench.environment.calling import read_arguments
 from bench.errors import BenchError
 from bench.experiment.chain import sealed
 from bench.experiment.config import load_config
@@ -30,6 +27,9 @@ from bench.experiment.reading import read_grades, read_manifest, read_records, r
 from bench.runtime.decoding import LONGEST_OBJECT, Extracted
 from bench.runtime.verification import extract, validate
 from bench.serve.protocol import reason_of
+from bench.worlds.doors.reading import arguments_of
+from bench.worlds.environment.calling import read_arguments
+from bench.worlds.scorecard import read_scorecard
 
 SIZE = 8 * 2**20
 """Bytes: the bound of a request's body, and of a reply."""

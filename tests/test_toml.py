@@ -9,9 +9,9 @@ from cost import processor_time
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.analysis.claims.published import load_published
 from bench.errors import ConfigError
 from bench.experiment.config import load_config
+from bench.studies.claims.published import load_published
 from bench.toml import LARGEST, MOST_BYTES, MOST_LEVELS, read_toml
 
 KEYS = st.sampled_from(["seed", "model", "model.m", "plan", "plan.p.faults", "architecture.a", "a.b", '"a b"', "models"])

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import bench
-from bench.analysis.claims.published import load_others, load_published
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.experiment.config import Config
@@ -28,6 +27,7 @@ from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.report.report import report_of, write_files
 from bench.runtime.loop import run
+from bench.studies.claims.published import load_others, load_published
 
 ROOT = Path(__file__).parents[1]
 RESULTS, REPORTS = ROOT / "results", ROOT / "reports"

@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from bench.analysis.own_logs import Kept, logs_of
+from bench.worlds.analysis.own_logs import Kept, logs_of
 
 
 def main(run: Path) -> int:

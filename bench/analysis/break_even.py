@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, Condition
-from bench.analysis.claims.published import Published
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
 from bench.analysis.statistics import (
     Mean,
@@ -31,6 +30,7 @@ from bench.analysis.statistics import (
 )
 from bench.analysis.statistics.bootstrap import Numbers
 from bench.experiment.config import FAULT_FREE
+from bench.studies.claims.published import Published
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple, get_args
 from bench.analysis.faults import silently_corrupted
 from bench.analysis.measure import Measure
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
-from bench.analysis.workflow import (
+from bench.registry import Kind, Part
+from bench.worlds.analysis.workflow import (
     compensations,
     completion_minutes,
     refused_for,
     tool_retries,
     waiting_for_people,
 )
-from bench.environment.damage import DAMAGES
-from bench.registry import Kind, Part
+from bench.worlds.environment.damage import DAMAGES
 
 DTYPES = ("str", "bool", "boolean", "int64", "Int64", "float64")
 

@@ -13,10 +13,10 @@ from bench.analysis.metrics import METRICS
 from bench.analysis.recovery import Recovery
 from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
-from bench.analysis.workflow import StepTaken
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Waited, of_kind
-from bench.runtime.world_events import ToolCalled
+from bench.worlds.analysis.workflow import StepTaken
+from bench.worlds.runtime.events import ToolCalled
 
 Row = tuple[Any, ...]
 Item = TypeVar("Item")

@@ -10,15 +10,15 @@ from bench.analysis import ledger
 from bench.analysis.faults import Receipt, receipts
 from bench.analysis.impact import impacts_by_control
 from bench.analysis.ledger import Account, Entry
-from bench.analysis.processes import unbooked
 from bench.analysis.recovery import Course, Recovery, seconds_of, tokens_of
-from bench.analysis.workflow import StepTaken, steps_of
 from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Answered, Called, Committed, Judged, of_kind
 from bench.runtime.lineage import Lineage
-from bench.runtime.world_events import ToolCalled, WorldEnded
 from bench.values import dataclass
+from bench.worlds.analysis.processes import unbooked
+from bench.worlds.analysis.workflow import StepTaken, steps_of
+from bench.worlds.runtime.events import ToolCalled, WorldEnded
 
 CallMeasure = Callable[[Sequence[Called]], float]
 """What is measured of some calls."""

@@ -15,9 +15,9 @@ from typing import Any
 
 from bench.answers.formats import AnswerFormat
 from bench.architectures.part import Architecture, ArchitecturePart
-from bench.architectures.parts.form import Form
 from bench.errors import ConfigError
 from bench.registry import Kind, attribute_at, importable, is_path, why_not_imported
+from bench.worlds.patterns.parts.form import Form
 
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 """The formats of who makes its calls itself: nothing holds them to a schema."""
@@ -25,7 +25,7 @@ IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 
 def _pattern(name: str) -> ArchitecturePart:
     """One of ours that acts in a world, in several forms."""
-    return ArchitecturePart(name, f"bench.architectures.{name}:{name}", acts_in="world", forms=True)
+    return ArchitecturePart(name, f"bench.worlds.patterns.{name}:{name}", acts_in="world", forms=True)
 
 
 def _system(
@@ -58,7 +58,7 @@ OURS = (
     _pattern("plan_execute_evaluate"),
     _pattern("composition"),
     ArchitecturePart(
-        "every_judgment", "bench.architectures.every_judgment:every_judgment", acts_in="world", is_instrument=True
+        "every_judgment", "bench.worlds.patterns.every_judgment:every_judgment", acts_in="world", is_instrument=True
     ),
     _system(
         *("mellea", "mellea", "mellea"),
@@ -107,7 +107,7 @@ OURS = (
 ARCHITECTURES = Kind("architecture", ArchitecturePart, f"{__name__}:OURS")
 COMMAND = ArchitecturePart(
     "command",
-    through=("bench.driver.architecture", "bench.driver.supervisor"),
+    through=("bench.worlds.driver.architecture", "bench.worlds.driver.supervisor"),
     acts_in="world",
     makes_own_calls=True,
     answer_formats=IN_WORDS,

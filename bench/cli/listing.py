@@ -14,8 +14,8 @@ from bench.experiment.model_entries import MODELS
 from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS
 from bench.registry import Kind, Part
+from bench.report.studies import STUDIES
 from bench.runtime.effects import EFFECTS, points_of
-from bench.studies.registry import STUDIES
 
 
 def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:

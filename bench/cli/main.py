@@ -19,7 +19,6 @@ from bench.cli.rows import read_rows
 from bench.cli.running import run_to_its_end, show_preview
 from bench.cli.runs import runs
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
-from bench.cli.scorecard import scorecard
 from bench.cli.serve import command as serve
 from bench.cli.setup import Unguarded, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
@@ -37,9 +36,10 @@ from bench.experiment.untrusted import permission
 from bench.experiment.verify import require_sound
 from bench.packs import find_packs
 from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
+from bench.report.studies import STUDIES, require_known
 from bench.runtime.effects import EFFECTS
 from bench.sandbox import guards
-from bench.studies.registry import STUDIES, require_known
+from bench.worlds.cli.scorecard import scorecard
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -199,13 +199,13 @@ def report(
 
 def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     # Here, because these import pandas and matplotlib, for which no other command should wait.
-    from bench.analysis.claims.published import load_others, load_published  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.merge import merge  # noqa: PLC0415
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
-    from bench.report.claims_table import other_lines, verdict_lines  # noqa: PLC0415
     from bench.report.report import report_of, write_files  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
+    from bench.studies.claims.published import load_others, load_published  # noqa: PLC0415
+    from bench.studies.claims.table import other_lines, verdict_lines  # noqa: PLC0415
 
     run = merge([load_run(folder, require_sound(folder)) for folder in folders])
     published = load_published()

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.cli import scorecard
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.paths import PACKS, folder_of
+from bench.worlds.cli import scorecard
 
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
-    from bench.analysis.claims.trace import TracedValue
     from bench.analysis.compare import Criterion
+    from bench.studies.claims.trace import TracedValue
 
 EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
 """2 is for a user's mistake."""
@@ -103,7 +103,7 @@ def compare(
 
 def _compare_scorecards(a: str, b: str | None, margin: float, whole: bool, as_json: bool) -> None:
     from bench.render.table import markdown  # noqa: PLC0415
-    from bench.report.scorecard import compare_table  # noqa: PLC0415
+    from bench.worlds.scorecard import compare_table  # noqa: PLC0415
 
     if b is None:
         raise ConfigError(f"compare {a} with what? Give a second scorecard, or a second run")
@@ -159,14 +159,14 @@ def _trace_trial(run: str, wanted: str, packs: list[Path]) -> None:
 
 
 def _trace_claim(run: str, claim: str) -> None:
-    from bench.analysis.claims.evidence import Missing  # noqa: PLC0415
-    from bench.analysis.claims.published import load_others, load_published  # noqa: PLC0415
-    from bench.analysis.claims.trace import claim_named, source_of  # noqa: PLC0415
-    from bench.analysis.claims.trace import trace as traced  # noqa: PLC0415
-    from bench.analysis.claims.verdicts import judge_all  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.render.labels import model_label  # noqa: PLC0415
-    from bench.report.claims_table import verdict_line  # noqa: PLC0415
+    from bench.studies.claims.evidence import Missing  # noqa: PLC0415
+    from bench.studies.claims.published import load_others, load_published  # noqa: PLC0415
+    from bench.studies.claims.table import verdict_line  # noqa: PLC0415
+    from bench.studies.claims.trace import claim_named, source_of  # noqa: PLC0415
+    from bench.studies.claims.trace import trace as traced  # noqa: PLC0415
+    from bench.studies.claims.verdicts import judge_all  # noqa: PLC0415
 
     published, loaded = source_of((load_published(), *load_others()), claim), load_run(folder_of(run))
     wanted = claim_named(published, claim)

@@ -21,7 +21,7 @@ from bench.experiment.untrusted import Permission
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers
 from bench.paths import folder_of
-from bench.studies.registry import prepared
+from bench.report.studies import prepared
 
 Unguarded = Annotated[
     bool,

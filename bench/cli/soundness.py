@@ -8,7 +8,6 @@ from typing import Any
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.hooks import HookFailed, Hooks
-from bench.cli.world_soundness import problems_of_reference, problems_of_wrong
 from bench.experiment.config import Config
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import build_matrix
@@ -25,6 +24,7 @@ from bench.runtime.slots import Slots
 from bench.runtime.verification import Rejected, judge, validate
 from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
 from bench.seeding import draw_for
+from bench.worlds.cli.soundness import problems_of_reference, problems_of_wrong
 
 """Effects on a reply that every verifier must catch, whatever the pack."""
 

@@ -45,8 +45,8 @@ from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, N
 from bench.models.base import Reply
 from bench.runtime.effects import CutReply
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
-from bench.runtime.process import DiesInMidReply
 from bench.scenario import Subtask
+from bench.worlds.runtime.process import DiesInMidReply
 
 LOOPBACK = "127.0.0.1"
 LEAVE_AT_ONCE = 0.001

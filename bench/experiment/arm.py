@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bench.architectures.part import Architecture, ArchitecturePart
-from bench.architectures.parts.form import Form
 from bench.models.base import Model
 from bench.runtime.asking import Settings
 from bench.runtime.faults import FaultPlan
 from bench.scenario import Scenario
+from bench.worlds.patterns.parts.form import Form
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from bench.registry import Part
 PACKAGE = Path(__file__).resolve().parents[1]
 ENTRY = "bench.experiment.trial"
 """Where every trial begins."""
-SHOWS = frozenset({"analysis", "cli", "render", "report", "studies"})
-"""The rooms that show results: an edit there makes no trial another one."""
+SHOWS = frozenset({"analysis", "cli", "render", "report", "scorecard", "studies"})
+"""The rooms that show results, the core's and a wing's: an edit there makes no trial another one."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Codebase:
         found: dict[str, Path] = {}
         for path in self.package.rglob("*.py"):
             parts = path.relative_to(self.package).with_suffix("").parts
-            if parts[0] not in (*SHOWS, "__init__"):
+            if parts != ("__init__",) and SHOWS.isdisjoint(parts[:2]):
                 found[".".join(("bench", *(parts[:-1] if parts[-1] == "__init__" else parts)))] = path
         return found
 

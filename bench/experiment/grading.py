@@ -12,11 +12,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from bench.digests import digest_of
-from bench.environment import FinalWorld, World, final_world
 from bench.errors import Unguarded, one_line
 from bench.experiment.places import place_of
 from bench.sandbox import SandboxBroken
 from bench.scenario import Answer, Grade, Scenario
+from bench.worlds.environment import FinalWorld, World, final_world
 
 LONGEST = 200
 """Characters of what an exception says."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.environment import CannotRestore, FinalWorld, final_world
-from bench.environment.final import content_of
 from bench.errors import ResultsError, Unguarded
 from bench.experiment.answers import answer_of
 from bench.experiment.grading import graded
@@ -20,8 +18,10 @@ from bench.experiment.store import append_grades, writing
 from bench.experiment.trial import UNFIT
 from bench.experiment.untrusted import missing_guards, refusal
 from bench.packs import load_pack
-from bench.runtime.world_events import WorldEnded
 from bench.scenario import Answer, Grade, Scenario, scenario_key
+from bench.worlds.environment import CannotRestore, FinalWorld, final_world
+from bench.worlds.environment.final import content_of
+from bench.worlds.runtime.events import WorldEnded
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from bench.runtime.asking import Settings
 from bench.scenario import Scenario
 
 if TYPE_CHECKING:
-    from bench.driver.architecture import CommandArchitecture
+    from bench.worlds.driver.architecture import CommandArchitecture
 
 
 def resolve_architectures(
@@ -53,8 +53,8 @@ def resolve_architectures(
 
 
 def _command(name: str, entry: ArchitectureEntry) -> CommandArchitecture:
-    from bench.driver.architecture import CommandArchitecture  # noqa: PLC0415  aiohttp is slow to import, and few run commands
-    from bench.driver.command import Bounds, command_of  # noqa: PLC0415  the same
+    from bench.worlds.driver.architecture import CommandArchitecture  # noqa: PLC0415  aiohttp is slow to import, and few run commands
+    from bench.worlds.driver.command import Bounds, command_of  # noqa: PLC0415  the same
 
     assert entry.command  # the config has seen to it
     bounds = Bounds(entry.time_limit_seconds or TIME_LIMIT, entry.model_calls)

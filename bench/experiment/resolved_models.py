@@ -8,7 +8,6 @@ from pathlib import Path
 from bench.architectures.registry import COMMAND
 from bench.errors import BenchError, ConfigError, nearest
 from bench.experiment.arm import ResolvedArchitecture
-from bench.experiment.bank import load_bank
 from bench.experiment.config import Config
 from bench.experiment.model_entries import MODELS, RoutedEntry
 from bench.experiment.recording import load_recording, responses_before
@@ -21,6 +20,7 @@ from bench.paths import folder_of
 from bench.raised import words_of
 from bench.registry import attribute_at
 from bench.scenario import Scenario
+from bench.worlds.bank import load_bank
 
 
 def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:

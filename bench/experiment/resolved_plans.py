@@ -9,8 +9,8 @@ from bench.experiment.config import Config
 from bench.experiment.plan_entries import FaultEntry, Position
 from bench.runtime.effects import EFFECTS, TextEffect
 from bench.runtime.faults import EVERY, Fault, FaultPlan
-from bench.runtime.world_effects import WORLD_POINTS
 from bench.scenario import Scenario
+from bench.worlds.runtime.effects import WORLD_POINTS
 
 
 def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:

@@ -10,12 +10,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.environment import World
 from bench.errors import CallFailed, CannotStart, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord, outcome_of
 from bench.models.base import Response
-from bench.runtime.acting import Acting
 from bench.runtime.caller import Caller
 from bench.runtime.checks import Checks, Reference, unknown
 from bench.runtime.clock import TrialClock
@@ -23,11 +21,13 @@ from bench.runtime.events import Called
 from bench.runtime.faults import FaultSchedule
 from bench.runtime.injection import Injection
 from bench.runtime.log import TrialLog
-from bench.runtime.process import Crashed
 from bench.runtime.slots import Slots
 from bench.runtime.state import State
 from bench.runtime.workbench import Workbench
 from bench.scenario import Grade, Scenario
+from bench.worlds.environment import World
+from bench.worlds.runtime.acting import Acting
+from bench.worlds.runtime.process import Crashed
 
 if TYPE_CHECKING:  # what a trial runs through is found in the other imports (`bench.experiment.code`)
     from bench.architectures.part import Architecture

@@ -66,7 +66,7 @@ class Bank:
 
     def draw(self, scenario: str, instance: str, judgment: str, state: str, right: Json, draw: Random) -> Json | str:
         """An output, or a text that is none. Of a judgment that was made at run time, and so is in no bank, the right output:
-        a bank without one of the scenario's own is refused before (`bench.experiment.bank`)."""
+        a bank without one of the scenario's own is refused before (`bench.worlds.bank`)."""
         known = self._by_place.get((scenario, judgment, instance, state))
         every = self._by_place.get((scenario, judgment), [])
         if not every:

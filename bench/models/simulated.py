@@ -4,7 +4,7 @@ What it simulates is declared, not measured: a rate of natural failures (a requi
 its JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's
 seed, scenario and subtasks, so that a trial is the same wherever and whenever it runs. Asked for a judgment, it looks whether
 what it is shown fits its schema. Offered tools in a pack that has a world, it does the pack's work with them
-(`bench.models.simulated_proposer`). Elsewhere it reads documents with those that do that (`bench.models.simulated_reader`), and
+(`bench.worlds.simulated.proposer`). Elsewhere it reads documents with those that do that (`bench.models.simulated_reader`), and
 calls any other only where it has to.
 """
 
@@ -21,20 +21,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from bench.answers.fenced import written
 from bench.answers.places import Schema, holds_code
 from bench.digests import case_of
-from bench.environment import Call, Environment
 from bench.models.bank import Bank
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
 from bench.models.making import Making
 from bench.models.options import options_in
-from bench.models.simulated_course import Judge
-from bench.models.simulated_proposer import proposed
 from bench.models.simulated_reader import next_look
 from bench.models.simulated_replies import calling, within
 from bench.models.smallest import smallest
 from bench.numbers import Price
 from bench.scenario import Json, Output, Scenario, scenario_key
 from bench.seeding import draw_for
+from bench.worlds.environment import Call, Environment
+from bench.worlds.simulated.course import Judge
+from bench.worlds.simulated.proposer import proposed
 
 ADVICE = "Give every field of the form that is asked for."
 

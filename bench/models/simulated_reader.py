@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bench.environment import Call
 from bench.models.base import Message
 from bench.models.document_tools import LIST, NAME, READ, name_in
 from bench.scenario import Task
+from bench.worlds.environment import Call
 
 
 def next_look(

@@ -19,10 +19,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.environment import Environment, Tool
 from bench.errors import PackError
 from bench.packs.code import Code, plain
 from bench.scenario import Json, Scenario, Subtask, schema_of
+from bench.worlds.environment import Environment, Tool
 
 
 def asked(scenario: Scenario, folder: Path, code: Code) -> str:

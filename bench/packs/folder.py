@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench.environment import Environment
 from bench.errors import PackError
 from bench.files import text_of
 from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, WrongAnswer
+from bench.worlds.environment import Environment
 
 LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """Files that an operating system leaves in a folder."""

@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bench.environment.refusals import refuse_environment
 from bench.errors import PackError, nearest
 from bench.packs.names import refuse_names
 from bench.packs.reads import refuse_prompt, refuse_reads
 from bench.raised import words_of
 from bench.scenario import Json, Output, Scenario, Subtask, Task, schema_of
 from bench.wording import first_violation
+from bench.worlds.environment.refusals import refuse_environment
 
 
 def refuse(scenario: Scenario) -> None:

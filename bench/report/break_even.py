@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arms, Condition
 from bench.analysis.break_even import BreakEven, Rivals, rivals_of
-from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean
 from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
@@ -19,6 +18,7 @@ from bench.render.labels import model_label, slug
 from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table
 from bench.report.failure_tables import NOT_MEASURED
 from bench.report.table_part import TablePart
+from bench.studies.claims.published import Published
 
 ANY, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
 FEWEST = 5

@@ -11,7 +11,6 @@ import pandas as pd
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, control_of, tokens_over
-from bench.analysis.claims.published import Published, PublishedValue
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Metric
@@ -19,6 +18,7 @@ from bench.experiment.config import FAULT_FREE
 from bench.render.labels import ARM, arm_cells, arm_columns, each_arm, model_label
 from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
+from bench.studies.claims.published import Published, PublishedValue
 
 NOT_MEASURED = "not measured"
 

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms
-from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_ROUND, PRICE, PUBLISHED_ROUND
 from bench.analysis.statistics import Mean
@@ -32,12 +31,13 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import each_arm, model_label, slug, trials_in
-from bench.report.beside_paper import retry_figures
 from bench.report.break_even import break_even_figures
 from bench.report.model_figures import model_figures
 from bench.report.recovery_rates import recovery_figures
+from bench.report.studies import study_pictures
 from bench.report.timeline import struck_trials, timeline
-from bench.studies.registry import study_pictures
+from bench.studies.claims.beside_paper import retry_figures
+from bench.studies.claims.published import Published
 
 LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
 

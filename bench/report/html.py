@@ -21,10 +21,10 @@ from bench.render.table import Cell, text_of
 FOLDER = Path(__file__).parent
 
 
-def rendered(template: str, style: str, script: str = "", **shown: Any) -> str:
-    """A template beside this file, with this style and script. Every text in it is escaped."""
+def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
+    """A template in this folder, with this style and script. Every text in it is escaped."""
     page = (
-        _templates()
+        _templates(folder)
         .get_template(template)
         .render(
             policy=_policy(style, script),
@@ -40,10 +40,10 @@ def rendered(template: str, style: str, script: str = "", **shown: Any) -> str:
 
 
 @cache
-def _templates() -> Environment:
-    """Those beside this file, each compiled once."""
+def _templates(folder: Path) -> Environment:
+    """Those in this folder and those beside this file, each compiled once."""
     return Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader((folder, FOLDER)),
         autoescape=True,
         finalize=_shown,
         undefined=StrictUndefined,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.lived import lived_through
 from bench.analysis.prompt_cache import PromptCache, Reading, prompt_caches
@@ -12,6 +11,7 @@ from bench.analysis.statistics import Part
 from bench.render.labels import model_label
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
 from bench.report.table_part import TablePart
+from bench.studies.claims.published import Published
 
 NOT_TOLD = "not told by this server"
 

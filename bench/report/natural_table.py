@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bench.analysis.claims.published import Published
 from bench.analysis.frames import Run
 from bench.analysis.natural import Rejections, natural_failures
 from bench.analysis.replies import KINDS, MALFORMED
@@ -10,6 +9,7 @@ from bench.render.labels import model_label
 from bench.render.table import Cell, Number, Rate, Table
 from bench.report.table_part import TablePart
 from bench.runtime.verification import ViolationKind
+from bench.studies.claims.published import Published
 
 EVERY_CALL = "every call"
 MISSING: tuple[ViolationKind, ...] = ("missing_field",)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.analysis.arms import arms_of, instances_of, missing_trials
-from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import can_judge
 from bench.analysis.frames import Run
 from bench.experiment.manifest import Manifest
 from bench.experiment.plan_entries import FaultEntry
@@ -15,11 +13,13 @@ from bench.render.drawing import Picture
 from bench.render.escaping import escape_markdown
 from bench.render.labels import model_label
 from bench.render.table import Table, markdown
-from bench.report.claims_table import none_judged
 from bench.report.history import history_facts, listed, sandbox_said, sessions_said
 from bench.report.summary import Finding, Summary, summary_of
 from bench.report.table_part import FOLDED, SECTIONS
 from bench.runtime.faults import EVERY
+from bench.studies.claims.published import Published
+from bench.studies.claims.table import none_judged
+from bench.studies.claims.verdicts import can_judge
 
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "

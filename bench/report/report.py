@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.analysis.arms import arms_of, require_receipts
-from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import Judged, Judgement, can_judge, judge_all, judge_each
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.files import refuse_link, write_whole
 from bench.render.drawing import Picture
 from bench.render.latex import latex, latex_document
 from bench.render.table import Table, comma_separated, markdown
-from bench.report.claims_table import verdict_finding
 from bench.report.figures import all_figures
 from bench.report.page import Page, as_markdown, page_of
 from bench.report.page_html import as_html
 from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.report.trace import trace_of
+from bench.studies.claims.published import Published
+from bench.studies.claims.table import verdict_finding
+from bench.studies.claims.verdicts import Judged, Judgement, can_judge, judge_all, judge_each
 
 Named = TypeVar("Named", Table, Picture)
 

@@ -10,9 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 from bench.analysis.arms import arms_of, missing_trials, require_receipts
-from bench.analysis.claims.claim import is_structural
-from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import can_judge, judge_all
 from bench.analysis.frames import Run, load_run
 from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
 from bench.errors import ResultsError
@@ -20,9 +17,12 @@ from bench.experiment.archive import SUFFIX
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm
 from bench.render.table import BoundedNumber, Cell, Estimate, Linked, Rate, Table, TableColumn, table_of
-from bench.report.claims_table import verdict_finding
 from bench.report.html import rendered, source
 from bench.report.leaderboard import ArmOfRun, boards_of
+from bench.studies.claims.claim import is_structural
+from bench.studies.claims.published import Published
+from bench.studies.claims.table import verdict_finding
+from bench.studies.claims.verdicts import can_judge, judge_all
 
 PAGES = ("report.html", "report.md")
 SCRIPTS = ("page_data.js", "page_tables.js", "runs.js")

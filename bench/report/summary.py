@@ -15,9 +15,9 @@ from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean
-from bench.environment.damage import DAMAGES
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm, model_label
+from bench.worlds.environment.damage import DAMAGES
 
 WIDTH, MOST_LINES = 100, 11
 """Of what a terminal shows: characters of a line, and lines."""

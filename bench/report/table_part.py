@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bench.analysis.arms import Arms
-from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import Judged, Judgement
 from bench.analysis.frames import Run
 from bench.registry import Part
 from bench.render.table import Table
+from bench.studies.claims.published import Published
+from bench.studies.claims.verdicts import Judged, Judgement
 
 SECTIONS = {
     "paper": "The paper's tables beside ours",

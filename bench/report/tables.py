@@ -6,36 +6,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bench.analysis.arms import Arms
-from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import Judged, Judgement
 from bench.analysis.frames import Run
 from bench.raised import words_of
 from bench.registry import Kind
 from bench.render.limits import with_limits
 from bench.render.table import Table
+from bench.report.studies import study_tables
 from bench.report.table_part import Results, TablePart
-from bench.studies.registry import study_tables
+from bench.studies.claims.published import Published
+from bench.studies.claims.verdicts import Judged, Judgement
 
 PARTS = (TablePart("study", lambda of: study_tables(of.run), "study"),)
 FILES = (
-    "beside_paper",
-    "claims_table",
-    "failure_tables",
-    "recovery_rates",
-    "break_even",
-    "comparison",
-    "outcome_tables",
-    "systems_table",
-    "world_tables",
-    "difference_tables",
-    "instance_tables",
-    "account_tables",
-    "natural_table",
-    "latency_tables",
-    "tables",
+    "bench.studies.claims.beside_paper",
+    "bench.studies.claims.table",
+    "bench.report.failure_tables",
+    "bench.report.recovery_rates",
+    "bench.report.break_even",
+    "bench.report.comparison",
+    "bench.report.outcome_tables",
+    "bench.report.systems_table",
+    "bench.worlds.report.tables",
+    "bench.report.difference_tables",
+    "bench.report.instance_tables",
+    "bench.report.account_tables",
+    "bench.report.natural_table",
+    "bench.report.latency_tables",
+    "bench.report.tables",
 )
 """The files with tables, in the order in which these stand."""
-TABLES = Kind("table", TablePart, *(f"bench.report.{name}:PARTS" for name in FILES))
+TABLES = Kind("table", TablePart, *(f"{file}:PARTS" for file in FILES))
 
 
 def all_tables(

@@ -22,8 +22,8 @@ from bench.analysis.merge import records_of
 from bench.experiment.reading import read_texts
 from bench.experiment.record import TrialRecord
 from bench.render.labels import model_label
-from bench.report.world_trace import DUMP, Worlds, WorldTrace, texts_of_worlds
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
+from bench.worlds.report.trace import DUMP, Worlds, WorldTrace, texts_of_worlds
 
 PIECE = 1 << 18
 """Characters of JSON after which a piece is closed: inflated in milliseconds, and large enough to compress well."""

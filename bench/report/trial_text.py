@@ -11,8 +11,8 @@ from bench.analysis.merge import records_of
 from bench.errors import ConfigError
 from bench.experiment.reading import read_texts
 from bench.report.trial_calls import calls_told, end_told
-from bench.report.world_steps import WorldStep
-from bench.report.world_trace import Worlds, WorldTrace
+from bench.worlds.report.steps import WorldStep
+from bench.worlds.report.trace import Worlds, WorldTrace
 
 NAMES = ["scenario", "instance", "architecture", "model", "plan"]
 """Columns of names by which a trial goes; `#3` is its repetition."""

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.digests import case_of, digest_of
-from bench.environment.documents import as_document
 from bench.errors import nearest
 from bench.models.base import Message, Reply
 from bench.runtime.caller import Caller
@@ -22,7 +21,6 @@ from bench.runtime.cases import Cases
 from bench.runtime.causes import Ask, Causes
 from bench.runtime.checks import Checks
 from bench.runtime.drafts import THINK, Tags
-from bench.runtime.hands import Hands
 from bench.runtime.injection import Corrupted, Injection
 from bench.runtime.judging import Verifier
 from bench.runtime.key import TrialKey
@@ -37,6 +35,8 @@ from bench.runtime.turns import Turns
 from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 from bench.values import dataclass
+from bench.worlds.environment.documents import as_document
+from bench.worlds.runtime.hands import Hands
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ from bench.runtime.events import Called, Refused, Waited, stored
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
-from bench.runtime.process import DiesInMidReply
 from bench.runtime.slots import Slots
 from bench.tokens import count_tokens, uncounted
+from bench.worlds.runtime.process import DiesInMidReply
 
 LONGEST_DETAIL = 120
 """Characters of what a bug says that its call's event keeps; the trial keeps its traceback."""

@@ -5,7 +5,7 @@ returns None where the text cannot carry it, say because a reply without JSON ha
 is *not applicable*, which its receipt says. It never returns the text unchanged.
 
 A call effect stands around the call: it is given `send`, which makes the call and whatever other faults it has, and returns the
-reply, raises a CallFailed in its place, or lets time pass. Those of worlds are `bench.runtime.world_effects`'.
+reply, raises a CallFailed in its place, or lets time pass. Those of worlds are `bench.worlds.runtime.effects`'.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ class CallEffect(Effect):
         return (module_of(self.strike),)
 
 
-EFFECTS: Kind[Effect] = Kind("effect", Effect, *(f"bench.effects.{name}:EFFECTS" for name in ("texts", "calls", "worlds")))
+OURS = ("bench.effects.texts", "bench.effects.calls", "bench.worlds.effects")
+EFFECTS: Kind[Effect] = Kind("effect", Effect, *(f"{module}:EFFECTS" for module in OURS))
 E = TypeVar("E", bound=Effect)
 
 

@@ -17,9 +17,9 @@ from bench.bounds import Many, Table
 from bench.digests import Texts
 from bench.models.base import Message, Role
 from bench.numbers import Count, Seconds, Seed
-from bench.runtime.process_events import OF_PROCESSES, ProcessEnded, ProcessStarted
 from bench.runtime.verification import ViolationKind
-from bench.runtime.world_events import (
+from bench.values import dataclass
+from bench.worlds.runtime.events import (
     IN_WORLDS,
     Arrived,
     PersonAsked,
@@ -31,7 +31,7 @@ from bench.runtime.world_events import (
     WorldBegan,
     WorldEnded,
 )
-from bench.values import dataclass
+from bench.worlds.runtime.process_events import OF_PROCESSES, ProcessEnded, ProcessStarted
 
 EventType = TypeVar("EventType")
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]

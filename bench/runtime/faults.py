@@ -21,8 +21,8 @@ from typing import Literal
 from bench.runtime.effects import EFFECTS, Point
 from bench.runtime.events import Faulted, Stage
 from bench.runtime.key import TrialKey
-from bench.runtime.world_effects import ToolEffect
 from bench.seeding import draw_for
+from bench.worlds.runtime.effects import ToolEffect
 
 EVERY = "*"
 

@@ -23,8 +23,6 @@ from dataclasses import replace
 
 from bench.errors import GaveUp
 from bench.runtime import verification
-from bench.runtime.agent_causes import AgentCauses
-from bench.runtime.agent_session import AGENT, UNASKED, AgentSession
 from bench.runtime.asking import Asking, Settings, names_of
 from bench.runtime.caller import Caller
 from bench.runtime.causes import Ask, Limit
@@ -35,7 +33,6 @@ from bench.runtime.events import Answered, Committed
 from bench.runtime.faults import FaultSchedule, Receipt
 from bench.runtime.injection import Injection
 from bench.runtime.key import TrialKey
-from bench.runtime.lasting import Lasting
 from bench.runtime.lineage import Lineage
 from bench.runtime.log import TrialLog
 from bench.runtime.prompt import Prompt, prompt_of
@@ -43,8 +40,11 @@ from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part, reread
 from bench.runtime.state import State, Version
 from bench.runtime.verification import Rejected, Unreadable
-from bench.runtime.world_effects import WORLD_POINTS
 from bench.scenario import Answer, Json, Output, Subtask
+from bench.worlds.runtime.agent_causes import AgentCauses
+from bench.worlds.runtime.agent_session import AGENT, UNASKED, AgentSession
+from bench.worlds.runtime.effects import WORLD_POINTS
+from bench.worlds.runtime.lasting import Lasting
 
 
 class Workbench(Asking):

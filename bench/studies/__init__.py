@@ -1,1 +1,23 @@
-"""The studies: for each question beyond the paper one file, with its analysis and its view; `registry` has their names."""
+"""The wing of studies: for each question beyond the paper one file, with its analysis and its view, and an entry of OURS; what
+was published, and what a run's data says of it, in `claims`."""
+
+from bench.report.studies import StudyPart
+
+OURS = tuple(
+    StudyPart(name, f"bench.studies.{name}")
+    for name in (
+        "break_even",
+        "detectability",
+        "validators",
+        "policy",
+        "depth",
+        "context",
+        "repair",
+        "exactly_once",
+        "judgment_bank",
+        "answer_format",
+        "humaneval",
+        "reliability_surface",
+        "sizes",
+    )
+)

@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bench.analysis.beyond_control import DAMAGE, beyond_control
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share
 from bench.errors import ResultsError
@@ -24,6 +23,7 @@ from bench.render.labels import model_label, slug
 from bench.render.table import Cell, Rate, Table
 from bench.studies.by_model import by_model
 from bench.studies.plans import single_faults
+from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 KINDS = ("lost", "doubled", "orphaned", "uncompensated")

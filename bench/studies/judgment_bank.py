@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, share_by_instance
 from bench.errors import ResultsError
-from bench.experiment.bank import banked
 from bench.models.bank import BankedReply
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Number, Rate, Table
 from bench.scenario import Json
 from bench.studies.by_model import by_model
+from bench.worlds.bank import banked
 
 MOST_ERRORS = 8
 """Rows of one judgment in the table of errors; the rest is counted in one."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Condition, arms_of
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.statistics import PairedMean
 from bench.errors import ResultsError
@@ -23,6 +22,7 @@ from bench.render.marks import Sign, signs_of
 from bench.render.table import Cell, Estimate, Table
 from bench.runtime.effects import EFFECTS, TextEffect
 from bench.studies.by_model import by_model
+from bench.studies.claims.published import load_published
 from bench.studies.closed_forms import pass_ratio, round_ratio, shared_at_parity
 from bench.studies.plans import single_faults
 from bench.studies.priced_forms import FirstPrices, first_prices

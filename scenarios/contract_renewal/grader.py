@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from sqlite3 import Row
 from typing import Any
 
-from bench.environment import Db, FinalWorld
-from bench.environment.damage import in_tables
 from bench.scenario import Grade, Json
+from bench.worlds.environment import Db, FinalWorld
+from bench.worlds.environment.damage import in_tables
 
 from .audit import audit
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 
-from bench.environment import Environment, JudgmentState, World
 from bench.scenario import Json, Subtask
+from bench.worlds.environment import Environment, JudgmentState, World
 
 from .course import Course, Judge
 from .right import right

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from bench.environment import World
 from bench.scenario import Json, Subtask, WrongAnswer
+from bench.worlds.environment import World
 
 from .course import Course, Judge
 from .right import right

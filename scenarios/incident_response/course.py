@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.environment import Call, Facts, Step, World
 from bench.scenario import Json, Subtask
+from bench.worlds.environment import Call, Facts, Step, World
 
 Judge = Callable[[str, Mapping[str, str]], Json]
 """(subtask, its documents) -> its output."""

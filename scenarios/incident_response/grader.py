@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.environment import Db, FinalWorld
-from bench.environment.damage import in_tables
 from bench.scenario import Grade, Json
+from bench.worlds.environment import Db, FinalWorld
+from bench.worlds.environment.damage import in_tables
 
 from .audit import audit
 from .health import state

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.environment import Db, Moment, Policy, Verdict
+from bench.worlds.environment import Db, Moment, Policy, Verdict
 
 from .health import state
 from .keys import UNDOES, field_of

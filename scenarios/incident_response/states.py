@@ -9,8 +9,8 @@ from contextlib import closing
 from functools import partial
 from typing import get_args
 
-from bench.environment import Environment, JudgmentState, World
 from bench.scenario import Json, Subtask
+from bench.worlds.environment import Environment, JudgmentState, World
 
 from .case import Case
 from .course import Course, Judge

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from bench.environment import Step, World
 from bench.scenario import Json, Subtask, WrongAnswer
+from bench.worlds.environment import Step, World
 
 from .case import Case
 from .course import Course, Judge

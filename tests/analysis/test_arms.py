@@ -10,12 +10,12 @@ import pytest
 from records import called, run_of, smooth, trial
 
 from bench.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, missing_trials
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.per_solved import per_solved
 from bench.analysis.statistics import amount_of, mean_of
 from bench.report.page import page_of
 from bench.report.tables import all_tables
+from bench.studies.claims.published import load_published
 
 Tokens = Mapping[str, Sequence[int]]
 """Instance -> the tokens of its repetitions."""

@@ -15,7 +15,6 @@ from records import config_in, edit_manifest, experiment, run_of, trial, with_ma
 
 import bench
 from bench.analysis.arms import Condition, arms_of
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge, records_of
 from bench.errors import ResultsError
@@ -23,6 +22,7 @@ from bench.experiment.record import TrialRecord
 from bench.render.labels import model_label
 from bench.report.page import as_markdown, page_of
 from bench.report.tables import all_tables
+from bench.studies.claims.published import load_published
 
 
 def of_model(model: str, repetitions: int = 3) -> list[TrialRecord]:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import bench
-from bench.analysis.claims.published import load_published
-from bench.analysis.claims.verdicts import Judgement, counts, judge_all, structural
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
+from bench.studies.claims.published import load_published
+from bench.studies.claims.verdicts import Judgement, counts, judge_all, structural
 
 ROOT = Path(__file__).parents[2]
 README, RESULTS = (" ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in ("README.md", "docs/results.md"))

@@ -23,11 +23,11 @@ from bench.models.base import Message, Reply, Request, RequestContext, Response,
 from bench.models.counting import tokens_read
 from bench.models.recording import Recording
 from bench.models.tool_calls import ToolCall
-from bench.runtime.agent_session import AgentSession
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.events import Called
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
+from bench.worlds.runtime.agent_session import AgentSession
 
 SIGNED = ToolCall("a", "look", '{"at": 1}', '{"extra_content": {"google": {"thought_signature": "c2ln"}}}')
 PLAIN = ToolCall("b", "look", "{}")

@@ -26,10 +26,10 @@ from bench.models.base import Message, Reply, Request, RequestContext, Response
 from bench.models.recorded import RecordedModel
 from bench.models.recording import Recording
 from bench.models.tool_calls import ToolCall, calls_in
-from bench.runtime.agent_session import AgentSession
 from bench.runtime.events import Called, Faulted
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
+from bench.worlds.runtime.agent_session import AgentSession
 
 TASK = "Do the work."
 

@@ -13,7 +13,6 @@ from scripted_server import ScriptedServer, completion
 from trials import ROOTS, events, matrix_of, run_all
 
 import bench
-from bench.analysis.claims.published import load_published
 from bench.analysis.merge import merge
 from bench.errors import ConfigError
 from bench.experiment.config import Config
@@ -25,6 +24,7 @@ from bench.packs import load_pack
 from bench.render.labels import model_label
 from bench.report.page import as_markdown, page_of
 from bench.runtime.events import Called
+from bench.studies.claims.published import load_published
 
 WORKSHOP = "workshop"
 FENCED = {"kind": "simulated", "answer_format": "fenced"}

@@ -11,10 +11,10 @@ import pytest
 from little_worlds import REFUNDS, world
 from trials import TINY
 
-from bench.environment import FinalWorld, final_world
 from bench.experiment.grading import graded
 from bench.sandbox import SandboxBroken
 from bench.scenario import Answer, Grade, Scenario
+from bench.worlds.environment import FinalWorld, final_world
 
 WRONG = {**TINY.reference, "total": {"total": 43, "unit": "apples"}}
 

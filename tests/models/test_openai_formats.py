@@ -16,7 +16,6 @@ from trials import ROOTS, run_all, scripted
 
 import bench
 from bench.analysis.arms import arms_of
-from bench.analysis.claims.published import load_published
 from bench.errors import EndpointError
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
@@ -29,6 +28,7 @@ from bench.packs import load_pack
 from bench.report.tables import all_tables
 from bench.runtime.schema import answer_schema
 from bench.scenario import CODE, Subtask
+from bench.studies.claims.published import load_published
 
 CONFIG = ROOTS[0].parent / "configs" / "answer_format.toml"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": 1}}}

@@ -14,7 +14,6 @@ import pytest
 from hostile import TEXTS
 from records import experiment, run_of
 
-from bench.analysis.claims.published import load_published
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.paths import named
@@ -27,6 +26,7 @@ from bench.report.page import Page, Section, as_markdown
 from bench.report.page_html import as_html
 from bench.report.report import report_of
 from bench.report.summary import Finding, Summary
+from bench.studies.claims.published import load_published
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 each = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

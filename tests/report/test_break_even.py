@@ -11,7 +11,6 @@ from records import experiment, rejected, run_of, trial
 
 from bench.analysis.arms import Condition, arms_of
 from bench.analysis.break_even import BreakEven, Rivals, Sides
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
 from bench.experiment.record import TrialRecord
@@ -19,6 +18,7 @@ from bench.render.drawing import style
 from bench.render.table import Table, comma_separated, text_of
 from bench.report import break_even
 from bench.report.break_even import break_even_figures, break_even_tables
+from bench.studies.claims.published import load_published
 
 PLACE = Condition("demo", "m", "paper")
 ENDS = ("Cheaper from failures a trial", "Low", "High")

@@ -11,7 +11,6 @@ from pydantic import TypeAdapter
 from records import called, edit_manifest, experiment, trial, with_manifest, write_run
 
 import bench
-from bench.analysis.claims.published import load_published
 from bench.experiment.history import History, LiveSeconds
 from bench.experiment.provenance import Machine
 from bench.experiment.record import EndpointTrouble, SessionRecord, TrialRecord
@@ -21,6 +20,7 @@ from bench.report.history import history_facts, sandbox_said, sessions_said
 from bench.report.latency_tables import client_time, framework_time, latency_tables, prompt_cache
 from bench.report.report import report_of
 from bench.runtime.events import Called, Event
+from bench.studies.claims.published import load_published
 
 KILLED = (
     SessionRecord("t1", "began", "9 of 9"),

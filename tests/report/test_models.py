@@ -11,7 +11,6 @@ from records import called, edit_manifest, experiment, recovered, run_of, smooth
 
 import bench
 from bench.analysis.arms import arms_of
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.drawing import style
@@ -22,6 +21,7 @@ from bench.report.page import page_of
 from bench.report.report import report_of
 from bench.report.tables import all_tables
 from bench.runtime.events import Event
+from bench.studies.claims.published import load_published
 
 DEAR, CHEAP = "dear (SIMULATED)", "cheap (SIMULATED)"
 PLACE = 5

@@ -8,8 +8,6 @@ from records import experiment, run_of, trial, write_run
 
 import bench
 from bench.analysis.arms import arms_of
-from bench.analysis.claims.published import load_published
-from bench.analysis.claims.verdicts import judge_all
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of, share_of
 from bench.experiment.record import Outcome, TrialRecord
@@ -17,6 +15,8 @@ from bench.render.limits import noted
 from bench.render.table import Table, markdown
 from bench.report.outcome_tables import ranking_warnings, reruns
 from bench.report.tables import all_tables
+from bench.studies.claims.published import load_published
+from bench.studies.claims.verdicts import judge_all
 
 
 def ended(architecture: str, *outcomes: Outcome) -> list[TrialRecord]:

@@ -17,13 +17,13 @@ from chromium import IN_A_BROWSER, launched
 from records import called, experiment, recovered, trial, write_with_texts
 
 import bench
-from bench.analysis.claims.published import load_published
 from bench.experiment.record import TrialRecord
 from bench.render.table import Number, Table
 from bench.report.page import page_of
 from bench.report.page_html import as_html
 from bench.report.trace import trace_of
 from bench.runtime.events import Event
+from bench.studies.claims.published import load_published
 
 pytestmark = IN_A_BROWSER
 

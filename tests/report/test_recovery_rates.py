@@ -8,7 +8,6 @@ import pytest
 from records import recovered, run_of, smooth, trial
 
 from bench.analysis.arms import arms_of
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.drawing import style
@@ -16,6 +15,7 @@ from bench.render.table import Table, markdown
 from bench.report.recovery_rates import recovery_figures, recovery_tables
 from bench.report.summary import summary_of
 from bench.report.tables import all_tables
+from bench.studies.claims.published import load_published
 
 
 def records(outcomes: dict[str, tuple[Outcome, Outcome]], scenario: str = "demo") -> list[TrialRecord]:

@@ -27,17 +27,17 @@ from records import (
 
 import bench
 from bench.analysis.arms import arms_of
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.table import markdown
-from bench.report.claims_table import verdict_lines
 from bench.report.page import page_of
 from bench.report.report import Report, report_of, write_files
 from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.runtime.events import Called, Event
+from bench.studies.claims.published import load_published
+from bench.studies.claims.table import verdict_lines
 
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 

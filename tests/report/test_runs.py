@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from records import edit_manifest, trial, write_run
 
-from bench.analysis.claims.published import load_published
 from bench.experiment.record import Outcome, TrialRecord
 from bench.report.leaderboard import Board, boards_of
 from bench.report.runs import Index, index_of, index_page
+from bench.studies.claims.published import load_published
 
 PACK = {"asked": "5cede5cede5c", "variant": "small", "subtasks": ["a", "b"]}
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from chromium import IN_A_BROWSER, launched
 from records import experiment, trial, write_run
 
-from bench.analysis.claims.published import load_published
 from bench.report.runs import index_of, index_page
+from bench.studies.claims.published import load_published
 
 pytestmark = IN_A_BROWSER
 

@@ -8,11 +8,11 @@ import pytest
 from records import recovered, run_of, smooth, trial, undamaged
 
 from bench.analysis.arms import arms_of
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
 from bench.report.report import report_of
 from bench.report.summary import Finding, Summary, summary_of
+from bench.studies.claims.published import load_published
 
 
 def trials(retry: int = 100, masked: bool = False, outcome: str = "solved", n: int = 6) -> list[TrialRecord]:

@@ -16,7 +16,6 @@ import pytest
 from records import called, edit_manifest, experiment, recovered, run_of, smooth, trial, write_with_texts
 
 import bench
-from bench.analysis.claims.published import load_published
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.analysis.statistics import share_of
@@ -28,6 +27,7 @@ from bench.report.page import page_of
 from bench.report.page_html import as_html
 from bench.report.trace import Pieces, Trace, trace_of
 from bench.runtime.events import Called, Judged, Waited
+from bench.studies.claims.published import load_published
 
 EVIL = "<script>alert(1)</script></script><!--\u2028\ud800</pre>"
 SECTIONS = {"ledger": "ledger", "of_others": "more", "comparison-x": "comparison", "claims": "verdicts"}

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from trials import events, run_all
 
-from bench.environment import World, final_world
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.new_manifest import manifest_of
@@ -22,6 +21,7 @@ from bench.packs.equivalents import LEVELS
 from bench.runtime.events import Called, Faulted
 from bench.runtime.loop import run
 from bench.scenario import Scenario
+from bench.worlds.environment import World, final_world
 from scenarios.contract_renewal.limits import NAMED
 
 PACK = Path(__file__).parents[2] / "scenarios" / "contract_renewal"

@@ -16,7 +16,6 @@ from trials import events, matrix_of, run_all
 from bench.analysis.frames import Run
 from bench.digests import digest_of
 from bench.errors import ConfigError, ResultsError
-from bench.experiment.bank import banked, load_bank
 from bench.experiment.chain import SUFFIX, sealed
 from bench.experiment.config import Config, load_config
 from bench.experiment.files import MANIFEST, TEXTS, TRIALS
@@ -26,6 +25,7 @@ from bench.packs.loading import load_pack
 from bench.render.table import markdown
 from bench.runtime.events import Called
 from bench.studies.judgment_bank import judgments, tables
+from bench.worlds.bank import banked, load_bank
 
 ROOT = Path(__file__).parents[2]
 PACKS = [ROOT / "scenarios"]

@@ -23,6 +23,7 @@ from bench.experiment.untrusted import permission
 from bench.packs import load_pack
 from bench.render.drawing import style
 from bench.render.table import markdown
+from bench.report.studies import STUDIES, require_known, study_pictures, study_tables
 from bench.runtime.events import Answered, Committed, Event
 from bench.scenario import Grade, Output, Scenario, Subtask, Task
 from bench.studies.answer_format import answer_formats
@@ -33,7 +34,6 @@ from bench.studies.forks import Fork, fork_of
 from bench.studies.mutants import mutants_of
 from bench.studies.plans import failure_rates
 from bench.studies.policy import policies
-from bench.studies.registry import STUDIES, require_known, study_pictures, study_tables
 from bench.studies.repair import repair
 from bench.studies.validators import mutation_scores
 

@@ -16,7 +16,6 @@ from committed import replay as replay_of
 from pages import as_committed
 
 import bench
-from bench.analysis.claims.published import load_others, load_published
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.architectures.registry import ARCHITECTURES
@@ -24,6 +23,7 @@ from bench.experiment.reading import read_manifest
 from bench.render.table import Table, markdown
 from bench.report.page import as_markdown
 from bench.report.report import contents_of, report_of
+from bench.studies.claims.published import load_others, load_published
 
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"

@@ -16,8 +16,8 @@ from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.trial import TrialResult, run_trial
 from bench.runtime.events import Faulted
 from bench.runtime.loop import run
-from bench.runtime.process_events import ProcessEnded
 from bench.runtime.slots import Slots
+from bench.worlds.runtime.process_events import ProcessEnded
 
 AGENTS = Path(__file__).parent / "outside"
 

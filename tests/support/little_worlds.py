@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from trials import GRADERS, Fault
 
 from bench.architectures.part import Architecture
-from bench.environment import Environment, Tool, World
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.trial import TrialResult, run_trial
@@ -21,8 +20,9 @@ from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
 from bench.runtime.workbench import Workbench
-from bench.runtime.world_events import WorldEnded
 from bench.scenario import Scenario, Task
+from bench.worlds.environment import Environment, Tool, World
+from bench.worlds.runtime.events import WorldEnded
 
 ROOT = Path(__file__).parent / "worlds"
 REFUNDS: Scenario = load_pack("refunds", [ROOT])

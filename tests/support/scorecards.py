@@ -8,10 +8,10 @@ from typing import Any
 
 from records import called, trial
 
-from bench.environment.damage import DAMAGES
 from bench.experiment.record import Outcome, TrialRecord
 from bench.runtime.events import Event, Faulted
-from bench.runtime.world_events import ToolCalled, WorldEnded
+from bench.worlds.environment.damage import DAMAGES
+from bench.worlds.runtime.events import ToolCalled, WorldEnded
 
 CRASH, ACK = ("process", "unacknowledged"), ("tool", "lost_ack")
 

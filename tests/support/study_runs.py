@@ -11,7 +11,7 @@ from bench.analysis.frames import Run
 from bench.experiment.matrix import Matrix
 from bench.experiment.new_manifest import manifest_of
 from bench.experiment.store import RunWriter
-from bench.studies.registry import prepared
+from bench.report.studies import prepared
 
 
 def run_of_matrix(folder: Path, matrix: Matrix) -> Run:

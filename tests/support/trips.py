@@ -10,11 +10,8 @@ from little_worlds import harm
 from trials import GRADERS, Fault
 from worlds.trips.scenario import Trip, environment
 
-from bench.analysis.workflow import waiting_for_people
 from bench.architectures.part import Architecture
-from bench.architectures.parts.form import Form
 from bench.architectures.registry import ARCHITECTURES, load_architecture
-from bench.environment import Environment
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.trial import TrialResult, run_trial
@@ -22,8 +19,11 @@ from bench.models.base import Model
 from bench.packs import load_pack
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
-from bench.runtime.world_events import Stored, ToolCalled
 from bench.scenario import Scenario
+from bench.worlds.analysis.workflow import waiting_for_people
+from bench.worlds.environment import Environment
+from bench.worlds.patterns.parts.form import Form
+from bench.worlds.runtime.events import Stored, ToolCalled
 
 PATTERNS = tuple(part.name for part in ARCHITECTURES if part.forms)
 BARE, REMEDIED = Form(), Form(remedies=True)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 
 import bench
-from bench.analysis.beyond_control import PAIR
 from bench.analysis.frames import Run
 from bench.experiment.code import our_codebase
 from bench.experiment.config import load_config
@@ -19,8 +18,9 @@ from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.new_manifest import manifest_of
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
+from bench.report.studies import prepared
 from bench.runtime.loop import run
-from bench.studies.registry import prepared
+from bench.worlds.analysis.beyond_control import PAIR
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "exactly_once.toml"

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bench.analysis.claims.published import Published
-from bench.analysis.claims.verdicts import VERDICTS
 from bench.analysis.statistics import Share, exact_share
 from bench.render.limits import noted
 from bench.render.table import AdjustedP, Cell, Number, Rate, Table
-from bench.report.claims_table import VERDICT_COLUMNS, name_of, notes_on, tally, title_of
+from bench.studies.claims.published import Published
+from bench.studies.claims.table import VERDICT_COLUMNS, name_of, notes_on, tally, title_of
+from bench.studies.claims.verdicts import VERDICTS
 from bench.studies.exactly_once import KINDS, Crashed
 
 Row = Mapping[str, str]

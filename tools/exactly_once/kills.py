@@ -18,7 +18,7 @@ from bench.experiment.trial import run_trial
 from bench.experiment.untrusted import permission
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
-from bench.runtime.world_events import WorldEnded
+from bench.worlds.runtime.events import WorldEnded
 
 
 @dataclass(frozen=True)

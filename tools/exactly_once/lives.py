@@ -15,21 +15,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench.environment import World, final_world
 from bench.experiment.keys import key_of
 from bench.experiment.matrix import Matrix, TrialSpec
-from bench.runtime.acting import Acting, Try
 from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.faults import FaultSchedule, Receipt
 from bench.runtime.injection import Injection
 from bench.runtime.log import TrialLog
 from bench.runtime.loop import run
-from bench.runtime.process import Process, Store
 from bench.runtime.slots import Slots
 from bench.runtime.state import State
 from bench.runtime.workbench import Workbench
-from bench.runtime.world_events import WorldEnded
+from bench.worlds.environment import World, final_world
+from bench.worlds.runtime.acting import Acting, Try
+from bench.worlds.runtime.events import WorldEnded
+from bench.worlds.runtime.process import Process, Store
 
 MOST_LIVES = 50
 WORLD, STORE, TRIES, END = "world.db", "store.json", "tries.jsonl", "end.json"

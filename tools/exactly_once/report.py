@@ -8,13 +8,13 @@ from pathlib import Path
 from exactly_once import kept
 from exactly_once.kills import Killed
 
-from bench.analysis.claims.published import Published, load_others
-from bench.analysis.claims.verdicts import judge_each
 from bench.analysis.frames import Run
 from bench.analysis.statistics import exact_share
 from bench.render.drawing import style
 from bench.render.table import Cell, Rate, Table, comma_separated, markdown
-from bench.report.claims_table import name_of, other_claims
+from bench.studies.claims.published import Published, load_others
+from bench.studies.claims.table import name_of, other_claims
+from bench.studies.claims.verdicts import judge_each
 from bench.studies.exactly_once import Crashed, exactly_once, pictures, table_of, tables, titled
 
 PREFACE = Path(__file__).with_name("preface.md")

@@ -54,8 +54,8 @@ def frames(path: Path) -> None:
 def with_tables(path: Path) -> None:
     import bench  # noqa: PLC0415
     from bench.analysis.arms import arms_of  # noqa: PLC0415
-    from bench.analysis.claims.published import load_published  # noqa: PLC0415
     from bench.report.tables import all_tables  # noqa: PLC0415
+    from bench.studies.claims.published import load_published  # noqa: PLC0415
 
     run = bench.load_run(path)
     all_tables(run, arms_of(run), load_published(), ())

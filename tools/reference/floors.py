@@ -1,6 +1,7 @@
-"""The package's rooms by floor, as a Markdown table, from the imports in its code.
+"""The core's rooms by floor, as a Markdown table, from the imports in its code.
 
-A room is a folder or a module of the package. It stands one floor above the highest room that it imports from.
+A room is a folder or a module of the package. It stands one floor above the highest room that it imports from. The wings stand
+beside them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "bench"
+WINGS = ("studies", "worlds")
 NO_ROOMS = ("__init__.py", "__main__.py", "py.typed", "templates", "cl100k_base", "__pycache__")
 
 
@@ -29,9 +31,9 @@ def _rooms(names: Iterator[str]) -> str:
 
 
 def imports() -> dict[str, set[str]]:
-    """Room -> the rooms that it imports from."""
-    rooms = {path.stem: path for path in sorted(PACKAGE.iterdir()) if path.name not in NO_ROOMS}
-    return {name: {room for file in _files(path) for room in _imported(file)} - {name} for name, path in rooms.items()}
+    """Room of the core -> the rooms of the core that it imports from."""
+    rooms = {path.stem: path for path in sorted(PACKAGE.iterdir()) if path.name not in (*NO_ROOMS, *WINGS)}
+    return {name: {room for file in _files(path) for room in _imported(file)} - {name, *WINGS} for name, path in rooms.items()}
 
 
 def floors(uses: Mapping[str, set[str]]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference.workbench_calls import table
 
-from bench.runtime.hands import Hands
+from bench.worlds.runtime.hands import Hands
 
 
 def page() -> str:

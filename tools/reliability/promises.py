@@ -124,8 +124,8 @@ PROMISES = (
             "tests/packs/test_refusals.py",
             "tests/experiment/test_shape.py",
             "tests/endpoint/test_wire.py",
-            "tests/doors/test_reading.py",
-            "tests/environment/test_final.py",
+            "tests/worlds/doors/test_reading.py",
+            "tests/worlds/environment/test_final.py",
         ),
     ),
     Promise(
@@ -144,7 +144,7 @@ PROMISES = (
         "commands",
         "a command that cannot be started is one line or an error, and no agent that gave up",
         "scripts and programs that no kernel starts",
-        ("tests/driver/test_program.py", "tests/driver/test_command.py"),
+        ("tests/worlds/driver/test_program.py", "tests/worlds/driver/test_command.py"),
     ),
     Promise(
         "sinks",

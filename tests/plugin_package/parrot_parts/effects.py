@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from bench.environment import Acted
 from bench.errors import ServerFailed
 from bench.models.base import Reply
 from bench.runtime.effects import CallEffect, Disturbance, Send, Target, TextEffect
-from bench.runtime.world_effects import ToolCall, ToolEffect
+from bench.worlds.environment import Acted
+from bench.worlds.runtime.effects import ToolCall, ToolEffect
 
 
 def squawked(_: Target, draw: Random) -> str | None:

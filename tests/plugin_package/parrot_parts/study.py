@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bench.analysis.frames import Run
 from bench.render.drawing import Picture
 from bench.render.table import Table
-from bench.studies.registry import StudyPart
+from bench.report.studies import StudyPart
 
 
 def tables(run: Run) -> Iterator[Table]:

@@ -9,7 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.environment import (
+from bench.packs import PackFolder
+from bench.scenario import Grade, Json, Output, Scenario, Subtask
+from bench.worlds.environment import (
     Db,
     Environment,
     EventKind,
@@ -24,8 +26,6 @@ from bench.environment import (
     Verdict,
     World,
 )
-from bench.packs import PackFolder
-from bench.scenario import Grade, Json, Output, Scenario, Subtask
 
 SCHEMA = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, price INTEGER NOT NULL, state TEXT NOT NULL);

@@ -11,7 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.environment import (
+from bench.packs import PackFolder
+from bench.scenario import Grade, Json, Output, Scenario, Subtask
+from bench.worlds.environment import (
     Call,
     Db,
     Environment,
@@ -29,8 +31,6 @@ from bench.environment import (
     Verdict,
     World,
 )
-from bench.packs import PackFolder
-from bench.scenario import Grade, Json, Output, Scenario, Subtask
 
 SCHEMA = """
 CREATE TABLE trips (id INTEGER PRIMARY KEY, price INTEGER NOT NULL, carrier TEXT NOT NULL, hotel TEXT NOT NULL, reason TEXT);

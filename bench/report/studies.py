@@ -1,0 +1,92 @@
+"""The kind of part that answers a question beyond the paper. Ours are the wing `bench.studies`; a config says `study = "NAME"`.
+
+A study's module has `tables(run)` and `pictures(run)`. Both raise ResultsError, in one line, where the run lacks what the study
+needs. Where the run's manifest must hold something of it from the beginning, the module has `prepare(matrix)` as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from bench.errors import ResultsError, nearest
+from bench.raised import words_of
+from bench.registry import Kind, Part, attribute_at
+
+if TYPE_CHECKING:
+    from bench.analysis.frames import Run
+    from bench.experiment.matrix import Matrix
+    from bench.render.drawing import Picture
+    from bench.render.table import Table
+
+
+@dataclass(frozen=True)
+class StudyPart(Part):
+    """A question beyond the paper. `path` is its module, imported where it is asked for: it imports pandas and matplotlib, for
+    which no run should wait."""
+
+    path: str = ""
+
+
+STUDIES = Kind("study", StudyPart, "bench.studies:OURS", plural="studies")
+
+
+class Study(Protocol):
+    """What every study's module has."""
+
+    def tables(self, run: Run) -> Iterable[Table]: ...
+
+    def pictures(self, run: Run) -> Iterable[Picture]: ...
+
+
+def require_known(name: str | None) -> None:
+    """Raises ConfigError where a config names a study that does not exist."""
+    if name is not None:
+        STUDIES.named(name)
+
+
+def prepared(matrix: Matrix) -> dict[str, Any]:
+    """What the manifest of this matrix's run must hold for its study. Raises ConfigError where there is no such study."""
+    name = matrix.config.study
+    require_known(name)
+    prepare = getattr(_study(name), "prepare", None) if name else None
+    return dict(prepare(matrix)) if prepare else {}
+
+
+def study_tables(run: Run) -> list[Table]:
+    """The tables of the run's study; where they cannot be made, one that says why."""
+    from bench.render.table import Table  # noqa: PLC0415  see StudyPart
+
+    name = run.config.study
+    if name is None:
+        return []
+    try:
+        return list(_study(name).tables(run))
+    except Exception as error:
+        return [Table("study", f"Study {name}: not shown", ("Why",), ((f"study '{name}': {_why(error, name)}",),))]
+
+
+def study_pictures(run: Run) -> list[Picture]:
+    """The figures of the run's study; none where they cannot be made, which its table says."""
+    name = run.config.study
+    try:
+        return list(_study(name).pictures(run)) if name else []
+    except Exception as error:
+        _why(error, name or "")
+        return []
+
+
+def _why(error: Exception, name: str) -> str:
+    """Why a study is not shown. Raises the error where it is a bug of ours."""
+    if isinstance(error, ResultsError):
+        return str(error)
+    if name in STUDIES and STUDIES[name].package:
+        return f"{STUDIES[name].package}: {words_of(error)}"
+    raise error
+
+
+def _study(name: str) -> Study:
+    if name not in STUDIES:
+        raise ResultsError(f"is unknown; {nearest(name, STUDIES.names)}")
+    return cast(Study, attribute_at(STUDIES[name].path))

@@ -1,0 +1,260 @@
+"""The paper's Tables 1 and 2 with our numbers beside its own: its rows, its quantities, and what a retry costs by monolithic's.
+
+Its tokens, seconds and calls are those of a run without a failure, and so ours are of the first pass of trials without a fault.
+Its retry tokens are those of one round of recovery, and so ours are of the first round after a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+
+from bench.analysis import statistics
+from bench.analysis.arms import Arm, Arms, Condition
+from bench.analysis.frames import Run
+from bench.analysis.lived import lived_through
+from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS
+from bench.analysis.statistics import Ratio
+from bench.experiment.config import FAULT_FREE
+from bench.render.drawing import (
+    BLACK,
+    BLUE,
+    PALE,
+    VERMILION,
+    Picture,
+    finish,
+    legend_of_points,
+    panel_title,
+    panels,
+    tick_labels,
+)
+from bench.render.labels import condition_label, model_label, slug
+from bench.render.marks import Sign, bounded
+from bench.render.table import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, Table
+from bench.report.table_part import TablePart
+from bench.studies.claims.published import Cells, Published, PublishedTable
+
+WHOLE = "monolithic"
+"""The architecture by whose retry the others' are told."""
+OURS, PAPERS = "ours, with the 95% interval", "the paper's"
+SIGNS: Mapping[str, Sign] = {OURS: ("o", BLUE), PAPERS: ("D", VERMILION)}
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A published table, and the arms that stand beside it.
+
+    condition   the scenario, the model and the plan whose failure is the paper's
+    undisturbed the arms without a fault, by architecture
+    struck      the arms under that plan
+    """
+
+    table: PublishedTable
+    condition: Condition
+    undisturbed: Mapping[str, Arm]
+    struck: Mapping[str, Arm]
+
+    def by_monolithic(self, architecture: str) -> Ratio | None:
+        """The first round of an architecture by monolithic's; None where either has none."""
+        rounds = [self.struck[name].by_pair(FIRST_ROUND.tokens.name) for name in (architecture, WHOLE) if name in self.struck]
+        if len(rounds) < 2:
+            return None
+        return statistics.ratio_of_means(*(statistics.by_unit(one) for one in statistics.in_common(*rounds)))
+
+    def papers_by_monolithic(self, architecture: str) -> float | None:
+        values = self.table.cells["retry_tokens"].values
+        return values[architecture].mean / values[WHOLE].mean if architecture in values else None
+
+
+def beside(arms: Arms, published: Published) -> Iterator[Beside]:
+    """Each published table once for each size of its pack, model, and plan whose failure is the paper's."""
+    for table in published.table:
+        for condition, struck in arms.items():
+            if condition.scenario.partition(":")[0] == table.scenario and condition.plan in (table.plan, *table.also):
+                control = Condition(condition.scenario, condition.model, FAULT_FREE)
+                yield Beside(table, condition, arms.get(control, {}), struck)
+
+
+# The tables
+
+
+def paper_tables(run: Run, arms: Arms, published: Published) -> Iterator[Table]:
+    found = list(beside(arms, published))
+    for one in found:
+        yield _Table(run, published, one).table(_name(one, [other for other in found if other.table is one.table]))
+
+
+def _name(one: Beside, alike: Sequence[Beside]) -> str:
+    """`table1`, and behind it what tells it from others of the same published table."""
+    own = one.condition
+    parts = [
+        (own.scenario.partition(":")[2] or "plain", {other.condition.scenario for other in alike}),
+        (own.model, {other.condition.model for other in alike}),
+        (own.plan, {other.condition.plan for other in alike}),
+    ]
+    return slug(f"table{one.table.number}", *(name for name, all_names in parts if len(all_names) > 1))
+
+
+class _Table:
+    def __init__(self, run: Run, published: Published, one: Beside):
+        self._run, self._published, self._beside = run, published, one
+        there = one.undisturbed.keys() | one.struck.keys()
+        self._architectures = [name for name in (*published.columns, *published.monoliths) if name in there]
+        self._simulated = run.is_simulated(one.condition.model)
+        self._shares = {
+            arm.architecture: arm
+            for model, arm in lived_through(run)
+            if (model, arm.scenario, arm.plan) == (one.condition.model, one.condition.scenario, FAULT_FREE)
+        }
+
+    def table(self, name: str) -> Table:
+        one, place = self._beside, self._beside.condition
+        return Table(
+            name=name,
+            title=f"Table {one.table.number} beside ours: {condition_label(self._run, place)}",
+            columns=("Metric", *(title for each in self._architectures for title in self._titles(each))),
+            rows=tuple(self._rows()),
+            notes=tuple(self._notes()),
+        )
+
+    def _titles(self, architecture: str) -> Iterator[str]:
+        ours = "ours, SIMULATED" if self._simulated else "ours"
+        if (column := self._published.columns.get(architecture)) is not None:
+            yield f"{column} paper"
+        yield f"{architecture}, {ours}"
+
+    def _row(self, title: str, theirs: Callable[[str], Cell], ours: Callable[[str], Cell]) -> tuple[Cell, ...]:
+        row: list[Cell] = [title]
+        for name in self._architectures:
+            row += [theirs(name), ours(name)] if name in self._published.columns else [ours(name)]
+        return tuple(row)
+
+    def _rows(self) -> Iterator[tuple[Cell, ...]]:
+        yield self._row("N", lambda _: f"{self._published.paper.runs} runs", self._numbers)
+        for key, cells in self._beside.table.cells.items():
+            yield self._metric(key, cells)
+            if key == "framework_seconds":
+                yield self._row("Framework, of latency", self._papers_share, self._share)
+        yield self._row("Retry tokens, of monolithic's", self._papers_ratio, self._ratio)
+
+    def _metric(self, key: str, cells: Cells) -> tuple[Cell, ...]:
+        metric = METRICS[key]
+
+        def theirs(name: str) -> PublishedNumber:
+            value = cells.values.get(name)
+            if value is None:
+                return PublishedNumber(None)
+            return PublishedNumber(value.mean, value.sd, metric.published_digits, metric.percent)
+
+        return self._row(cells.row, theirs, lambda name: self._ours(key, name))
+
+    def _numbers(self, name: str) -> str:
+        one = self._beside
+        trials = len(one.undisturbed[name].usable) if name in one.undisturbed else 0
+        passes = one.undisturbed[name].mean(FIRST_PASS.tokens.name).n if name in one.undisturbed else 0
+        rounds = one.struck[name].mean(FIRST_ROUND.tokens.name).n if name in one.struck else 0
+        return f"{trials} trials, {passes} passes, {rounds} rounds"
+
+    def _ours(self, key: str, name: str) -> Cell:
+        compared = self._published.rows[key]
+        arm = (self._beside.undisturbed if compared.plan == FAULT_FREE else self._beside.struck).get(name)
+        if arm is None:
+            return NOTHING
+        if compared.measure == "correct":
+            return Rate(arm.solved())
+        metric = METRICS[compared.measure]
+        return Estimate(arm.mean(metric.name), metric.digits)
+
+    def _papers_share(self, name: str) -> Cell:
+        cells = self._beside.table.cells
+        part, whole = cells["framework_seconds"].values.get(name), cells["latency_seconds"].values[name]
+        return PublishedNumber(part.mean / whole.mean if part else None, digits=1, percent=True)
+
+    def _share(self, name: str) -> Cell:
+        lived = self._shares.get(name)
+        return f"{lived.share:.3%}, by trial {lived.least:.3%} to {lived.most:.3%}" if lived else NOTHING
+
+    def _papers_ratio(self, name: str) -> Cell:
+        return PublishedNumber(self._beside.papers_by_monolithic(name), digits=1, percent=True)
+
+    def _ratio(self, name: str) -> Cell:
+        ratio = self._beside.by_monolithic(name)
+        if name == WHOLE or ratio is None:
+            return "100.0%" if ratio else NOTHING
+        return BoundedNumber(ratio.ratio, ratio.low, ratio.high, 1, percent=True)
+
+    def _notes(self) -> Iterator[str]:
+        paper, table = self._published.paper, self._beside.table
+        where = f"{paper.source}, Table {table.number}: {table.failure}"
+        yield f"paper: {where}; {paper.asked}, {paper.runs} runs, mean ± sd; our prompts and inputs are not the paper's"
+        yield (
+            "ours: mean ± sd [95% interval of the mean]; tokens, seconds and calls: of the first pass, in trials without a "
+            "fault in which every subtask was asked for; correct: of the trials without a fault, k/N with Wilson's interval; "
+            "retry tokens: of one round, the first after the fault, whether what it struck was good or would have been "
+            "rejected anyway; of monolithic's: over the pairs that have both rounds"
+        )
+        shares = " and ".join(_shares(self._published))
+        yield (
+            f"framework: the paper's is {shares} of latency in each cell that has it, as an apportioned part would be; ours is "
+            "measured over whole trials without a fault; its share is of the trials that were lived through, in all and by "
+            "trial"
+        )
+        yield from [table.note] if table.note else []
+
+
+def _shares(published: Published) -> list[str]:
+    """The distinct shares of framework time in the paper's latency, to one digit of a percent."""
+    shares = [
+        f"{part.mean / table.cells['latency_seconds'].values[name].mean:.1%}"
+        for table in published.table
+        for name, part in table.cells["framework_seconds"].values.items()
+    ]
+    return sorted(set(shares))
+
+
+# The figure
+
+
+def retry_figures(run: Run, arms: Arms, published: Published) -> Iterator[Picture]:
+    """One for each model: the abstract's claim, what a retry costs by monolithic's, a panel for each table."""
+    found = list(beside(arms, published))
+    for model in run.names("model"):
+        own = [one for one in found if one.condition.model == model and any(map(one.by_monolithic, one.struck))]
+        if own:
+            yield _figure(run, model, own, published)
+
+
+def _figure(run: Run, model: str, found: Sequence[Beside], published: Published) -> Picture:
+    names = {one: [name for name in (*published.columns, *published.monoliths) if name in one.struck] for one in found}
+    figure, axes = panels(len(found), 2, max(3.6, 0.95 * max(map(len, names.values()))), 2.7)
+    for one, ax in zip(found, axes, strict=True):
+        _panel(ax, one, names[one])
+    legend_of_points(figure, SIGNS)
+    title = f"Retry tokens of one round by monolithic's, {model_label(run, model)}"
+    said = "Above the line a retry is dearer than the whole call again. N: the pairs that have both rounds."
+    return finish(figure, slug("retry", model), title, f"{title}, beside the paper's. {said}")
+
+
+def _panel(ax: Axes, one: Beside, names: Sequence[str]) -> None:
+    for place, name in enumerate(names):
+        ratio, theirs = one.by_monolithic(name), one.papers_by_monolithic(name)
+        if ratio is not None and ratio.ratio is not None:
+            bounds = (ratio.ratio, None, None) if name == WHOLE else (ratio.ratio, ratio.low, ratio.high)
+            bounded(ax, place - 0.1, bounds, SIGNS[OURS])
+        if theirs is not None:
+            bounded(ax, place + 0.1, (theirs, None, None), SIGNS[PAPERS])
+    ax.axhline(1.0, color=BLACK, lw=0.8)
+    ax.set_xticks(range(len(names)), tick_labels(names))
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.set_ylim(bottom=0.0)
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    ax.set_ylabel("of monolithic's retry")
+    ax.grid(axis="y", color=PALE, lw=0.6)
+    pairs = ", ".join(str(ratio.pairs if (ratio := one.by_monolithic(name)) else 0) for name in names)
+    panel_title(ax, f"Table {one.table.number}: {one.condition.scenario}", f"{one.condition.plan}, N = {pairs}")
+
+
+PARTS = (TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.published), "paper"),)

@@ -1,0 +1,61 @@
+"""The cells of a verdict's row: what was measured beside what was published."""
+
+from __future__ import annotations
+
+from bench.analysis.metrics import METRICS
+from bench.analysis.statistics import Share
+from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Rate
+from bench.studies.claims.claim import Claim, DegradationClaim, PartClaim, RateClaim, RatioClaim
+from bench.studies.claims.verdicts import Judgement
+
+
+def ours(one: Judgement) -> Cell:
+    measured = one.measured
+    if measured is None:
+        return NOTHING
+    if isinstance(measured.basis, Share):
+        return Rate(measured.basis)
+    return BoundedNumber(measured.value, measured.low, measured.high, *_form(one.claim))
+
+
+def theirs(one: Judgement) -> Cell:
+    if isinstance(one.claim, DegradationClaim):
+        return one.claim.published or "–"
+    return Number(one.expected.value, *_form(one.claim))
+
+
+def by_published(one: Judgement) -> Cell:
+    factor = one.factor
+    if factor is None:
+        return NOTHING
+    return BoundedNumber(factor.value, factor.low, factor.high, 4 if 0 < factor.value < 0.1 else 2)
+
+
+def number_of(one: Judgement) -> int:
+    return one.measured.n if one.measured else 0
+
+
+def to_decide(one: Judgement) -> Cell:
+    if one.measured is None or one.verdict != "inconclusive":
+        return "–"
+    return NOTHING if one.measured.needed is None else one.measured.needed
+
+
+def measure_of(claim: Claim) -> str:
+    """What the claim's number is of."""
+    if isinstance(claim, DegradationClaim):
+        return "correct"
+    return claim.counted if isinstance(claim, RateClaim) else claim.measure
+
+
+def _form(claim: Claim) -> tuple[int, bool]:
+    """How many digits stand behind the point, and whether it is a percentage."""
+    if isinstance(claim, RateClaim | PartClaim):
+        return (3 if isinstance(claim, PartClaim) else 1), True
+    if isinstance(claim, RatioClaim):
+        return 3, False
+    column = measure_of(claim)
+    if column not in METRICS or not METRICS[column].title:
+        return 3, False
+    metric = METRICS[column]
+    return (1, True) if metric.percent else (max(metric.digits, metric.published_digits), False)

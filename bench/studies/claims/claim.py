@@ -1,0 +1,184 @@
+"""What is claimed: sentences about results that a program can judge, as `published.toml` and the sources beside it have them.
+
+By its `kind` a claim's number is worked out:
+
+direction   by a measure, one architecture lies above another
+ratio       by a measure, one architecture is so many times another
+part        one measure is such a part of another, within one architecture
+cell        one cell of a published table
+rate        such a share of outputs, answers or trials
+degradation faults cost one architecture more solved tasks than another one, than other faults, or than none
+
+and by what it `compares` that number is judged:
+
+direction   the order, which needs no common scale
+ratio       a proportion in which the scale drops out: of two architectures' means, or a share that is said to be none or all
+level       the number itself, which is comparable only where the model and the prompts are the paper's
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from bench.analysis.metrics import METRICS
+from bench.errors import nearest
+from bench.experiment.config import FAULT_FREE
+
+NUMBERS = ("int64", "float64", "boolean")
+"""The types of the metrics that a claim can be about."""
+
+
+def _known(name: object) -> object:
+    if isinstance(name, str) and (name not in METRICS or METRICS[name].dtype not in NUMBERS):
+        raise ValueError(f"unknown measure '{name}': {nearest(name, [one.name for one in METRICS if one.dtype in NUMBERS])}")
+    return name
+
+
+Measured = Annotated[str, BeforeValidator(_known)]
+
+
+class _Claim(BaseModel):
+    """`source`: where it is said, as paper, section or table and cell. `why`: why just that can be compared. `about`: the
+    model's work, or what the runtime alone does with a reply, a crash or an error: of that a simulated proposer can tell."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    sentence: str
+    source: str
+    why: str = Field(min_length=1)
+    scenario: str
+    plan: str = FAULT_FREE
+    about: Literal["model", "runtime"] = "model"
+
+
+class DirectionClaim(_Claim):
+    """By `measure`, the architecture `higher` lies above `lower`; the paper's figures for it stand in the table's `row`."""
+
+    kind: Literal["direction"]
+    compares: Literal["direction"]
+    row: str
+    measure: Measured
+    higher: str
+    lower: str
+
+
+class RatioClaim(_Claim):
+    """By `measure`, the mean of architecture `of` by that of `to`; the published one follows from the means in the `row`."""
+
+    kind: Literal["ratio"]
+    compares: Literal["ratio"]
+    row: str
+    measure: Measured
+    of: str
+    to: str
+
+
+class PartClaim(_Claim):
+    """The mean of `measure` by that of `whole`, in one architecture."""
+
+    kind: Literal["part"]
+    compares: Literal["level"]
+    measure: Measured
+    whole: Measured
+    architecture: str
+    published: float = Field(gt=0.0)
+
+
+class CellClaim(_Claim):
+    """The mean of `measure` in one architecture; made from the published tables, never written apart."""
+
+    kind: Literal["cell"] = "cell"
+    compares: Literal["level"] = "level"
+    row: str
+    measure: Measured
+    architecture: str
+
+
+OfRuntime = Literal["compensated_out_of_order", "stale_transitions"]
+"""What the runtime alone decides, whatever model proposes: counted over all scenarios and fault plans."""
+Counted = (
+    Literal["natural_failures", "natural_failures_at", "valid_but_wrong", "wrong_answers", "silent_corruption"] | OfRuntime
+)
+
+
+class RateClaim(_Claim):
+    """A share in one architecture; `bench.studies.claims.evidence` says of what.
+
+    counted     what; where the runtime alone decides it, `scenario` is "*"
+    subtask     natural_failures_at: the one at which they are all said to happen
+    effect      silent_corruption: that of the delivered fault, under whatever plan
+    published   None for natural failures, whose counts stand in the same file
+    """
+
+    kind: Literal["rate"]
+    compares: Literal["ratio", "level"]
+    counted: Counted
+    architecture: str
+    subtask: str = ""
+    effect: str = ""
+    published: float | None = Field(None, ge=0.0, le=1.0)
+
+    @property
+    def says_none_or_all(self) -> bool:
+        """Then a single counterexample refutes it, and counting is all the proof that it takes."""
+        return self.published in (0.0, 1.0)
+
+    @model_validator(mode="after")
+    def _a_share_of_some_is_a_level(self) -> RateClaim:
+        if self.compares == "ratio" and not self.says_none_or_all:
+            raise ValueError("a rate compares a ratio only where it is said to be 0 or 1; any other is a level")
+        return self
+
+
+class SideArm(NamedTuple):
+    architecture: str
+    plan: str
+    told: str = ""
+
+
+class Side(BaseModel):
+    """An architecture under fault plans. What it loses is what it solves without a fault less what it solves under these, pair
+    by pair: the mean over the plans. `told`: the equivalent of the claim's scenario in which it is under them; "": itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    architecture: str
+    plans: tuple[str, ...] = Field(min_length=1)
+    told: str = ""
+
+    @property
+    def arms(self) -> tuple[SideArm, ...]:
+        """The control first."""
+        return (SideArm(self.architecture, FAULT_FREE), *(SideArm(self.architecture, plan, self.told) for plan in self.plans))
+
+
+class DegradationClaim(_Claim):
+    """`higher` loses more than `lower`; where there is no `lower`, it loses something. `published`: the figures in the source's
+    own words, with which nothing is compared."""
+
+    kind: Literal["degradation"]
+    compares: Literal["direction"]
+    higher: Side
+    lower: Side | None = None
+    published: str = ""
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        return (self.higher, self.lower) if self.lower else (self.higher,)
+
+
+Claim = DirectionClaim | RatioClaim | PartClaim | CellClaim | RateClaim | DegradationClaim
+WrittenClaim = Annotated[DirectionClaim | RatioClaim | PartClaim | RateClaim | DegradationClaim, Field(discriminator="kind")]
+"""A claim that stands in the file as such."""
+
+
+ANYWHERE = "*"
+"""The scenario of a claim about whichever of them a run has."""
+
+
+def is_structural(claim: Claim) -> bool:
+    """Whether it is about the structure, whatever the model: a direction or a ratio, not a level."""
+    return claim.compares != "level"

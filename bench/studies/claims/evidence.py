@@ -1,0 +1,209 @@
+"""What a claim's number is made of, value by value: what is judged, and what `bench trace` shows, is this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from bench.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_of
+from bench.analysis.frames import Run
+from bench.analysis.natural import distinct
+from bench.analysis.replies import MALFORMED
+from bench.analysis.statistics import Pair
+from bench.experiment.config import FAULT_FREE
+from bench.studies.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+
+
+@dataclass(frozen=True)
+class Item:
+    """One value: of a trial, or of one call of it. `side` tells the two values of a pair apart."""
+
+    trial: str
+    side: str
+    instance: str
+    repetition: int
+    value: float
+    call: int | None = None
+    subtask: str = ""
+
+    @property
+    def pair(self) -> Pair:
+        return self.instance, self.repetition
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why the run holds nothing to judge a claim by."""
+
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class ModelResults:
+    """One model's part of a run."""
+
+    run: Run
+    arms: Arms
+    model: str
+
+    def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
+        """The arm under the claim's fault plan, if a trial of it is usable."""
+        return self.arm_under(claim.plan, claim.scenario, architecture)
+
+    def arm_under(self, plan: str, scenario: str, architecture: str) -> Arm | Missing:
+        found = self.arms.get(Condition(scenario, self.model, plan), {}).get(architecture)
+        if found is None:
+            return Missing(self._absent(plan, scenario, architecture))
+        if found.usable.empty:
+            return Missing(f"no trial of {architecture} under plan {plan} was graded: {len(found.trials)} errors or counts")
+        return found
+
+    def _absent(self, plan: str, scenario: str, architecture: str) -> str:
+        for column, name in (("scenario", scenario), ("plan", plan), ("architecture", architecture)):
+            if name not in self.run.names(column):
+                return f"the run has no {'fault plan' if column == 'plan' else column} {name}"
+        return f"the run has no trial of {architecture} under plan {plan} on {scenario} with this model"
+
+
+def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, ...]:
+    """One for each model of the run."""
+    known = arms_of(run) if arms is None else arms
+    return tuple(ModelResults(run, known, model) for model in run.names("model"))
+
+
+def evidence(source: ModelResults, claim: Claim) -> tuple[Item, ...] | Missing:
+    """The values, in the order of the run."""
+    match claim:
+        case DirectionClaim():
+            return _measured(source, claim, (claim.higher, claim.measure), (claim.lower, claim.measure))
+        case RatioClaim():
+            return _measured(source, claim, (claim.of, claim.measure), (claim.to, claim.measure))
+        case PartClaim():
+            return _part(source, claim)
+        case CellClaim():
+            return _measured(source, claim, (claim.architecture, claim.measure))
+        case RateClaim():
+            return _counted(source, claim)
+        case DegradationClaim():
+            return _solved(source, claim)
+
+
+def _part(source: ModelResults, claim: PartClaim) -> tuple[Item, ...] | Missing:
+    arm = source.arm(claim, claim.architecture)
+    if isinstance(arm, Missing):
+        return arm
+    if not arm.usable["timing"].eq("live").all():
+        return Missing("the model's seconds were not lived through, so they are no whole that framework time is a part of")
+    return _measured(source, claim, (claim.architecture, claim.measure), (claim.architecture, claim.whole))
+
+
+def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tuple[Item, ...] | Missing:
+    """The values of each side: an architecture by a measure. Values that are unknown are left out."""
+    items: list[Item] = []
+    for architecture, measure in sides:
+        arm = source.arm(claim, architecture)
+        if isinstance(arm, Missing):
+            return arm
+        side = architecture if len({one for one, _ in sides}) > 1 else measure
+        known = [Item(trial, side, *pair, float(value)) for trial, pair, value in arm.values(measure)]
+        if not known:
+            return Missing(f"no trial of {architecture} under plan {claim.plan} has {measure}")
+        items += known
+    return tuple(items)
+
+
+def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[Item, ...] | Missing:
+    """Whether each trial was solved, for each arm of the two sides. A fault that was not delivered did no harm that could be
+    measured: such a trial is left out, and its pair with it."""
+    items: list[Item] = []
+    for one in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
+        arm = source.arm_under(one.plan, one.told or claim.scenario, one.architecture)
+        if isinstance(arm, Missing):
+            return arm
+        struck = arm.usable if one.plan == FAULT_FREE else arm.usable[arm.usable["faults_delivered"] > 0]
+        if struck.empty:
+            return Missing(f"no fault of plan {one.plan} was delivered to {one.architecture}")
+        items += _items(struck, under(*one), struck["correct"])
+    return tuple(items)
+
+
+def under(architecture: str, plan: str, told: str = "") -> str:
+    """The side of an item that is of this arm."""
+    return f"{architecture} under {plan}" + (f", {told}" if told else "")
+
+
+def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
+    if claim.counted == "silent_corruption":
+        return _corrupted(source, claim)
+    if claim.about == "runtime":
+        return _of_runtime(source, claim)
+    arm = source.arm(claim, claim.architecture)
+    if isinstance(arm, Missing):
+        return arm
+    if claim.counted == "wrong_answers":
+        answered = arm.usable[arm.usable["outcome"].isin(("solved", "wrong"))]
+        items = tuple(_items(answered, claim.counted, answered["outcome"].eq("wrong")))
+        return items or Missing("no trial ended with an answer")
+    return _of_replies(_first_replies(source.run, arm), claim)
+
+
+def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[Item]:
+    for trial, pair, value in zip(trials["trial"].tolist(), pairs_of(trials), values.tolist(), strict=True):
+        yield Item(trial, side, *pair, float(value))
+
+
+def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
+    """Of the trials that put it to the test, in whatever scenario and under whatever plan, those in which it was otherwise."""
+    trials = source.run.trials
+    own = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
+    own = own[~own["outcome"].isin(UNUSABLE)]
+    if claim.counted == "compensated_out_of_order":
+        tested, otherwise, none = own["compensated_pairs"], own["compensated_out_of_order"], "took two effects back in a row"
+    else:
+        through = own["damage_stale"].fillna(0)
+        tested, otherwise, none = own["stale_refused"] + through, through, "proposed what had become stale"
+    counted = own[tested > 0]
+    items = tuple(_items(counted, claim.counted, otherwise[tested > 0] > 0))
+    return items or Missing(f"no trial of {claim.architecture} {none}")
+
+
+def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
+    """Each graded trial, under whatever plan, in which a fault of this effect was delivered: was it silently corrupted?"""
+    run = source.run
+    struck = run.faults.loc[run.faults["delivered"] & run.faults["effect"].eq(claim.effect), "trial"]
+    arms = [found[claim.architecture] for condition, found in source.arms.items() if _is_of(condition, source, claim, found)]
+    trials = [arm.usable[arm.usable["trial"].isin(set(struck.tolist()))] for arm in arms]
+    items = tuple(item for one in trials for item in _items(one, claim.counted, one["silent_corruption"]))
+    return items or Missing(f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}")
+
+
+def _is_of(condition: Condition, source: ModelResults, claim: RateClaim, found: Iterable[str]) -> bool:
+    return condition.scenario == claim.scenario and condition.model == source.model and claim.architecture in found
+
+
+def _first_replies(run: Run, arm: Arm) -> pd.DataFrame:
+    """The arm's distinct replies to first attempts that no fault had touched: one a call and repetition."""
+    first = run.replies["trial"].isin(set(arm.usable["trial"])) & run.replies["attempt"].eq(1)
+    return distinct(run.replies[first])
+
+
+def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[Item, ...] | Missing:
+    """natural_failures: of all, those malformed. natural_failures_at: of those malformed, the ones to that subtask.
+    valid_but_wrong: of those known to be wrong, by form or by a check, the ones whose form was right. A reply that is merely
+    insufficient is weak, not wrong."""
+    malformed = replies["kind"].isin(MALFORMED)
+    wrong = malformed | replies["kind"].eq("content")
+    among, held, none = {
+        "natural_failures": (wrong | True, malformed, "no reply was judged"),
+        "natural_failures_at": (malformed, replies["subtask"].eq(claim.subtask), "no reply failed its schema of itself"),
+        "valid_but_wrong": (wrong, ~malformed, "no reply was found wrong"),
+    }[claim.counted]
+    counted = replies[among]
+    places = zip(counted["call"].tolist(), counted["subtask"].tolist(), strict=True)
+    items = tuple(
+        replace(item, call=call, subtask=subtask)
+        for item, (call, subtask) in zip(_items(counted, claim.counted, held[among]), places, strict=True)
+    )
+    return items or Missing(none)

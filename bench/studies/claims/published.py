@@ -1,0 +1,254 @@
+"""What was published, each figure and claim with the place where it stands: the paper's, read from `published.toml`, and other
+sources' findings, a file each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bench.errors import ConfigError
+from bench.experiment.config import FAULT_FREE
+from bench.studies.claims.claim import (
+    CellClaim,
+    Claim,
+    DirectionClaim,
+    Measured,
+    RateClaim,
+    RatioClaim,
+    WrittenClaim,
+    is_structural,
+)
+from bench.toml import read_toml
+from bench.wording import first_violation
+
+FILE = Path(__file__).with_name("published.toml")
+OTHERS = tuple(Path(__file__).with_name(f"{name}.toml") for name in ("agentchaos", "boundary", "reliabilitybench"))
+"""Sources beside the paper. Of one about scenarios that a run does not have, its report says nothing."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Value(_Strict):
+    """A published mean; `sd` is None where none was published."""
+
+    mean: float
+    sd: float | None = Field(None, ge=0.0)
+
+
+class Cells(BaseModel):
+    """One row of a published table: its name there, and a value by architecture."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Value] = Field(init=False)
+
+    row: str
+
+    @property
+    def values(self) -> dict[str, Value]:
+        return self.__pydantic_extra__
+
+
+class PublishedTable(_Strict):
+    """`plan`: the fault plan of ours that stands for its failure; `also`: others that do, each in a table of its own."""
+
+    number: int
+    scenario: str
+    plan: str
+    also: tuple[str, ...] = ()
+    failure: str
+    note: str = ""
+    cells: dict[str, Cells]
+
+
+class NaturalFailures(_Strict):
+    """How many of a scenario's subtask executions failed their schema of themselves."""
+
+    scenario: str
+    place: str
+    failures: int = Field(ge=0)
+    executions: int = Field(ge=1)
+    note: str = ""
+
+
+class Paper(_Strict):
+    """`name`: how a sentence calls it; "" for the paper. `model`, `temperature` and `runs` are needed where levels are claimed.
+    `prompts`: scenario -> the digest of what is asked in a pack that has the paper's own prompts and documents. With the
+    model and the temperature it tells whether a level of a run can be compared with the paper's."""
+
+    title: str
+    source: str
+    name: str = ""
+    model: str | None = None
+    temperature: float | None = None
+    runs: int | None = Field(None, ge=1)
+    prompts: dict[str, str] = {}
+
+    @property
+    def asked(self) -> str:
+        """Which model, and how."""
+        return f"{self.model} at temperature {self.temperature:g}"
+
+
+class ComparedRow(_Strict):
+    """What of ours a row of the published tables is compared with: a `measure` under a fault `plan`. Its cells are levels;
+    `why` says of what."""
+
+    measure: Measured
+    plan: str = FAULT_FREE
+    why: str = Field(min_length=1)
+
+
+class Judging(_Strict):
+    """`tolerance`: how far a level may lie off the published one, as a part of it; of a rate, in itself."""
+
+    tolerance: float = Field(0.1, gt=0.0, lt=1.0)
+
+
+class Published(_Strict):
+    """`columns`: architecture of ours -> the paper's column. `monoliths`: further ones of ours, by the paper's sources, which
+    stand beside these."""
+
+    paper: Paper
+    columns: dict[str, str] = {}
+    monoliths: tuple[str, ...] = ()
+    table: tuple[PublishedTable, ...] = ()
+    natural_failures: tuple[NaturalFailures, ...] = ()
+    judging: Judging = Judging()
+    rows: dict[str, ComparedRow] = {}
+    claim: tuple[WrittenClaim, ...] = ()
+
+    @model_validator(mode="after")
+    def _every_column_is_named(self) -> Published:
+        for table in self.table:
+            for measure, cells in table.cells.items():
+                for architecture in cells.values:
+                    if architecture not in self.columns:
+                        raise ValueError(f"table {table.number}, {measure}: '{architecture}' stands not in [columns]")
+        return self
+
+    @model_validator(mode="after")
+    def _every_row_says_what_it_is_compared_with(self) -> Published:
+        for table in self.table:
+            for row in table.cells:
+                if row not in self.rows:
+                    raise ValueError(f"table {table.number}: what of ours is '{row}' compared with? [rows.{row}] is missing")
+        return self
+
+    @model_validator(mode="after")
+    def _levels_have_a_model(self) -> Published:
+        for key in ("model", "temperature", "runs"):
+            if getattr(self.paper, key) is None and not all(map(is_structural, self.claims)):
+                raise ValueError(f"paper.{key}: is missing, and a level is claimed")
+        return self
+
+    @model_validator(mode="after")
+    def _every_claim_has_a_name_of_its_own(self) -> Published:
+        seen = set[str]()
+        for claim in self.claims:
+            if claim.id in seen:
+                raise ValueError(f"two claims are called '{claim.id}'")
+            seen.add(claim.id)
+        return self
+
+    @model_validator(mode="after")
+    def _every_claim_has_its_figures(self) -> Published:
+        for claim in self.claim:
+            for row, architecture in _figures_of(claim):
+                try:
+                    self.cell(claim.scenario, row, architecture)
+                except KeyError:
+                    lacking = f"no '{row}' of {architecture} on {claim.scenario}"
+                    raise ValueError(f"{claim.id}: the tables have {lacking}") from None
+            if isinstance(claim, RatioClaim) and not self._has_a_side(claim):
+                raise ValueError(f"{claim.id}: a ratio needs two published means that differ, neither of them 0")
+            if isinstance(claim, RateClaim) and claim.published is None and self.natural(claim.scenario) is None:
+                raise ValueError(f"{claim.id}: neither `published` nor [[natural_failures]] of {claim.scenario} is there")
+        return self
+
+    def _has_a_side(self, claim: RatioClaim) -> bool:
+        of, to = (self.cell(claim.scenario, claim.row, name).mean for name in (claim.of, claim.to))
+        return bool(of and to) and of != to
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The paper's sentences, then every cell of its tables."""
+        return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
+
+    def _cells(self, table: PublishedTable) -> Iterator[CellClaim]:
+        for row, cells in table.cells.items():
+            ours = self.rows[row]
+            for architecture in cells.values:
+                column = self.columns[architecture]
+                yield CellClaim(
+                    id=f"table{table.number}.{row}.{architecture}",
+                    sentence=f"Table {table.number}, {cells.row}, {column}",
+                    source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
+                    why=ours.why,
+                    scenario=table.scenario,
+                    plan=ours.plan,
+                    row=row,
+                    measure=ours.measure,
+                    architecture=architecture,
+                )
+
+    def cell(self, scenario: str, row: str, architecture: str) -> Value:
+        """What a published table says of this, whatever fault plan of ours it is compared with. Raises KeyError where none
+        does."""
+        for table in self.table:
+            if table.scenario == scenario and row in table.cells:
+                return table.cells[row].values[architecture]
+        raise KeyError(row)
+
+    def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedValue | None:
+        """What the paper says, where it says something; `measure` is a column of a run's trials."""
+        for table in self.table:
+            cells = table.cells.get(measure)
+            if (table.scenario, table.plan) == (scenario, plan) and cells and architecture in cells.values:
+                found = cells.values[architecture]
+                place = f"Table {table.number}, row '{cells.row}', column '{self.columns[architecture]}'"
+                return PublishedValue(found.mean, found.sd, f"{self.paper.source}, {place}")
+        return None
+
+    def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
+        """The published table to stand beside this scenario under this fault plan."""
+        return next((table for table in self.table if (table.scenario, table.plan) == (scenario, plan)), None)
+
+    def natural(self, scenario: str) -> NaturalFailures | None:
+        return next((one for one in self.natural_failures if one.scenario == scenario), None)
+
+
+def _figures_of(claim: WrittenClaim) -> tuple[tuple[str, str], ...]:
+    """The rows and architectures of the tables that a claim's figure is made of."""
+    match claim:
+        case DirectionClaim():
+            return (claim.row, claim.higher), (claim.row, claim.lower)
+        case RatioClaim():
+            return (claim.row, claim.of), (claim.row, claim.to)
+    return ()
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """`source`: paper, table, row and column."""
+
+    mean: float
+    sd: float | None
+    source: str
+
+
+def load_published(path: Path = FILE) -> Published:
+    """Raises ConfigError: no such file, no TOML, or not of this form."""
+    try:
+        return Published.model_validate(read_toml(path))
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_violation(error).line}") from error
+
+
+def load_others() -> tuple[Published, ...]:
+    """The sources beside the paper. Raises ConfigError as `load_published` does."""
+    return tuple(map(load_published, OTHERS))

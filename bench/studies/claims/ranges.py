@@ -1,0 +1,79 @@
+"""What was published, and what a level of ours may be so as to count as the same."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy import stats
+
+from bench.analysis.statistics import CONFIDENCE, share_of
+from bench.studies.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.studies.claims.published import Published, Value
+
+
+@dataclass(frozen=True)
+class PublishedRange:
+    """The published value. `low` and `high` bound what of a level counts as the same; of directions and ratios they are it."""
+
+    value: float
+    low: float
+    high: float
+
+
+def range_of(published: Published, claim: Claim) -> PublishedRange:
+    """Of a direction the published difference, of which the verdict takes the side alone; of a degradation 0, above which it is
+    said to lie.
+
+    A level may lie off by the tolerance, or by the half-width of the published mean's own 95% interval where that is wider: ten
+    runs of theirs leave as much open as ten of ours.
+    """
+    match claim:
+        case DirectionClaim():
+            return _exactly(_mean(published, claim, claim.higher) - _mean(published, claim, claim.lower))
+        case RatioClaim():
+            return _exactly(_mean(published, claim, claim.of) / _mean(published, claim, claim.to))
+        case CellClaim():
+            return _cell(published, claim, published.cell(claim.scenario, claim.row, claim.architecture))
+        case PartClaim():
+            margin = published.judging.tolerance * claim.published
+            return PublishedRange(claim.published, claim.published - margin, claim.published + margin)
+        case RateClaim():
+            return _rate(published, claim)
+        case DegradationClaim():
+            return _exactly(0.0)
+
+
+def _mean(published: Published, claim: DirectionClaim | RatioClaim, architecture: str) -> float:
+    return published.cell(claim.scenario, claim.row, architecture).mean
+
+
+def _exactly(value: float) -> PublishedRange:
+    return PublishedRange(value, value, value)
+
+
+def _cell(published: Published, claim: CellClaim, value: Value) -> PublishedRange:
+    if claim.measure == "correct":
+        return _share(value.mean, published.judging.tolerance)
+    margin = max(published.judging.tolerance * abs(value.mean), _half_width(value, published.paper.runs))
+    return PublishedRange(value.mean, value.mean - margin, value.mean + margin)
+
+
+def _half_width(value: Value, runs: int | None) -> float:
+    """Of the published mean's own interval; 0 where no sd was published."""
+    if not value.sd or not runs or runs < 2:
+        return 0.0
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, runs - 1)) * value.sd / math.sqrt(runs)
+
+
+def _rate(published: Published, claim: RateClaim) -> PublishedRange:
+    """Of counts the bounds are Wilson's for them; of a share that is said to be all or none, the tolerance."""
+    if claim.published is not None:
+        return _share(claim.published, published.judging.tolerance)
+    [natural] = (one for one in published.natural_failures if one.scenario == claim.scenario)
+    share = share_of(natural.failures, natural.executions)
+    return PublishedRange(share.rate or 0.0, share.low or 0.0, 1.0 if share.high is None else share.high)
+
+
+def _share(value: float, tolerance: float) -> PublishedRange:
+    return PublishedRange(value, max(0.0, value - tolerance), min(1.0, value + tolerance))

@@ -1,0 +1,62 @@
+"""How many values would decide a claim, were the truth what was found: at 5%, with a power of 80%.
+
+Spreads are taken cautiously (`statistics.required_pairs`), as a pilot's is too small about every second time. None where the
+number cannot be told: nothing to go by but one value, values without spread, or a value that lies on a bound itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from scipy import stats
+
+from bench.analysis.statistics import CONFIDENCE, Mean, Share, required_pairs
+from bench.analysis.statistics.power import POWER
+from bench.studies.claims.ranges import PublishedRange
+
+
+def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | None:
+    """Pairs at which a test in a family of so many can find this difference: enough for its size, and enough for the sign-flip
+    test to give a p that survives Holm's first step, 2 / 2^n <= level / family."""
+    enough = required_pairs(difference.mean, difference) if difference.mean else None
+    return max(math.ceil(math.log2(2 * family / level)), enough.cautious) if enough else None
+
+
+def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:
+    """Values at which the mean can be told from the bounds of what is wanted."""
+    return _most(_cautious(None if mean.mean is None else mean.mean - bound, mean) for bound in (wanted.low, wanted.high))
+
+
+def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
+    """Trials at which Wilson's interval can be told from the bounds; 0 and 1 bound every rate, and so none.
+
+    Source: Fleiss, Statistical Methods for Rates and Proportions, 2nd edition (1981), section 2.
+    """
+    bounds = [bound for bound in (wanted.low, wanted.high) if 0 < bound < 1]
+    return _most(None if share.rate is None else _for_rate(share.rate, bound) for bound in bounds)
+
+
+def trials_without_one(tolerance: float) -> int:
+    """Independent trials without a counterexample after which Wilson's interval ends within the tolerance of none."""
+    z2 = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
+    return math.ceil(z2 * (1 - tolerance) / tolerance)
+
+
+def _for_rate(rate: float, bound: float) -> int | None:
+    if rate == bound:
+        return None
+    level, power = float(stats.norm.ppf((1 + CONFIDENCE) / 2)), float(stats.norm.ppf(POWER))
+    spread = level * math.sqrt(bound * (1 - bound)) + power * math.sqrt(rate * (1 - rate))
+    return max(2, math.ceil((spread / (rate - bound)) ** 2))
+
+
+def _cautious(distance: float | None, pilot: Mean) -> int | None:
+    found = required_pairs(distance, pilot) if distance else None
+    return found.cautious if found else None
+
+
+def _most(numbers: Iterable[int | None]) -> int | None:
+    """The greatest, as both bounds have to be told from; None where one cannot be."""
+    known = list(numbers)
+    return max((one for one in known if one is not None), default=None) if None not in known else None

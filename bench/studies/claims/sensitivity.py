@@ -1,0 +1,177 @@
+"""Sensitivity: do the verdicts on directions and ratios survive, if the same trials are read otherwise?
+
+No model is asked anew: every variation is made of the run's frames, and judged by the same rules. It belongs to the claims,
+and so to every report that judges some, whatever study its config names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from bench.analysis.frames import Run
+from bench.render.labels import model_label
+from bench.render.table import Cell, Table
+from bench.studies.claims.claim import is_structural
+from bench.studies.claims.published import Published
+from bench.studies.claims.verdicts import Judgement, judge_all
+
+Verdicts = Mapping[tuple[str, str], Judgement]
+"""(model, claim) -> how it was judged."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Another reading of a run's trials; `note` says which."""
+
+    name: str
+    note: str
+    run: Run
+
+
+def variations(run: Run) -> Iterator[Variation]:
+    """Those that the run holds the data of."""
+    repetitions = _repetitions(run)
+    half = repetitions[: len(repetitions) // 2]
+    if half:
+        name = f"First {len(half)} of {len(repetitions)} repetitions"
+        yield Variation(name, "the others left out; so few pairs may be too few for any p", _of_repetitions(run, half))
+    if run.trials[["first_round_usage", "first_pass_usage"]].notna().any(axis=None):
+        yield Variation("The provider's tokenizer", "tokens as its usage tells them, in the place of ours", by_usage(run))
+    yield Variation("All rounds", "all rounds of recovery after a fault, in the place of the first", by_all_rounds(run))
+    for bound in range(run.config.max_attempts - 1, 1, -1):
+        said = f"each trial ends as given up where it made an attempt beyond the {bound}{_th(bound)}"
+        yield Variation(f"At most {bound} attempts", said, bounded(run, bound))
+    for name in run.names("architecture"):
+        base = run.config.base(name)
+        if base != name and base in run.names("architecture"):
+            yield Variation(f"{base} as {name}", f"the variant {name} in the place of {base}", in_place_of(run, base, name))
+
+
+def _th(number: int) -> str:
+    return {1: "st", 2: "nd", 3: "rd"}.get(number, "th")
+
+
+def _repetitions(run: Run) -> list[int]:
+    return sorted(set(run.trials["repetition"].tolist()))
+
+
+def _of_repetitions(run: Run, kept: Sequence[int]) -> Run:
+    """Its trials alone: what is judged is found by them."""
+    return replace(run, trials=run.trials[run.trials["repetition"].isin(kept)])
+
+
+def by_usage(run: Run) -> Run:
+    usage = {f"{what}_tokens": run.trials[f"{what}_usage"] for what in ("first_round", "first_pass")}
+    return replace(run, trials=run.trials.assign(**usage))
+
+
+def by_all_rounds(run: Run) -> Run:
+    """The mean over the faults' recoveries, effective or masked, as of the first round."""
+    recoveries = run.recoveries[run.recoveries["first_tokens"].notna()]
+    tokens = recoveries.groupby("trial")["price_tokens"].mean()
+    return replace(run, trials=run.trials.assign(first_round_tokens=run.trials["trial"].map(tokens)))
+
+
+def bounded(run: Run, attempts: int) -> Run:
+    """What the trials would have been, had no subtask been given more attempts.
+
+    A trial ends before its first call beyond. What came later never was: no first pass where a first attempt did, no first
+    round where the fault did or where its recovery would have gone beyond.
+    """
+    trials, calls, faults = run.trials, run.calls, run.faults
+    ends = calls[calls["attempt"] > attempts].groupby("trial")["call"].min()
+    unasked = _after(calls, ends) & calls["caused_by"].isna()
+    unstruck = _after(faults, ends) | (faults["attempt"] >= attempts)
+    ended = trials["trial"].isin(ends.index)
+    changed = {
+        "outcome": trials["outcome"].mask(ended, "gave_up"),
+        "correct": trials["correct"].mask(ended, False),
+        **_missing(trials, "first_pass", calls.loc[unasked, "trial"]),
+        **_missing(trials, "first_round", faults.loc[unstruck, "trial"]),
+    }
+    return replace(run, trials=trials.assign(**changed), replies=run.replies[~_after(run.replies, ends)])
+
+
+def _after(rows: pd.DataFrame, ends: pd.Series[int]) -> pd.Series[bool]:
+    """Which of them belong to a call that never was."""
+    return (rows["call"] >= rows["trial"].map(ends)).fillna(False).astype(bool)
+
+
+def _missing(trials: pd.DataFrame, what: str, without: pd.Series[str]) -> dict[str, pd.Series[float]]:
+    columns = [name for name in trials.columns if name.startswith(what)]
+    return {name: trials[name].mask(trials["trial"].isin(set(without))) for name in columns}
+
+
+def in_place_of(run: Run, base: str, variant: str) -> Run:
+    """The variant's trials under the base's name, and none of the base."""
+    trials = run.trials[run.trials["architecture"] != base]
+    return replace(run, trials=trials.assign(architecture=trials["architecture"].replace(variant, base)))
+
+
+# What a report shows of it
+
+
+def tables(run: Run, published: Published, judgements: Sequence[Judgement]) -> Iterator[Table]:
+    """One, where any verdict was given by these judgements of the run."""
+    found = _by_claim(judgements)
+    if not found:
+        return
+    varied = {variation: _judged(variation.run, published) for variation in variations(run)}
+    without = [
+        _judged(_of_repetitions(run, [one for one in _repetitions(run) if one != left_out]), published)
+        for left_out in _repetitions(run)
+    ]
+    rows = tuple(_row(run, one, list(varied.values()), without) for one in found.values())
+    yield Table(
+        name="claims_sensitivity",
+        title="Sensitivity: the verdict under each variation",
+        columns=("Claim", "Model", "Verdict", *(one.name for one in varied), "Without one repetition"),
+        rows=rows,
+        notes=(
+            "the same trials, read otherwise, and judged by the same rules; no model was asked anew",
+            *(f"{one.name}: {one.note}; {_same(found, other)} verdicts are the same" for one, other in varied.items()),
+            "same side: nothing is concluded, but the interval lies on the same side as it did",
+            "without one repetition: each left out in turn; in how many of these runs the verdict is the same, and, where the "
+            "interval lay on a side, in how many it still does. Where a p is at its floor, one pair less may be too few",
+        ),
+    )
+
+
+def _judged(run: Run, published: Published) -> Verdicts:
+    return _by_claim(judge_all(run, published, only=is_structural))
+
+
+def _by_claim(judgements: Sequence[Judgement]) -> dict[tuple[str, str], Judgement]:
+    """The structural ones that were judged."""
+    return {
+        (one.model, one.claim.id): one
+        for one in judgements
+        if is_structural(one.claim) and one.verdict not in ("not comparable", "not measured")
+    }
+
+
+def _same(found: Verdicts, varied: Verdicts) -> str:
+    same = sum(key in varied and varied[key].verdict == one.verdict for key, one in found.items())
+    return f"{same} of {len(found)}"
+
+
+def _row(run: Run, one: Judgement, varied: Sequence[Verdicts], without: Sequence[Verdicts]) -> tuple[Cell, ...]:
+    key = (one.model, one.claim.id)
+    said = [_said(one, other.get(key)) for other in varied]
+    return (one.claim.id, model_label(run, one.model), one.said, *said, _without(one, [other.get(key) for other in without]))
+
+
+def _without(one: Judgement, others: Sequence[Judgement | None]) -> str:
+    same = sum(other is not None and other.verdict == one.verdict for other in others)
+    side = sum(other is not None and other.side == one.side for other in others)
+    return f"{same} of {len(others)}{f', same side {side}' if one.side else ''}"
+
+
+def _said(one: Judgement, other: Judgement | None) -> str:
+    if other is None:
+        return "not measured"
+    same_side = other.verdict == "inconclusive" and one.side and other.side == one.side
+    return f"{other.said}{', same side' if same_side else ''}"

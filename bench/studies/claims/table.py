@@ -1,0 +1,267 @@
+"""The verdicts: as the first tables of a report, and as the lines that `bench report` prints first.
+
+Directions and ratios stand in one table, with their tally; levels in another, as factors. What was not measured has no row
+there: a note names it, once for each reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from bench.analysis.frames import Run
+from bench.render.labels import model_label, slug
+from bench.render.limits import noted
+from bench.render.table import AdjustedP, Cell, Table, text_of
+from bench.report.summary import Finding, listed
+from bench.report.table_part import TablePart
+from bench.studies.claims import sensitivity
+from bench.studies.claims.cells import by_published, measure_of, number_of, ours, theirs, to_decide
+from bench.studies.claims.claim import DegradationClaim, RateClaim
+from bench.studies.claims.published import Published
+from bench.studies.claims.verdicts import (
+    VERDICTS,
+    ClaimVerdict,
+    Judged,
+    Judgement,
+    counts,
+    family_of,
+    levels,
+    structural,
+)
+
+NO_WIDTH = "nothing is concluded from an interval without width, as equal values have"
+MODEL_NOTE = f"{NO_WIDTH}, nor from a simulated model"
+RUNTIME_NOTE = (
+    f"{NO_WIDTH}; a claim about a model is not judged on a simulated one, a claim about what the runtime alone decides is, and "
+    "its reason says so"
+)
+COUNTEREXAMPLE_NOTE = (
+    "a share that is said to be none or all falls by one counterexample; it holds where there is none and our interval ends "
+    "within the tolerance"
+)
+DIRECTION_NOTES = (
+    "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "
+    "were the truth what was found (of means: with a spread exceeded only one time in five)",
+    "a direction holds where the interval of the paired difference lies on the claimed side and p, of the sign-flip test with "
+    "Holm's correction, is at most 0.05; it is contradicted where both hold on the other side",
+)
+VERDICT_COLUMNS = (
+    *("Claim", "Model", "Compares", "Verdict", "What is said", "Ours", "Published", "N", "To decide", "p (Holm)"),
+    *("Reason", "Why it can be compared", "Source"),
+)
+VERDICT_NOTES = (
+    *DIRECTION_NOTES,
+    "a ratio holds where its direction does and the published ratio lies in our interval; where that does not: holds, size "
+    "differs",
+    COUNTEREXAMPLE_NOTE,
+    MODEL_NOTE,
+    "a retry is one round of recovery after a delivered and detected fault, effective or masked; what a structure costs "
+    "without a failure is its first pass",
+    "wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; those known to be "
+    "wrong, by form or by a check",
+)
+DEGRADATION_NOTES = (
+    *DIRECTION_NOTES,
+    "ours: what one side loses less what the other does; of one side alone, what it loses. A loss is solved without a fault "
+    "less solved under it, by instance and repetition, the mean over the plans that the claim names; a pair of which a fault "
+    "was not delivered is left out",
+)
+LEVEL_NOTES = (
+    "levels are judged only where the model and the prompts are the paper's; else they are not comparable, and stand outside "
+    "the tally of verdicts: ours by the published value, with our 95% interval",
+    "natural failures: first attempts of runtime_structured without a fault, so that no output counts twice",
+)
+
+
+def claims_tables(run: Run, judgements: Sequence[Judgement], published: Published) -> list[Table]:
+    """Directions and ratios, then levels; none where nothing was judged."""
+    return [_verdicts(run, structural(judgements), published), _levels(run, levels(judgements))] if judgements else []
+
+
+def other_claims(run: Run, judged: Judged) -> Table:
+    """The verdicts on the claims of a source beside the paper."""
+    table = _verdicts(run, judged.judgements, judged.published)
+    notes = (*notes_on(judged.published), *(note for note in table.notes if note not in VERDICT_NOTES))
+    return replace(table, title=title_of(judged.published), notes=notes)
+
+
+def title_of(published: Published) -> str:
+    """Of the table of the verdicts on a source beside the paper."""
+    return f"{published.paper.name}: its claims and their verdicts"
+
+
+def notes_on(published: Published) -> tuple[str, ...]:
+    """How the claims of a source beside the paper are judged: notes on those kinds of claims alone that it has."""
+    claims = published.claims
+    return (
+        f"source: {published.paper.title}; {published.paper.source}",
+        *(DEGRADATION_NOTES if any(isinstance(one, DegradationClaim) for one in claims) else (DIRECTION_NOTES[0],)),
+        *((COUNTEREXAMPLE_NOTE,) if any(isinstance(one, RateClaim) for one in claims) else ()),
+        RUNTIME_NOTE if any(one.about == "runtime" for one in claims) else MODEL_NOTE,
+    )
+
+
+def name_of(published: Published) -> str:
+    """Of the table of its verdicts."""
+    return f"claims_{slug(published.paper.name).lower()}" if published.paper.name else "claims"
+
+
+def _verdicts(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
+    return Table(
+        name=name_of(published),
+        title="Claims and their verdicts",
+        columns=VERDICT_COLUMNS,
+        rows=_rows(run, judgements, _verdict_cells),
+        notes=(*tallies(run, judgements), *VERDICT_NOTES, *_floor(published), *_last_notes(run, judgements)),
+    )
+
+
+def _levels(run: Run, judgements: Sequence[Judgement]) -> Table:
+    return Table(
+        name="claims_levels",
+        title="Levels: ours by the published",
+        columns=(
+            *("Claim", "Model", "Verdict", "What is said", "Measure", "Ours", "Published", "Ours / published", "N"),
+            *("Reason", "Source"),
+        ),
+        rows=_rows(run, judgements, _level_cells),
+        notes=(*LEVEL_NOTES, *_whys(judgements), *_last_notes(run, judgements)),
+    )
+
+
+def _rows(
+    run: Run, judgements: Iterable[Judgement], cells: Callable[[Judgement], tuple[Cell, ...]]
+) -> tuple[tuple[Cell, ...], ...]:
+    return tuple((one.claim.id, model_label(run, one.model), *cells(one)) for one in judgements if one.measured)
+
+
+def _verdict_cells(one: Judgement) -> tuple[Cell, ...]:
+    return (
+        *(one.claim.compares, one.said, one.claim.sentence, ours(one), theirs(one)),
+        *(number_of(one), to_decide(one), AdjustedP(one.p, one.floor)),
+        *(one.reason, one.claim.why, one.claim.source),
+    )
+
+
+def _level_cells(one: Judgement) -> tuple[Cell, ...]:
+    return (
+        *(one.said, one.claim.sentence, measure_of(one.claim), ours(one), theirs(one), by_published(one), number_of(one)),
+        *(one.reason, one.claim.source),
+    )
+
+
+def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
+    """Why each measure is a level."""
+    measures: dict[str, dict[str, None]] = {}
+    for one in judgements:
+        measures.setdefault(one.claim.why, {})[measure_of(one.claim)] = None
+    return (f"{', '.join(own)}: {why}" for why, own in measures.items())
+
+
+def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
+    """What was not measured, and what the intervals do not hold."""
+    for model in run.names("model"):
+        yield from (f"{model_label(run, model)}: {line}" for line in _unmeasured(_of_model(judgements, model)))
+    yield from noted(one.measured.basis for one in judgements if one.measured)
+
+
+def _floor(published: Published) -> Iterator[str]:
+    """What the least p means; nothing where no two architectures are compared."""
+    if family := len(family_of(published)):
+        yield (
+            "(floor): p is the least that so many pairs can give. Of N the sign-flip test gives none below 2/2^N, however far "
+            f"apart the two lie, and Holm's correction over {family} comparisons multiplies the first by {family}, each "
+            f"further one by one less: {family * 2 / 2**5:.3f} at N=5, {family * 2 / 2**10:.3f} at N=10"
+        )
+
+
+# In words
+
+
+def none_judged(published: Published) -> str:
+    scenarios = dict.fromkeys(claim.scenario for claim in published.claims)
+    return f"none of the paper's is judged: they are about {' and '.join(scenarios)}, which this run does not have"
+
+
+def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
+    """How many of each verdict, of the directions and ratios alone, by model."""
+    for model in run.names("model"):
+        own = structural(_of_model(judgements, model))
+        yield tally(model_label(run, model), [one.verdict for one in own])
+
+
+def tally(label: str, verdicts: Sequence[ClaimVerdict]) -> str:
+    said = "; ".join(f"{name}: {verdicts.count(name)}" for name in VERDICTS)
+    return f"{label}, {len(verdicts)} claims of directions and ratios: {said}"
+
+
+def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> Finding | None:
+    """The sentence of the summary; None where no direction or ratio was judged, as by a simulated model."""
+    said = []
+    whose = published.paper.name or "the paper"
+    for model in run.names("model"):
+        found = counts(structural(_of_model(judgements, model)))
+        told = [f"{found[verdict]} {words}" for verdict, words in _IN_WORDS.items() if found[verdict]]
+        judged = sum(found[verdict] for verdict in _IN_WORDS)
+        if told:
+            beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
+            said.append(f"Of the {judged} claims of {whose} that were measured{beside}, {listed(told)}.")
+    return Finding(" ".join(said), name_of(published)) if said else None
+
+
+_IN_WORDS: dict[ClaimVerdict, str] = {
+    "holds": "hold",
+    "holds, size differs": "hold with another size",
+    "contradicted": "are contradicted",
+    "counterexample found": "fall by a counterexample",
+    "inconclusive": "are inconclusive",
+}
+
+
+def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Published) -> Iterator[str]:
+    """The tally of the directions and ratios, and these one by one; levels stand in the report. One line where nothing was
+    judged."""
+    if not judgements:
+        yield f"Claims: {none_judged(published)}"
+        return
+    for model, tally in zip(run.names("model"), tallies(run, judgements), strict=True):
+        yield tally
+        own = _of_model(judgements, model)
+        yield from (verdict_line(one) for one in structural(own) if one.measured)
+        yield from (f"  {line}" for line in _unmeasured(structural(own)))
+        if levels(own):
+            said = "(tokens, seconds, calls, rates) stand in the report, as factors of the published"
+            yield f"  {len(levels(own))} levels {said}"
+
+
+def other_lines(run: Run, judged: Judged) -> Iterator[str]:
+    """The same of a source beside the paper, under its name."""
+    yield f"{judged.published.paper.name}:"
+    yield from verdict_lines(run, judged.judgements, judged.published)
+
+
+def verdict_line(one: Judgement) -> str:
+    n = f", N={one.measured.n}" if one.measured else ""
+    return f"  {one.said:<30}  {one.claim.id}: {one.claim.sentence}: ours {text_of(ours(one))}{n}"
+
+
+def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:
+    return [one for one in judgements if one.model == model]
+
+
+def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
+    """One line for each reason, for many claims may lack the same."""
+    lacking: dict[str, list[str]] = {}
+    for one in judgements:
+        if one.measured is None:
+            lacking.setdefault(one.reason, []).append(one.claim.id)
+    for reason, names in lacking.items():
+        yield f"not measured, as {reason}: {', '.join(names)}"
+
+
+PARTS = (
+    TablePart("claims", lambda of: claims_tables(of.run, of.judgements, of.published), "verdicts", says_limits=False),
+    TablePart("sensitivity", lambda of: sensitivity.tables(of.run, of.published, of.judgements), "verdicts", says_limits=False),
+    TablePart("other_claims", lambda of: (other_claims(of.run, one) for one in of.others), "verdicts", says_limits=False),
+)

@@ -1,0 +1,64 @@
+"""From a claim back to the trials and calls that its number came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from bench.analysis.frames import Run
+from bench.errors import ResultsError, nearest
+from bench.studies.claims.claim import Claim
+from bench.studies.claims.evidence import Item, Missing, ModelResults, evidence, results_by_model
+from bench.studies.claims.published import Published
+
+CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "tokens_out", "verdict")
+
+
+@dataclass(frozen=True)
+class TracedValue:
+    """One value of a claim's number, the trial it came from (a row of the run's trials), and the calls (the columns CALLS)."""
+
+    item: Item
+    trial: Mapping[str, Any]
+    calls: tuple[Mapping[str, Any], ...]
+
+
+def claim_named(published: Published, name: str) -> Claim:
+    """Raises ResultsError, with the nearest one, where there is none of this name."""
+    known = {claim.id: claim for claim in published.claims}
+    if name not in known:
+        raise ResultsError(f"no claim is called '{name}': {nearest(name, known)}")
+    return known[name]
+
+
+def source_of(sources: Sequence[Published], name: str) -> Published:
+    """The source that makes this claim. Raises ResultsError, with the nearest one, where none does."""
+    by_claim = {claim.id: one for one in sources for claim in one.claims}
+    if name not in by_claim:
+        raise ResultsError(f"no claim is called '{name}': {nearest(name, by_claim)}")
+    return by_claim[name]
+
+
+def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:
+    """For each model of the run its values, in their order, or why there are none."""
+    for source in results_by_model(run):
+        items = evidence(source, claim)
+        yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))
+
+
+def _traced(source: ModelResults, items: tuple[Item, ...]) -> Iterator[TracedValue]:
+    wanted = {item.trial for item in items}
+    trials = {row["trial"]: row for row in _rows(source.run.trials, wanted, list(source.run.trials.columns))}
+    calls: dict[str, list[Mapping[str, Any]]] = {}
+    for row in _rows(source.run.calls, wanted, ["trial", *CALLS]):
+        calls.setdefault(row["trial"], []).append(row)
+    for item in items:
+        own = (row for row in calls.get(item.trial, ()) if item.call in (None, row["call"]))
+        yield TracedValue(item, trials[item.trial], tuple(own))
+
+
+def _rows(frame: pd.DataFrame, trials: set[str], columns: list[str]) -> list[dict[Any, Any]]:
+    return frame.loc[frame["trial"].isin(trials), columns].to_dict("records")

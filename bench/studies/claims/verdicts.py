@@ -1,0 +1,270 @@
+"""Claims judged by a run.
+
+    direction   holds where the 95% interval of the paired difference lies wholly on the claimed side *and* the sign-flip test
+                finds it at 5% after Holm's correction; contradicted where both hold on the other side
+    ratio       its direction is judged likewise, by the interval of the ratio about 1; it holds where the published ratio lies
+                in that interval as well; where it does not: holds, size differs
+    none, all   a share that is said to be 0 or 1: a counterexample is found, or holds where there is none and the interval
+                ends within the tolerance
+    level       holds where our interval lies wholly within what counts as the published value (`ranges`), contradicted where
+                it lies wholly outside; not comparable unless the model and the prompts are the paper's (`comparable`)
+
+and inconclusive otherwise, as is everything at N = 1. Of an interval without width, as equal values have, nothing is concluded:
+values that all came out alike do not show how far off they may be. Counting is no such thing: one counterexample is one.
+
+The family of the correction is every comparison of two architectures in the file, for each model by itself, whether or not the
+run holds its data; a ratio and a direction of the same values are one comparison. A claim whose data the run does not hold is
+not measured, with the reason; nor is 0 of 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bench.analysis import statistics
+from bench.analysis.arms import Arms
+from bench.analysis.frames import Run
+from bench.analysis.statistics import PairedTest
+from bench.studies.claims.claim import (
+    ANYWHERE,
+    Claim,
+    DegradationClaim,
+    DirectionClaim,
+    RateClaim,
+    RatioClaim,
+    is_structural,
+)
+from bench.studies.claims.comparable import ON_SIMULATED, obstacle
+from bench.studies.claims.evidence import Missing, ModelResults, results_by_model
+from bench.studies.claims.measurement import LEVEL, Measurement, measured
+from bench.studies.claims.published import Published
+from bench.studies.claims.ranges import PublishedRange, range_of
+
+ClaimVerdict = Literal[
+    "holds",
+    "holds, size differs",
+    "contradicted",
+    "counterexample found",
+    "inconclusive",
+    "not comparable",
+    "not measured",
+]
+VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
+Reasoned = tuple[ClaimVerdict, str]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A level of ours by the published one, with its 95% interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`measured` is None where the claim was not measured.
+
+    p       of a comparison of two architectures: adjusted
+    floor   the least p that so many pairs can give, before the correction, where p is just that
+    """
+
+    claim: Claim
+    model: str
+    verdict: ClaimVerdict
+    reason: str
+    expected: PublishedRange
+    measured: Measurement | None = None
+    p: float | None = None
+    floor: float | None = None
+
+    @property
+    def said(self) -> str:
+        """The verdict, a counterexample with how many there are of how many."""
+        if self.verdict != "counterexample found" or self.measured is None:
+            return self.verdict
+        return f"{self.verdict} ({self.measured.otherwise} of {self.measured.n})"
+
+    @property
+    def side(self) -> int:
+        """1 where the interval of two architectures lies on the claimed side, -1 where on the other, 0 where on neither."""
+        return _side(self.claim, self.measured, self.expected) if self.measured else 0
+
+    @property
+    def factor(self) -> Factor | None:
+        """None where nothing was measured, or 0 was published."""
+        measured, published = self.measured, self.expected.value
+        if measured is None or measured.value is None or not published:
+            return None
+        low, high = (None if bound is None else bound / published for bound in (measured.low, measured.high))
+        return Factor(measured.value / published, low, high)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One source, and how its claims were judged."""
+
+    published: Published
+    judgements: tuple[Judgement, ...]
+
+
+def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[Judged, ...]:
+    """Those of the sources that the run can judge. Each is a family of its own."""
+    return tuple(Judged(one, judge_all(run, one, arms)) for one in sources if can_judge(run, one))
+
+
+def can_judge(run: Run, published: Published) -> bool:
+    """Whether the run holds what any of the claims is about: its scenario, and of a loss one of the plans that cost it, in the
+    words that it is told in; of claims about any world, whether it has one."""
+    if any(claim.scenario == ANYWHERE for claim in published.claims):
+        return bool(run.trials["lives"].notna().any())
+    there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
+    scenarios = {scenario for scenario, _ in there}
+    return any(
+        any((claim.higher.told or claim.scenario, plan) in there for plan in claim.higher.plans)
+        if isinstance(claim, DegradationClaim)
+        else claim.scenario in scenarios
+        for claim in published.claims
+    )
+
+
+def judge_all(
+    run: Run, published: Published, arms: Arms | None = None, only: Callable[[Claim], bool] = lambda _: True
+) -> tuple[Judgement, ...]:
+    """Every claim by every model of the run, in the file's order, or `only` some; the correction is over the whole family."""
+    claims = [claim for claim in published.claims if only(claim)]
+    by_model = [_judge_model(source, claims, published) for source in results_by_model(run, arms)]
+    return tuple(judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
+
+
+def structural(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Those of directions and ratios."""
+    return [one for one in judgements if is_structural(one.claim)]
+
+
+def levels(judgements: Sequence[Judgement]) -> list[Judgement]:
+    return [one for one in judgements if not is_structural(one.claim)]
+
+
+def counts(judgements: Sequence[Judgement]) -> dict[ClaimVerdict, int]:
+    """How many of each verdict; every verdict is there."""
+    found = Counter(one.verdict for one in judgements)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def family_of(published: Published) -> frozenset[Hashable]:
+    """The comparisons of two architectures that Holm's correction is made over."""
+    return frozenset(key for claim in published.claims if (key := _comparison(claim)) is not None)
+
+
+def _judge_model(source: ModelResults, claims: Sequence[Claim], published: Published) -> list[Judgement]:
+    family = family_of(published)
+    found = {claim.id: measured(source, claim, published, len(family)) for claim in claims}
+    raw: dict[Hashable, float | None] = dict.fromkeys(family)
+    for claim in claims:
+        one, key = found[claim.id], _comparison(claim)
+        if key is not None and isinstance(one, Measurement) and one.test:
+            raw[key] = one.test.p
+    adjusted = statistics.holm(raw)
+    return [_judge(source, claim, published, found[claim.id], adjusted) for claim in claims]
+
+
+def _comparison(claim: Claim) -> Hashable | None:
+    """What a claim compares, whichever of the two is said to lie above; None where it compares no two architectures."""
+    match claim:
+        case DirectionClaim():
+            return claim.scenario, claim.plan, claim.measure, frozenset((claim.higher, claim.lower))
+        case RatioClaim():
+            return claim.scenario, claim.plan, claim.measure, frozenset((claim.of, claim.to))
+        case DegradationClaim():
+            return claim.scenario, frozenset((claim.higher, claim.lower))
+    return None
+
+
+def _judge(
+    source: ModelResults,
+    claim: Claim,
+    published: Published,
+    found: Measurement | Missing,
+    adjusted: Mapping[Hashable, float | None],
+) -> Judgement:
+    wanted = range_of(published, claim)
+    if isinstance(found, Missing):
+        return Judgement(claim, source.model, "not measured", found.reason, wanted)
+    if in_the_way := obstacle(source.run, source.model, claim, published.paper):
+        return Judgement(claim, source.model, "not comparable", in_the_way, wanted, found)
+    p = adjusted.get(_comparison(claim))
+    verdict, reason = _verdict(claim, found, wanted, p)
+    if source.run.is_simulated(source.model):
+        reason = f"{reason}; {ON_SIMULATED}"
+    return Judgement(claim, source.model, verdict, reason, wanted, found, p, _floor(found.test))
+
+
+def _floor(test: PairedTest | None) -> float | None:
+    if test is None or test.p is None or test.least is None:
+        return None
+    return test.least if math.isclose(test.p, test.least) else None
+
+
+def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange, p: float | None) -> Reasoned:
+    if isinstance(claim, RateClaim) and claim.says_none_or_all:
+        return _by_counting(found, wanted)
+    if found.n == 1:
+        return "inconclusive", "N=1: nothing is concluded from one"
+    if found.low is None or found.high is None:
+        return "inconclusive", "no interval: the mean to be divided by cannot be told from 0"
+    if not statistics.has_width(found):
+        return "inconclusive", f"the interval has no width: {found.n} equal values do not show how far off they may be"
+    match claim:
+        case DirectionClaim() | DegradationClaim():
+            return _on_a_side(_side(claim, found, wanted), p) or ("holds", "the interval lies on the claimed side")
+        case RatioClaim():
+            return _on_a_side(_side(claim, found, wanted), p) or _of_a_size(found.low, found.high, wanted.value)
+    return _within(found.low, found.high, wanted)
+
+
+def _side(claim: Claim, found: Measurement, wanted: PublishedRange) -> int:
+    match claim:
+        case DirectionClaim() | DegradationClaim():
+            return found.side_of(0.0)
+        case RatioClaim():
+            return found.side_of(1.0) if wanted.value > 1 else -found.side_of(1.0)
+    return 0
+
+
+def _on_a_side(side: int, p: float | None) -> Reasoned | None:
+    """The verdict of a direction; None where it holds."""
+    if not side:
+        return "inconclusive", "the interval does not exclude that the two are equal"
+    if p is None or p > LEVEL:
+        shown = "n/a" if p is None else f"{p:.2g}"
+        where = "claimed" if side > 0 else "other"
+        return "inconclusive", f"the interval lies on the {where} side, but its p is {shown} after Holm's correction"
+    return None if side > 0 else ("contradicted", "the interval lies on the other side")
+
+
+def _of_a_size(low: float, high: float, published: float) -> Reasoned:
+    if low <= published <= high:
+        return "holds", "the published ratio lies in the interval"
+    return "holds, size differs", f"the interval lies on the claimed side, wholly {'above' if low > published else 'below'}"
+
+
+def _within(low: float, high: float, wanted: PublishedRange) -> Reasoned:
+    if wanted.low <= low and high <= wanted.high:
+        return "holds", "the interval lies within what counts as the published value"
+    if high < wanted.low or low > wanted.high:
+        return "contradicted", "the interval lies wholly beyond what counts as the published value"
+    return "inconclusive", "the interval holds values within what counts as the published value and beyond it"
+
+
+def _by_counting(found: Measurement, wanted: PublishedRange) -> Reasoned:
+    if found.otherwise:
+        return "counterexample found", f"{found.otherwise} of {found.n} are otherwise"
+    if found.low is not None and found.high is not None and wanted.low <= found.low and found.high <= wanted.high:
+        return "holds", f"none of {found.n} is otherwise, and the interval ends within the tolerance"
+    return "inconclusive", f"none of {found.n} is otherwise, but so few leave more open than the tolerance"

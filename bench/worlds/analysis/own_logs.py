@@ -1,0 +1,177 @@
+"""What a command wrote down itself, held against what was booked of it: requests, tokens, calls of tools, effects, deaths.
+
+A command that keeps a log of its own, `log.jsonl` in its folder, appends a line of JSON to it before and after each request
+to its model and each call of a tool: `{"what": "model" | "tool", "when": "sent" | "got"}`, a tool's `name`, the `status` of
+HTTP that was answered (or `ok`), and a model's `prompt_tokens` and `completion_tokens`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.experiment.reading import read_texts, read_trials
+from bench.experiment.record import TrialRecord, latest
+from bench.numbers import MOST
+from bench.runtime.events import Called, Event, Faulted, Refused
+from bench.worlds.runtime.events import ProcessDied, ToolCalled
+from bench.worlds.runtime.process_events import ProcessEnded, ProcessStarted
+
+WELL = (200, "ok")
+COMMON = frozenset({"wait", "next_event", "list_events", "ask_person"})
+"""What every world offers beside its own tools. Such a call acts on nothing, and is not booked as a call."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One trial. `planned` are the kills that became due, `delivered` those that came, `not_applicable` those that nothing
+    could carry; `deaths` are the processes that were killed. `differences` are sentences; none where the accounts agree."""
+
+    trial: str
+    architecture: str
+    plan: str
+    instance: str
+    requests: int
+    planned: int
+    delivered: int
+    not_applicable: int
+    deaths: int
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Life:
+    """What was booked of one process, and its own log. `point` is where it was killed, or ""."""
+
+    ended: ProcessEnded
+    calls: tuple[Called, ...]
+    refused: int
+    tools: tuple[ToolCalled, ...]
+    point: str
+    log: tuple[Mapping[str, object], ...]
+
+    def noted(self, what: str, when: str) -> list[Mapping[str, object]]:
+        return [line for line in self.log if line.get("what") == what and line.get("when") == when]
+
+
+def logs_of(folder: Path) -> list[Kept]:
+    """The trials of a run whose agents kept a log, each held against it. Raises ResultsError where the folder is damaged."""
+    trials = [trial for trial in latest(read_trials(folder)) if any(_is_kept(event) for event in trial.events)]
+    texts = read_texts(folder) if trials else {}
+    return [kept for trial in trials if (kept := kept_by(trial, texts))]
+
+
+def _is_kept(event: Event) -> bool:
+    return isinstance(event, ProcessEnded) and event.own_log is not None
+
+
+def kept_by(trial: TrialRecord, texts: Mapping[str, str]) -> Kept | None:
+    """A trial held against its agent's log; None where its agent is no command, or kept none. Raises KeyError where `texts`
+    lack the log."""
+    lives = list(_lives(trial.events, texts))
+    if not any(life.log for life in lives):
+        return None
+    stages = Counter(event.stage for event in trial.events if isinstance(event, Faulted) and event.point == "process")
+    deaths = sum(life.ended.why == "crash" for life in lives)
+    booked = sum(isinstance(event, ProcessDied) for event in trial.events)
+    found = [f"life {life.ended.life}: {said}" for life in lives for said in _differences(life)]
+    if stages["planned"] != stages["delivered"] + stages["not_applicable"]:
+        found.append(f"{stages['planned']} kills were due, {stages['delivered']} came")
+    if not deaths == booked == stages["delivered"]:
+        found.append(f"{stages['delivered']} kills came, {booked} deaths are booked, {deaths} processes ended by one")
+    return Kept(
+        trial=trial.id,
+        architecture=trial.architecture,
+        plan=trial.plan,
+        instance=trial.instance,
+        requests=sum(len(life.calls) + life.ended.requests for life in lives),
+        planned=stages["planned"],
+        delivered=stages["delivered"],
+        not_applicable=stages["not_applicable"],
+        deaths=deaths,
+        differences=tuple(found),
+    )
+
+
+def _lives(events: Iterable[Event], texts: Mapping[str, str]) -> Iterator[_Life]:
+    inside: list[Event] = []
+    for event in events:
+        if isinstance(event, ProcessStarted):
+            inside = []
+        elif isinstance(event, ProcessEnded):
+            log = texts[event.own_log] if event.own_log else ""
+            yield _Life(
+                ended=event,
+                calls=tuple(one for one in inside if isinstance(one, Called)),
+                refused=sum(isinstance(one, Refused) for one in inside),
+                tools=tuple(one for one in inside if isinstance(one, ToolCalled)),
+                point=next((one.point for one in inside if isinstance(one, ProcessDied)), ""),
+                log=tuple(_read(log)),
+            )
+        else:
+            inside.append(event)
+
+
+def _read(log: str) -> Iterator[Mapping[str, object]]:
+    """Its lines; one that a kill cut short is passed over."""
+    for line in log.splitlines():
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _differences(life: _Life) -> Iterator[str]:
+    sent = len(life.noted("model", "sent")), sum(str(line.get("name")) not in COMMON for line in life.noted("tool", "sent"))
+    booked = len(life.calls) + life.refused, life.ended.requests
+    if sent not in _allowed(booked, life):
+        yield f"noted {sent[0]} requests to its model and {sent[1]} calls of tools; {booked[0]} and {booked[1]} are booked"
+    answered = [call for call in life.calls if call.failure is None]
+    noted = [line for line in life.noted("model", "got") if line.get("status") in WELL]
+    if len(noted) != len(answered):
+        yield f"noted {len(noted)} replies of its model; {len(answered)} are booked"
+    elif (theirs := _noted_tokens(noted)) != (ours := _booked_tokens(answered)):
+        yield f"noted {theirs} tokens in and out; {ours} are booked"
+    yield from _of_tools(life)
+
+
+def _allowed(booked: tuple[int, int], life: _Life) -> Iterable[tuple[int, int]]:
+    """Of an agent that dies with its next request, or is ended by a bound with one, that one is noted and not booked."""
+    model, tool = booked
+    dies_asking = life.point == "recorded" or life.ended.why not in ("", "crash")
+    return {booked, (model + 1, tool), (model, tool + 1)} if dies_asking else {booked}
+
+
+def _of_tools(life: _Life) -> Iterator[str]:
+    """The calls of the world's own tools that came back well, by name."""
+    names = {call.tool for call in life.tools}
+    noted = Counter(
+        name for line in life.noted("tool", "got") if line.get("status") in WELL and (name := str(line.get("name"))) in names
+    )
+    done = [call for call in life.tools if call.outcome in ("done", "replayed")]
+    if life.point == "unrecorded" and done:
+        done.pop()
+    booked = Counter(call.tool for call in done)
+    for tool in sorted(names):
+        if noted[tool] != booked[tool]:
+            yield f"noted {noted[tool]} calls of {tool} that were answered well; {booked[tool]} are booked"
+
+
+def _noted_tokens(lines: Iterable[Mapping[str, object]]) -> tuple[int, int]:
+    counts = [(line.get("prompt_tokens"), line.get("completion_tokens")) for line in lines]
+    return _sum(one for one, _ in counts), _sum(one for _, one in counts)
+
+
+def _booked_tokens(calls: Iterable[Called]) -> tuple[int, int]:
+    """By the provider's count, which is the one that the agent was told."""
+    counts = [(call.usage_in, call.usage_out) for call in calls]
+    return _sum(one for one, _ in counts), _sum(one for _, one in counts)
+
+
+def _sum(counts: Iterable[object]) -> int:
+    return sum(one for one in counts if isinstance(one, int) and abs(one) <= MOST)

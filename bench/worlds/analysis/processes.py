@@ -1,0 +1,26 @@
+"""The processes of an agent that is a command: whether all that happened to them is booked, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.runtime.events import Event, of_kind
+from bench.worlds.runtime.events import ProcessDied, ToolCalled
+from bench.worlds.runtime.process_events import ProcessEnded
+
+
+def unbooked(events: Sequence[Event]) -> str | None:
+    """What does not add up, in words: each call that the world's door took is a call in the record, but for one that the agent
+    died before; each process that a planned kill ended is a crash in the record, and the reverse."""
+    ends = of_kind(events, ProcessEnded)
+    if not ends:
+        return None
+    deaths = of_kind(events, ProcessDied)
+    taken = sum(one.requests for one in ends)
+    booked = len(of_kind(events, ToolCalled)) + sum(death.point == "before" for death in deaths)
+    if taken != booked:
+        return f"the world's door took {taken} calls, and {booked} are in the record"
+    killed = sum(one.why == "crash" for one in ends)
+    if killed != len(deaths):
+        return f"{killed} processes were killed as planned, and {len(deaths)} crashes are in the record"
+    return None

@@ -1,0 +1,66 @@
+"""The world of a recorded trial, made again step by step: which rows each entry of its journal changed, and what its damage was
+counted from. The pack does it, as it is now; the digest in the record says whether it is still the same world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from bench.errors import BenchError
+from bench.raised import words_of
+from bench.worlds.environment import CannotRestore, Entry, Environment, World, final_world
+from bench.worlds.environment.changes import RowChange, changes, rows_in
+from bench.worlds.environment.damage import Harm
+from bench.worlds.environment.final import content_of
+
+
+@dataclass(frozen=True)
+class Remade:
+    """entries   of the journal
+    changes   entry -> the rows that it changed; none of one that changed nothing
+    harms     kind of damage -> what it was counted from
+    lacking   why changes and harms are not known; "" where they are
+    """
+
+    entries: tuple[Entry, ...]
+    changes: Mapping[int, Sequence[RowChange]] = field(default_factory=dict)
+    harms: Mapping[str, Sequence[Harm]] = field(default_factory=dict)
+    lacking: str = ""
+
+
+def remade(kept: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:
+    """`kept` is the world's SQL as the record has it, `digest` names what its tables held at the end."""
+    try:
+        content = content_of(kept)
+        entries = final_world(content).journal
+    except CannotRestore as error:
+        return Remade((), lacking=str(error))
+    if environment is None:
+        return Remade(entries, lacking="its pack is not here")
+    try:
+        changed = _changes(environment, entries, digest, drawn_from)
+        with closing(World(environment, content=content)) as world:
+            return Remade(entries, changed, world.harms())
+    except BenchError as error:
+        return Remade(entries, lacking=str(error))
+    except Exception as error:  # a pack's code that has changed since may raise whatever it likes
+        return Remade(entries, lacking=f"its pack raised {words_of(error)}")
+
+
+def _changes(
+    environment: Environment, entries: Sequence[Entry], digest: str, drawn_from: tuple[object, ...]
+) -> dict[int, Sequence[RowChange]]:
+    """Raises CannotRestore where the pack makes another world of these entries."""
+    found: dict[int, Sequence[RowChange]] = {}
+    with closing(World(environment, drawn_from=drawn_from)) as world:
+        before, was = rows_in(world.snapshot().content), world.digest()
+        for entry in entries:
+            world.replay([entry])
+            if world.digest() != was:
+                after = rows_in(world.snapshot().content)
+                found[entry.seq] = changes(before, after)
+                before, was = after, world.digest()
+        if was != digest:
+            raise CannotRestore("its pack makes another world of the same calls; it has changed since")
+    return found

@@ -1,0 +1,113 @@
+"""A trial in a world as a workflow: its steps, how long it took and how long it waited for people, in minutes of world time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.runtime.events import Event, of_kind
+from bench.runtime.intervals import Interval, total, union
+from bench.worlds.environment import Moment
+from bench.worlds.environment.procedure import COMPENSATION
+from bench.worlds.runtime.events import PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
+
+Events = Sequence[Event]
+
+
+@dataclass(frozen=True)
+class StepTaken:
+    """One step of a trial: how many `attempts` were made at it, from its first beginning to its end; `ended` is None where it
+    never came to one, and `why` is that it came to nothing."""
+
+    name: str
+    attempts: int
+    began: Moment
+    ended: Moment | None
+    why: str
+
+    @property
+    def done(self) -> bool:
+        return self.ended is not None and not self.why
+
+    @property
+    def minutes(self) -> int | None:
+        return self.ended.total - self.began.total if self.ended else None
+
+
+def steps_of(events: Events) -> list[StepTaken]:
+    """The steps that began, in the order in which they did. One that was done anew counts once, by its last end."""
+    stepped = of_kind(events, Stepped)
+    if not stepped:
+        return []
+    attempts = Counter(event.step for event in stepped if event.stage == "began")
+    began = {event.step: _moment(event) for event in reversed(stepped) if event.stage == "began"}
+    ended = {event.step: event for event in stepped if event.stage == "ended"}
+    return [
+        StepTaken(
+            name,
+            attempts[name],
+            began[name],
+            _moment(ended[name]) if name in ended else None,
+            ended[name].why if name in ended else "",
+        )
+        for name in attempts
+    ]
+
+
+def completion_minutes(events: Events) -> int | None:
+    """From the world's beginning to the end of the last step that ended; None where none did."""
+    ends = [step.ended.total for step in steps_of(events) if step.ended]
+    began = next((_moment(event).total for event in of_kind(events, WorldBegan)), 0)
+    return max(ends) - began if ends else None
+
+
+def waiting_for_people(events: Events) -> int:
+    """Minutes in which an answer was waited for: from the first time that a question was asked, over crashes, until the wait
+    for it ended. What was waited for at the same time counts once."""
+    if not of_kind(events, PersonAsked):
+        return 0
+    asked: dict[str, int] = {}
+    waits: list[Interval] = []
+    for event in events:
+        if isinstance(event, PersonAsked):
+            asked.setdefault(event.ticket, _moment(event).total)
+        elif isinstance(event, PersonDecided) and event.ticket in asked:
+            waits.append((asked[event.ticket], _moment(event).total))
+    return total(union(waits))
+
+
+def tool_retries(events: Events) -> int:
+    """Calls that were made because the call of the same effect before had failed, or was throttled."""
+    unanswered: set[tuple[str, str]] = set()
+    retries = 0
+    for call in of_kind(events, ToolCalled):
+        retries += (call.tool, call.effect) in unanswered
+        kept = call.outcome == "failed" or call.code == "throttled"
+        (unanswered.add if kept else unanswered.discard)((call.tool, call.effect))
+    return retries
+
+
+def compensations(events: Events) -> tuple[int, int]:
+    """How many pairs of effects were taken back one right after the other, and how many of these pairs not in reverse of the
+    order in which they had been done."""
+    done: dict[str, int] = {}
+    pairs = otherwise = 0
+    last: int | None = None
+    for number, call in enumerate(one for one in of_kind(events, ToolCalled) if one.outcome == "done" and one.access != "read"):
+        if call.role != COMPENSATION:
+            done[call.effect], last = number, None
+            continue
+        of = done.get(call.effect)
+        if last is not None and of is not None:
+            pairs, otherwise = pairs + 1, otherwise + (of > last)
+        last = of
+    return pairs, otherwise
+
+
+def refused_for(events: Events, *codes: str) -> int:
+    return sum(call.code in codes for call in of_kind(events, ToolCalled))
+
+
+def _moment(event: Stepped | PersonAsked | PersonDecided | WorldBegan) -> Moment:
+    return Moment(event.day, event.minute)

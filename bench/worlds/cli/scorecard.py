@@ -1,0 +1,133 @@
+"""The command `bench scorecard`, and what `bench compare` does with scorecards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.table import Table as Grid
+
+from bench.cli.terminal import Terminal
+from bench.errors import ConfigError, ResultsError, nearest
+from bench.experiment.files import write_whole
+from bench.experiment.verify import require_sound
+from bench.paths import folder_of
+
+# What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
+if TYPE_CHECKING:
+    from bench.render.table import Table
+    from bench.worlds.scorecard import CardComparison, Scorecard
+
+Format = Literal["terminal", "markdown", "html", "json"]
+out = Terminal()
+
+
+def scorecard(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN ...", help="Runs' names under results/, or folders; or a scorecard's JSON.")
+    ],
+    form: Annotated[Format, typer.Option("--format", help="terminal, markdown, html or json.")] = "terminal",
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there, and not to the terminal.")] = None,
+    badge: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the JSON of a badge, for shields.io; of one system.")
+    ] = None,
+    system: Annotated[list[str] | None, typer.Option(help="Only this system; may be given more than once.")] = None,
+) -> None:
+    """Show how surely systems recover, and what they break.
+
+    The runs are of a pack with a world, with the plan `none` and fault plans that kill the system or keep answers from it.
+    Several stand together under what they share: the seed, what the pack asks, the fault plans' text. A run that fails
+    `bench verify` is refused.
+    """
+    from bench.worlds.scorecard.badge import badge as badge_of  # noqa: PLC0415
+
+    if form == "html" and to is None:
+        raise ConfigError("a page is written to a file: name it with --to scorecard.html")
+    card = _only(scorecard_in(runs), system or ())
+    written = badge_of(card) if badge else ""
+    if form == "terminal" and to is None:
+        _print(card)
+    else:
+        _write(_text(card, form), to)
+    if badge:
+        _write(written, badge)
+
+
+def scorecard_in(names: Sequence[str]) -> Scorecard:
+    """The scorecard of these runs, or that of a file. Raises ResultsError for a run that is not sound."""
+    from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.worlds.scorecard import read_scorecard, scorecard_of  # noqa: PLC0415
+
+    if is_file(names[0]):
+        if len(names) > 1:
+            raise ConfigError(f"{names[0]} is one scorecard; give one file, or runs")
+        return read_scorecard(Path(names[0]))
+    return scorecard_of([load_run(folder, require_sound(folder)) for folder in map(folder_of, names)])
+
+
+def is_file(name: str) -> bool:
+    """Whether a scorecard's file is named, and no run."""
+    return name.endswith(".json") and not Path(name).is_dir()
+
+
+def compared(first: str, second: str, margin: float, whole: bool) -> CardComparison:
+    from bench.worlds.scorecard import compare_scorecards  # noqa: PLC0415
+
+    return compare_scorecards(scorecard_in([first]), scorecard_in([second]), margin, whole)
+
+
+def _only(card: Scorecard, systems: Sequence[str]) -> Scorecard:
+    from dataclasses import replace  # noqa: PLC0415
+
+    known = list(dict.fromkeys(row.system for row in card.rows))
+    for name in systems:
+        if name not in known:
+            raise ResultsError(f"no row of the system '{name}'; {nearest(name, known)}")
+    return replace(card, rows=tuple(row for row in card.rows if row.system in systems)) if systems else card
+
+
+def _text(card: Scorecard, form: Format) -> str:
+    from bench.worlds.scorecard import as_json  # noqa: PLC0415
+    from bench.worlds.scorecard.page import as_html, as_markdown  # noqa: PLC0415
+
+    return {"json": as_json, "html": as_html}.get(form, as_markdown)(card)
+
+
+def _write(text: str, to: Path | None) -> None:
+    if to is None:
+        out.print(text, end="")
+        return
+    to.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(to, text.encode())
+    out.print(f"{to} is written")
+
+
+def _print(card: Scorecard) -> None:
+    """One page: in words, at a glance, by what happened, and from where."""
+    from bench.worlds.scorecard.page import title, warnings  # noqa: PLC0415
+    from bench.worlds.scorecard.tables import glance, in_short  # noqa: PLC0415
+    from bench.worlds.scorecard.words import ABOUT, findings, provenance  # noqa: PLC0415
+
+    wide = Terminal(wrapped=True)
+    wide.print(f"{title(card)}\n")
+    for text in (*warnings(card), ABOUT, *(f"- {one}" for one in findings(card))):
+        wide.print(f"{text}\n")
+    for table in (glance(card), in_short(card)):
+        wide.print(_grid(table))
+        for note in table.notes:
+            wide.print(f"- {note}")
+        wide.print()
+    for name, text in provenance(card):
+        wide.print(f"{name}: {text}")
+
+
+def _grid(table: Table) -> Grid:
+    shown = table.shortened()
+    grid = Grid(title=shown.title, title_justify="left", title_style="bold")
+    for column in shown.columns:
+        grid.add_column(column, overflow="fold")
+    for row in shown.texts():
+        grid.add_row(*row)
+    return grid

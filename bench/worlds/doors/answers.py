@@ -1,0 +1,50 @@
+"""What came of a call, as HTTP says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench.worlds.environment import Acted
+from bench.worlds.environment.calling import Code
+
+STATUS: Mapping[Code, int] = {
+    "unknown_tool": 404,
+    "arguments": 422,
+    "key": 409,
+    "stale": 409,
+    **dict.fromkeys(("declined", "forbidden", "quota"), 403),
+    "throttled": 429,
+}
+"""Of a call that was refused; whatever else went wrong is the tool's fault: UNAVAILABLE."""
+DONE, UNAVAILABLE = 200, 503
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`lost`: it is never sent, and the connection is closed."""
+
+    status: int
+    body: Mapping[str, Any]
+    lost: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.status == DONE
+
+
+def done(result: Any, versions: Mapping[str, int] | None = None) -> Answer:
+    return Answer(DONE, {"result": result, "versions": dict(versions or {})})
+
+
+def failed(status: int, code: str, message: str) -> Answer:
+    return Answer(status, {"error": {"code": code, "message": message}})
+
+
+def answer_of(acted: Acted) -> Answer:
+    if acted.ok:
+        return done(acted.result.model_dump(mode="json"), acted.versions)
+    if acted.code == "unanswered":
+        return Answer(UNAVAILABLE, {}, lost=True)
+    return failed(STATUS.get(acted.code, UNAVAILABLE), acted.code, acted.reason)

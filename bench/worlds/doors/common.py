@@ -1,0 +1,114 @@
+"""The tools that every world offers beside its own: time, notices, people."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from bench.bounds import Table
+from bench.worlds.environment import Arrival
+from bench.worlds.runtime.hands import Hands
+
+MOST_DAYS, MOST_MINUTES, MOST_EVENTS = 10_000, 1_000_000, 1_000_000_000
+Work = Callable[[Hands, Any, str | None], Awaitable[Any]]
+"""(hands, arguments, idempotency key) -> the result, as JSON. Raises Crashed and GaveUp as the hands do."""
+
+
+@dataclass(frozen=True)
+class Common:
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    work: Work
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Wait(_Arguments):
+    days: int = Field(0, ge=0, le=MOST_DAYS)
+    minutes: int = Field(0, ge=0, le=MOST_MINUTES)
+
+
+class NextEvent(_Arguments):
+    after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
+    days: int | None = Field(None, ge=0, le=MOST_DAYS)
+    minutes: int | None = Field(None, ge=0, le=MOST_MINUTES)
+
+
+class ListEvents(_Arguments):
+    after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
+
+
+class Asked(_Arguments):
+    """Of a person; `kind` is narrowed to those whom the world has."""
+
+    about: str = Field(max_length=500, description="what the question is about, in a few words")
+    question: Table[str, Any] = Field(default_factory=dict, description="what the person has to know")
+    days: int = Field(0, ge=0, le=MOST_DAYS)
+    minutes: int = Field(0, ge=0, le=MOST_MINUTES)
+
+
+def common_tools(people: tuple[str, ...]) -> tuple[Common, ...]:
+    """Those of a world with these people."""
+    tools = (
+        Common("wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait),
+        Common(
+            "next_event",
+            "The first event behind a number. Waits for it, so many days and minutes at most; without them, until one comes."
+            " null where none comes.",
+            NextEvent,
+            next_event,
+        ),
+        Common("list_events", "All events behind a number that have come by now. Takes no time.", ListEvents, list_events),
+    )
+    if not people:
+        return tools
+    said = (
+        "Ask a person, and wait for the answer, 3 days if days and minutes are not given."
+        " The answer is approved, denied, or late where none came in time."
+    )
+    return (*tools, Common("ask_person", said, _of_people(people), ask_person))
+
+
+def _of_people(people: tuple[str, ...]) -> type[BaseModel]:
+    kind: Any = Literal[people]
+    return create_model("AskPerson", __base__=Asked, kind=(kind, Field(description="who is asked")))
+
+
+async def wait(hands: Hands, asked: Wait, _: str | None) -> Any:
+    came = await hands.wait(asked.days, asked.minutes)
+    return {"day": hands.now.day, "minute": hands.now.minute, "events": [shown(one) for one in came]}
+
+
+async def next_event(hands: Hands, asked: NextEvent, _: str | None) -> Any:
+    limited = asked.days is not None or asked.minutes is not None
+    until = hands.now.after(asked.days or 0, asked.minutes or 0) if limited else None
+    found = await hands.next_event(asked.after, until)
+    return shown(found) if found else None
+
+
+async def list_events(hands: Hands, asked: ListEvents, _: str | None) -> Any:
+    return [shown(one) for one in hands.arrivals(asked.after)]
+
+
+async def ask_person(hands: Hands, asked: Any, key: str | None) -> Any:
+    decision = await hands.ask_person(asked.kind, asked.about, asked.question, key, days=asked.days, minutes=asked.minutes)
+    return {"answer": decision.said, "ticket": decision.ticket, "event": shown(decision.arrival) if decision.arrival else None}
+
+
+def shown(arrival: Arrival) -> dict[str, Any]:
+    """An event, as an agent is told of it."""
+    return {
+        "number": arrival.number,
+        "day": arrival.at.day,
+        "minute": arrival.at.minute,
+        "kind": arrival.kind,
+        "name": arrival.name,
+        "payload": dict(arrival.payload),
+        "versions": dict(arrival.versions),
+    }

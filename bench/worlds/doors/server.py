@@ -1,0 +1,113 @@
+"""What is served at a world's door.
+
+    GET  /openapi.json   all of it, as OpenAPI
+    GET  /tools          the tools, as a chat completion's `tools` have them
+    POST /tools/NAME     call one; `Idempotency-Key` and `If-Match` are taken
+    POST /mcp            the same tools, as an MCP server over streamable HTTP; without a stream of its own (GET: 405)
+
+An answer that a fault loses is never sent: the connection closes. Calls are answered one after the other, as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from bench.endpoint.problem import Problem
+from bench.endpoint.server import hung_up
+from bench.errors import ConfigError
+from bench.worlds.doors.answers import Answer
+from bench.worlds.doors.asgi import answer_by
+from bench.worlds.doors.openapi import openapi
+from bench.worlds.doors.reading import arguments_of, expected_of, key_of, versions_of
+from bench.worlds.doors.tools import Tools
+from bench.worlds.runtime.acting import Acting
+
+
+class WorldDoor:
+    """Of one trial, over all lives of its agent."""
+
+    def __init__(self, tools: Tools, acting: Acting):
+        self._tools, self._acting = tools, acting
+        self._turn = asyncio.Lock()
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/openapi.json", self._openapi),
+            web.get("/tools", self._listed),
+            web.post("/tools/{name}", self._called),
+            web.post("/mcp", self._mcp),
+        ]
+
+    async def _openapi(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response(openapi(self._tools.offers, f"http://{request.host}"))
+
+    async def _listed(self, _: web.Request) -> web.StreamResponse:
+        return web.json_response([offer.function for offer in self._tools.offers])
+
+    async def _called(self, request: web.Request) -> web.StreamResponse:
+        arguments = arguments_of(await request.read())
+        key, expect = key_of(request.headers.get("Idempotency-Key")), versions_of(request.headers.get("If-Match"))
+        async with self._turn:
+            answer = await self._tools.call(request.match_info["name"], arguments, key, expect)
+            if answer.lost:
+                return hung_up(request, web.Response())
+            return await self._sent(request, web.json_response(dict(answer.body), status=answer.status))
+
+    async def _mcp(self, request: web.Request) -> web.StreamResponse:
+        try:
+            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  an extra
+
+            from bench.worlds.doors.mcp_server import tool_server  # noqa: PLC0415  the same
+        except ModuleNotFoundError as error:
+            raise ConfigError("an agent asked at MCP_URL, which needs: pip install '.[mcp]'") from error
+        exchange = _Exchange(self._tools)
+        server = tool_server(exchange.listed, exchange.call)
+        async with self._turn:
+            manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+            async with manager.run():
+                response = await answer_by(manager.handle_request, request)
+            exchange.check()
+            return hung_up(request, web.Response()) if exchange.lost else await self._sent(request, response)
+
+    async def _sent(self, request: web.Request, response: web.Response) -> web.StreamResponse:
+        """An answer whose bytes are on their way. Raises Crashed where the agent dies before it writes down what they say."""
+        with self._acting.process.telling():
+            await response.prepare(request)
+            await response.write_eof()
+        return response
+
+
+class _Exchange:
+    """One request to the MCP server. What is raised in it is kept: the SDK would make an answer of it."""
+
+    def __init__(self, tools: Tools):
+        self._tools = tools
+        self._error: BaseException | None = None
+        self.lost = False
+
+    async def listed(self) -> list[dict[str, Any]]:
+        return [offer.function for offer in self._tools.offers]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], key: str | None, expected: Mapping[str, Any] | None
+    ) -> tuple[bool, Mapping[str, Any]]:
+        try:
+            given = arguments_of(json.dumps(arguments).encode())
+            answer = await self._tools.call(name, given, key_of(key), expected_of(expected))
+        except Problem as problem:
+            return False, {"error": {"code": problem.code, "message": problem.message}}
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._error, answer = error, Answer(503, {}, lost=True)
+        self.lost = self.lost or answer.lost
+        return answer.ok, answer.body
+
+    def check(self) -> None:
+        if self._error:
+            raise self._error

@@ -1,0 +1,73 @@
+"""A world's tools, by name: its own and the common ones; what they are, and what comes of calling them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+from bench.errors import GaveUp
+from bench.worlds.doors.answers import STATUS, Answer, answer_of, done, failed
+from bench.worlds.doors.common import Common, common_tools
+from bench.worlds.environment import Tool
+from bench.worlds.environment.calling import fitted
+from bench.worlds.runtime.hands import Hands
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A tool as it is offered. `result` is None where it has no one form."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    result: type[BaseModel] | None = None
+
+    @cached_property
+    def function(self) -> dict[str, Any]:
+        """As a chat completion's `tools` have it."""
+        said = {"name": self.name, "description": self.description, "parameters": self.arguments.model_json_schema()}
+        return {"type": "function", "function": said}
+
+
+class Tools:
+    """Those of one trial's world, over all lives of its agent.
+
+    taken   how many calls of the world's own tools were passed on to it
+    """
+
+    def __init__(self, hands: Hands):
+        if hands.acting is None:
+            raise RuntimeError("there is no world here, and it has no tools")
+        self._hands, self._acting = hands, hands.acting
+        self.taken = 0
+        environment = hands.acting.world.environment
+        self._common = {one.name: one for one in common_tools(tuple(environment.people)) if one.name not in environment.by_name}
+        own = [Offer(tool.name, _described(tool), tool.arguments, tool.result) for tool in environment.tools]
+        self.offers = (*own, *(Offer(one.name, one.description, one.arguments) for one in self._common.values()))
+
+    async def call(self, name: str, arguments: Mapping[str, Any], key: str | None, expect: Mapping[str, int] | None) -> Answer:
+        """Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
+        if common := self._common.get(name):
+            return await self._call_common(common, arguments, key)
+        self.taken += not self._acting.process.is_dead
+        try:
+            return answer_of(await self._hands.act(name, arguments, key, expect=expect))
+        except (asyncio.CancelledError, GaveUp):  # it left no trace
+            self.taken -= 1
+            raise
+
+    async def _call_common(self, tool: Common, given: Mapping[str, Any], key: str | None) -> Answer:
+        asked = fitted(tool.name, tool.arguments, given)
+        if isinstance(asked, str):
+            return failed(STATUS["arguments"], "arguments", asked)
+        return done(await tool.work(self._hands, asked, key))
+
+
+def _described(tool: Tool) -> str:
+    said = tool.description or f"{tool.name.replace('_', ' ').capitalize()}."
+    return f"{said} It is taken back by {tool.undo}." if tool.undo else said

@@ -1,0 +1,122 @@
+"""A command that is measured: its words, where it is run from, its environment. Refused here where it cannot be started."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from bench.errors import ConfigError
+from bench.worlds.driver.program import why_not
+
+OURS = (
+    "OPENAI_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_MODEL",
+    "AGENT_TASK",
+    "AGENT_FOLDER",
+    "TOOLS_URL",
+    "MCP_URL",
+    "MCP_COMMAND",
+    "HOME",
+)
+"""Variables that an agent is given; a config gives it others."""
+SCRIPTS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".jar"})
+"""Ends of the names of files that a command runs."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What all lives of an agent in one trial may take together: real `seconds`, and calls of the model (None: any number)."""
+
+    seconds: float
+    model_calls: int | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """`words` are ready to be run: the program and each file among them under its whole path. `path` is where the program was
+    looked for, and where the agent looks for others. `versions` are those of the packages that it stands on. `digest` names
+    what it is, wherever it lies."""
+
+    words: tuple[str, ...]
+    path: str
+    env: Mapping[str, str]
+    bounds: Bounds
+    versions: Mapping[str, str]
+    digest: str
+
+
+def command_of(
+    words: Sequence[str],
+    folder: Path | None,
+    env: Mapping[str, str],
+    bounds: Bounds,
+    where: str,
+    beside: Sequence[Path] = (),
+    packages: Sequence[str] = (),
+) -> Command:
+    """The command that a config means. `where` names it in an error; `beside` are files that it needs, `packages` those that it
+    stands on. Raises ConfigError where there is no such program, file or package, or its environment takes a name that it is
+    given."""
+    home = (folder or Path.cwd()).resolve()
+    if not os.path.isdir(home):  # noqa: PTH112  `Path.is_dir` raises where it may not look
+        raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
+    for name in env:
+        if name in OURS or "=" in name or not name:
+            raise ConfigError(f"{where}.env: '{name}' is none that can be given; the agent is given {', '.join(OURS)}")
+    path = os.pathsep.join((str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", os.defpath))))
+    files = _files([*words, *map(Path.as_posix, beside)], home)
+    program = _program(words[0], files, home, path, where)
+    for word in words[1:]:
+        if Path(word).suffix in SCRIPTS and word not in files and not word.startswith("-"):
+            raise ConfigError(f"{where}.command: there is no file {word} in {folder or 'the current folder'}")
+    for file in beside:
+        if file.as_posix() not in files:
+            raise ConfigError(f"{where}.files: there is no file {file} in {folder or 'the current folder'}")
+    absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
+    versions = {name: _version(name, where) for name in packages}
+    given = [one for one in (versions, bounds.model_calls) if one]  # what is not there is not written, as before there was such
+    try:
+        digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
+    except OSError as error:
+        raise ConfigError(f"{where}.command: {error.filename} cannot be read: {error.strerror}") from error
+    return Command(absolute, path, dict(env), bounds, versions, digest)
+
+
+def _files(names: Iterable[str], home: Path) -> dict[str, Path]:
+    """Those of them that are files. A word may be anything: what cannot be looked at is none."""
+    return {name: home / name for name in names if os.path.isfile(home / name)}  # noqa: PTH113  `Path.is_file` raises there
+
+
+def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where: str) -> str:
+    """The file of a command's first word: among these, else on the PATH. Raises ConfigError where it cannot be started."""
+    found = str(files[word]) if word in files else shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
+    found = found or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
+    if found is None:
+        raise ConfigError(f"{where}.command: there is no program '{word}'; install it, or give its path")
+    if why := why_not(found, path):
+        raise ConfigError(f"{where}.command: '{word}' {why}")
+    return os.path.abspath(found)  # noqa: PTH100  as above
+
+
+def _version(package: str, where: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError as error:
+        raise ConfigError(f"{where}.packages: {package} is not installed; install it where bench is installed") from error
+
+
+def _digest(determining: object, files: Mapping[str, Path]) -> str:
+    """Of what the config says of it, and the files that it needs. The code that drives it is in its trials' ids by itself."""
+    digest = hashlib.sha256(json.dumps(determining).encode())
+    for name, path in files.items():
+        content = path.read_bytes()
+        digest.update(f"\0{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:20]

@@ -1,0 +1,262 @@
+"""Where an agent that is a command is at work: its folder, its doors, and what is known of its processes.
+
+A place is that of one trial. It outlives the agent, which is started in it again the same way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import secrets
+import shlex
+import shutil
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from bench.endpoint.door import Door
+from bench.endpoint.problem import Problem
+from bench.endpoint.server import application, hung_up, routes, serving
+from bench.errors import CannotStart, ConfigError, GaveUp
+from bench.runtime.clock import in_seconds
+from bench.runtime.endpoint_session import PARALLEL, EndpointSession
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.doors.server import WorldDoor
+from bench.worlds.doors.tools import Tools
+from bench.worlds.driver.command import Command
+from bench.worlds.driver.folder import LARGEST, Folder, temporary
+from bench.worlds.driver.life import Ended, Life
+from bench.worlds.driver.program import hint
+from bench.worlds.driver.task_text import task_text
+from bench.worlds.runtime.acting import Acting
+from bench.worlds.runtime.events import ProcessDied
+from bench.worlds.runtime.process import Body, Crashed
+from bench.worlds.runtime.process_events import ProcessEnded, ProcessStarted
+
+MOST_CONNECTIONS = 64
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at how large the folder is."""
+MODEL = "assistant"
+"""The model's name, as the agent is told it: which one answers is the experiment's affair."""
+AGENT = ("the agent",)
+_asked = re.compile("(/[^/]*)?/v1/")
+LONGEST_TASK = 2**17 - 100
+"""Bytes: Linux takes 128 KiB for one variable, its name among them."""
+
+
+@asynccontextmanager
+async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[Place]:
+    """The place of a trial, until its end. Raises then what went wrong at its doors."""
+    with temporary() as outer:
+        place = Place(command, task, workbench, outer)
+        async with workbench.outside_agent(place.served):
+            yield place
+        place.check()
+
+
+class Place(Body):
+    def __init__(self, command: Command, task: Task, workbench: Workbench, outer: Path):
+        assert workbench.acting  # a config refuses a command where there is no world
+        environment = workbench.acting.world.environment
+        self._command, self._task, self._outer = command, task_text(task, environment.work), outer
+        if len(self._task.encode()) > LONGEST_TASK:
+            said = f"the task is longer than an environment variable can be, {LONGEST_TASK:,} bytes"
+            raise ConfigError(f"{said}; a command cannot be given it")
+        self._acting: Acting = workbench.acting
+        self._tools = Tools(workbench)
+        self._folder = Folder(outer / "home")
+        self._token = secrets.token_urlsafe(24)
+        self._address = ""
+        self._life: Life | None = None
+        self._failure: Exception | None = None
+        self._left = command.bounds.seconds
+        self._asked = 0
+        self._turn = asyncio.Lock()
+        self._acting.process.body = self
+
+    @asynccontextmanager
+    async def served(self, session: EndpointSession) -> AsyncIterator[str]:
+        """Both doors at one address, the model's and the world's."""
+        session.api_key = self._token
+        world = WorldDoor(self._tools, self._acting)
+        door = Door(self._token, most=MOST_CONNECTIONS)
+
+        def refuse(problem: Problem) -> None:
+            session.refuse(problem.status, problem.message)
+
+        app = application([*routes(lambda: session, MODEL), *world.routes()], door, refuse, self._hear)
+        async with serving(app, door, 0) as self._address:
+            self._lay_out_relay()
+            yield self._address
+
+    async def live(self) -> None:
+        """One life, from its start to its end. Raises Crashed where it was killed as planned, GaveUp where it ended otherwise
+        than well, CannotStart where it never began, and what went wrong at its doors."""
+        process, log, taken = self._acting.process, self._acting.log, self._tools.taken
+        number = self._acting.world.life
+        try:
+            life = self._life = Life(self._command.words, self._folder.path, self._environment(), LARGEST)
+        except OSError as error:
+            if str(error.filename) == str(self._folder.path):  # which is gone, or shut: the agent's doing
+                raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error
+            raise CannotStart(f"the command cannot be started: {error.strerror}; see to this machine") from error
+        log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
+        limit = asyncio.get_running_loop().call_later(max(0.0, self._left), self._end_at_limit)
+        self._look()
+        ended: Ended | None = None
+        try:
+            ended = await asyncio.shield(life.ended)
+        finally:
+            limit.cancel()
+            self._next_look.cancel()
+            await life.close()
+            self._left -= life.seconds
+            own = self._folder.added_to_log()
+            how = ended or Ended()
+            log.emit(
+                ProcessEnded(
+                    life=number,
+                    code=how.code,
+                    signal=how.signal,
+                    seconds=life.seconds,
+                    why=self._why(ended),
+                    requests=self._tools.taken - taken,
+                    output=log.store_text(life.output.text),
+                    written=life.output.written,
+                    own_log=log.store_text(own) if own is not None else None,
+                )
+            )
+        process.step()
+        self._acting.left()
+        self.check()
+        if ended.failed is not None:
+            raise CannotStart(f"{Path(self._command.words[0]).name} {_failed(ended.failed)}; {hint(ended.failed)}")
+        if ended.code != 0:
+            raise GaveUp(AGENT, f"{_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
+
+    def check(self) -> None:
+        """Raises what went wrong at the doors; RuntimeError where not each call that the world's door took is booked, once."""
+        if self._failure:
+            raise self._failure
+        unbooked = sum(isinstance(event, ProcessDied) and event.point == "before" for event in self._acting.log.events)
+        if self._tools.taken != self._acting.calls + unbooked:
+            raise RuntimeError(f"the world's door took {self._tools.taken} calls, and {self._acting.calls} are booked")
+
+    @web.middleware
+    async def _hear(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """A middleware: each request at either door, by whoever may ask."""
+        try:
+            self._acting.heard()
+            self._count(request)
+            if not self._in_turn(request):
+                return await handler(request)
+            async with self._turn:
+                self._acting.process.step()
+                return await handler(request)
+        except Crashed:
+            return hung_up(request, web.Response())
+        except (Problem, web.HTTPException):
+            raise
+        except Exception as error:
+            self._stop(error)
+            raise
+
+    def _count(self, request: web.Request) -> None:
+        """Raises GaveUp at the first call of the model beyond the bound."""
+        most = self._command.bounds.model_calls
+        self._asked += _is_call(request)
+        if most is not None and self._asked > most:
+            raise GaveUp(
+                AGENT, f"no end after {most} calls of the model; give it more with model_calls, or see what it repeats"
+            )
+
+    def _in_turn(self, request: web.Request) -> bool:
+        """Whether a request waits for the one before it: of calls of the model that are in flight together, and do not say so,
+        virtual time could not tell when they began."""
+        return _is_call(request) and self._acting.clock.is_virtual and PARALLEL not in request.headers
+
+    def freeze(self) -> None:
+        if self._life:
+            self._life.freeze()
+
+    def kill(self) -> None:
+        if self._life:
+            self._life.kill()
+
+    def _stop(self, error: Exception) -> None:
+        """The trial ends in this; what came first stands."""
+        self._failure = self._failure or error
+        self.kill()
+
+    def _end_at_limit(self) -> None:
+        said = self._life.output.last_line if self._life else ""
+        limit = (
+            f"no end within {self._command.bounds.seconds:g} s; give it more with time_limit_seconds, or see what it waits for"
+        )
+        self._stop(GaveUp(AGENT, f"{limit}{': ' + said if said else ''}"))
+
+    def _look(self) -> None:
+        if why := self._folder.too_large():
+            self._stop(GaveUp(AGENT, why))
+        self._next_look = asyncio.get_running_loop().call_later(LOOK_AGAIN, self._look)
+
+    def _why(self, ended: Ended | None) -> str:
+        if self._acting.process.is_dead:
+            return "crash"
+        if self._failure:
+            return str(self._failure)
+        if ended is None:
+            return "cancelled"
+        if ended.failed is not None:
+            return _failed(ended.failed)
+        return "broken: the process that watched over it was killed" if ended == Ended() else ""
+
+    def _environment(self) -> Mapping[str, str]:
+        """All that the process is given: nothing of the user's own but where programs are, and the language."""
+        return {
+            "LANG": os.environ.get("LANG", "C.UTF-8"),
+            **self._command.env,
+            "PATH": self._command.path,
+            "HOME": str(self._folder.path),
+            "OPENAI_BASE_URL": f"{self._address}/v1",
+            "OPENAI_API_KEY": self._token,
+            "OPENAI_MODEL": MODEL,
+            "AGENT_TASK": self._task,
+            "AGENT_FOLDER": str(self._folder.path),
+            "TOOLS_URL": self._address,
+            "MCP_URL": f"{self._address}/mcp",
+            "MCP_COMMAND": shlex.join([sys.executable, "-I", str(self._relay)]),
+        }
+
+    @property
+    def _relay(self) -> Path:
+        return self._outer / "tools.py"
+
+    def _lay_out_relay(self) -> None:
+        """Beside the agent's folder, the program that serves the tools over stdio."""
+        from bench.worlds import doors  # noqa: PLC0415  its file is wanted, not what it imports
+
+        shutil.copyfile(Path(doors.__path__[0]) / "mcp_server.py", self._relay)
+        said = json.dumps({"address": self._address, "token": self._token})
+        self._relay.with_suffix(".json").write_text(said, encoding="utf-8")
+
+
+def _is_call(request: web.Request) -> bool:
+    """Whether it is one of the model."""
+    return request.method == "POST" and bool(_asked.match(request.path))
+
+
+def _failed(number: int) -> str:
+    return f"cannot be started: {os.strerror(number)}"
+
+
+def _said(ended: Ended) -> str:
+    if ended.code is not None:
+        return f"ended with code {ended.code}"
+    return f"ended by signal {ended.signal}" if ended.signal else "ended together with the process that watched over it"

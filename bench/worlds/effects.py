@@ -1,0 +1,72 @@
+"""What faults do in a world: to a call of a tool, to a notice, to the agent's process (`bench.worlds.runtime.effects`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.worlds.environment import Acted, Moment
+from bench.worlds.environment.schedule import Told
+from bench.worlds.runtime.effects import NoticeEffect, ProcessEffect, ToolCall, ToolEffect
+
+DAY = 24 * 60
+
+
+def error(call: ToolCall, _: int) -> Acted | None:
+    """The tool refuses service. Nothing happened; the agent cannot know."""
+    return call.unanswered("503 service unavailable", "unavailable")
+
+
+def slow(call: ToolCall, minutes: int) -> Acted | None:
+    """So many minutes of world time pass before the call is made."""
+    call.pass_time(minutes or 60)
+    return call.first()
+
+
+def stale_read(call: ToolCall, _: int) -> Acted | None:
+    """What is read is as it was before its last change."""
+    return call.past()
+
+
+def duplicate(call: ToolCall, _: int) -> Acted | None:
+    """The network delivers the request twice."""
+    first = call.first()
+    if not first.ok:
+        return None
+    call.again()
+    return first
+
+
+def lost_ack(call: ToolCall, _: int) -> Acted | None:
+    """It happens, and its receipt is lost."""
+    return call.unanswered("no answer came") if call.first().ok else None
+
+
+def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[Told] | None:
+    """The agent hears of it later; the world has changed already."""
+    return (Told(at.after(minutes=minutes or DAY), held=True),)
+
+
+def doubled(at: Moment, _: Moment | None, __: int) -> Sequence[Told] | None:
+    return (Told(at), Told(at))
+
+
+def reordered(_: Moment, following: Moment | None, __: int) -> Sequence[Told] | None:
+    """The agent hears of it behind the next event."""
+    return (Told(following, held=True),) if following else None
+
+
+EFFECTS = (
+    ToolEffect("error", error, on="any"),
+    ToolEffect("slow", slow, on="any"),
+    ToolEffect("stale_read", stale_read, on="read", needs_past=True),
+    ToolEffect("duplicate", duplicate, on="write"),
+    ToolEffect("lost_ack", lost_ack, on="write"),
+    NoticeEffect("late", late),
+    NoticeEffect("doubled", doubled),
+    NoticeEffect("reordered", reordered),
+    ProcessEffect("before", "before", on="write"),
+    ProcessEffect("unacknowledged", "unacknowledged", on="write"),
+    ProcessEffect("unrecorded", "unrecorded", on="write"),
+    ProcessEffect("recorded", "recorded", on="write"),
+    ProcessEffect("mid_stream", "mid_reply"),
+)

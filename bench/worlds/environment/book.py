@@ -1,0 +1,79 @@
+"""What a world writes down: its journal, which life the agent is in, and what the agent knows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bench.errors import whole_text
+from bench.worlds.environment import journal
+from bench.worlds.environment.contracts import ANY
+from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.knowledge import Knowledge
+from bench.worlds.environment.moment import Moment
+from bench.worlds.environment.schedule import Schedule
+
+
+class Book:
+    def __init__(self, connection: sqlite3.Connection, schedule: Schedule):
+        self._connection, self._schedule = connection, schedule
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Read what the database holds: it was made anew, or restored, or another process left it."""
+        entries = self.entries()
+        self.next = len(entries) + 1
+        self.knowledge = Knowledge(entries)
+        self.life: int = self._connection.execute("SELECT life FROM world_clock").fetchone()[0]
+        for arrival in self._schedule.arrivals():
+            self.knowledge.told(arrival.versions)
+
+    def write(self, entry: Entry, about: Iterable[str] = ()) -> Entry:
+        """Append an entry; it as it stands there. `about`: the things whose versions it was based on."""
+        placed = replace(entry, seq=self.next, at=self._schedule.now, life=self.life, seen=self.knowledge.based_on(about))
+        journal.append(self._connection, placed)
+        self.next += 1
+        self.knowledge.note(placed)
+        return placed
+
+    def entries(self, where: str = "1", *values: object) -> list[Entry]:
+        return journal.read(self._connection, where, *values)
+
+    def entry(self, seq: int) -> Entry | None:
+        return next(iter(self.entries("seq = ?", seq)), None)
+
+    def done_under(self, key: str) -> Entry | None:
+        """What was done under this idempotency key."""
+        return next(iter(self.entries("key = ? AND outcome = 'done'", whole_text(key))), None)
+
+    def taken(self, tool: str, who: str, since: Moment | None) -> int:
+        """How many calls of this tool were taken, by whom, from a moment on; "*" is any."""
+        where, values = "what = 'call' AND outcome IN ('done', 'failed')", list[object]()
+        for column, value in (("name", tool), ("who", who)):
+            if value != ANY:
+                where, values = f"{where} AND {column} = ?", [*values, value]
+        if since is not None:
+            where, values = f"{where} AND at >= ?", [*values, since.total]
+        return int(self._connection.execute(f"SELECT count(*) FROM world_journal WHERE {where}", values).fetchone()[0])
+
+    def died(self, point: str) -> None:
+        self.write(Entry("crash", point, arguments={}))
+        self.life += 1
+        self._connection.execute("UPDATE world_clock SET life = ?", (self.life,))
+
+    def acknowledge(self, entry: int) -> None:
+        """The agent has been told what came of this call."""
+        self._connection.execute("INSERT INTO world_known VALUES (?, 'acknowledged')", (entry,))
+
+    def record(self, after: int) -> None:
+        """The agent has recorded what it was told in this life, by entries behind this one."""
+        self._connection.execute(
+            "INSERT INTO world_known SELECT seq, 'recorded' FROM world_known WHERE how = 'acknowledged' AND seq > "
+            "max(?, coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0))",
+            (after,),
+        )
+
+    def known(self) -> dict[int, str]:
+        """Entry -> how well the agent knows of it: it was `acknowledged`, or that is `recorded`."""
+        return dict(map(tuple, self._connection.execute("SELECT seq, how FROM world_known ORDER BY rowid")))

@@ -1,0 +1,170 @@
+"""A pack's code, called: whatever it does comes to a result."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from bench.bounds import MOST_ITEMS, items_in
+from bench.errors import ToolRefused
+from bench.wording import first_violation
+from bench.worlds.environment.database import Connection, Db, Later, dump
+from bench.worlds.environment.journal import Outcome
+from bench.worlds.environment.limits import DidNotEnd, NoEnd, TimeLimit
+from bench.worlds.environment.moment import Moment
+from bench.worlds.environment.parts import Tool
+
+Code = Literal[
+    "",
+    "unknown_tool",
+    "forbidden",
+    "arguments",
+    "key",
+    "throttled",
+    "quota",
+    "stale",
+    "declined",
+    "wrote",
+    "broke",
+    "wrong_type",
+    "hung",
+    "unavailable",
+    "unanswered",
+]
+"""Why a call was refused or has failed, for code to branch on.
+
+unknown_tool, arguments   there is no such tool; the arguments do not fit
+forbidden    the role's contract does not hold this tool (`bench.worlds.environment.contracts.Role`)
+key          the idempotency key is another call's
+throttled    too many calls in this minute, or on this day; `Acted.again` says when one is taken again
+quota        too many calls in this trial: no waiting helps
+stale        a version is not the one that was expected
+declined     the business declined (`bench.errors.ToolRefused`)
+wrote        a tool that is declared read wrote
+broke, wrong_type, hung   the tool raised, returned something else, did not end
+unavailable  the tool refuses service for now; nothing happened, which the agent cannot know
+unanswered   no answer came: it may have happened"""
+
+
+@dataclass(frozen=True)
+class Acted:
+    """What came of a call, as the agent is told it.
+
+    effect     the business key of what was to happen
+    outcome    `done`, `replayed` (done before, by the same idempotency key), `refused` (nothing happened), `failed` (no answer
+               came, or the tool broke: it may have happened)
+    result     where it was done or replayed
+    reason     why not, in words; `code` the same for code
+    versions   thing -> its version now, as far as the call tells
+    entry      the journal's number of it; 0 where it reached no journal
+    again      when such a call is taken again, where it was throttled
+    """
+
+    tool: str
+    effect: str
+    outcome: Outcome
+    result: Any = None
+    reason: str = ""
+    versions: Mapping[str, int] | None = None
+    entry: int = 0
+    code: Code = ""
+    again: Moment | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome in ("done", "replayed")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How one run of a pack's function ended."""
+
+    outcome: Outcome
+    result: BaseModel | None = None
+    reason: str = ""
+    code: Code = ""
+
+
+class Caller:
+    """Calls a pack's code on one database, within a time limit."""
+
+    def __init__(self, connection: Connection, patience: float, later: Later):
+        self._connection, self._limit = connection, TimeLimit(patience)
+        self.reading, self.writing = Db(connection), Db(connection, self._ours(later))
+        connection.guard(self._limit.overdue)
+
+    def run(self, tool: Tool, arguments: BaseModel, now: Moment) -> Run:
+        """Run a tool. Never raises; what it wrote stands in the open transaction, for the caller to keep or to take back."""
+        before = self._connection.total_changes
+        try:
+            result = self.within(lambda: tool.run(self.writing if tool.writes else self.reading, arguments, now))
+        except ToolRefused as refused:
+            return Run("refused", None, " ".join(str(refused).split()) or "refused without a reason", "declined")
+        except DidNotEnd:
+            return Run("failed", None, f"tool '{tool.name}' did not end within {self._limit.seconds:g} s", "hung")
+        except (Exception, SystemExit) as error:
+            said = f"tool '{tool.name}' raised {type(error).__name__}: {' '.join(str(error).split())}"
+            return Run("failed", None, said, "broke")
+        if not tool.writes and self._connection.total_changes != before:
+            said = f"tool '{tool.name}' is declared read and wrote; declare it compensable or final"
+            return Run("refused", None, said, "wrote")
+        if not isinstance(result, tool.result):
+            said = f"tool '{tool.name}' returned {type(result).__name__}; it must return {tool.result.__name__}"
+            return Run("failed", None, said, "wrong_type")
+        return Run("done", result)
+
+    def _ours(self, later: Later) -> Later:
+        """What is still to happen stands in a table of the house, which a pack's code reaches by this alone."""
+
+        def schedule(kind: str, at: Moment, payload: Mapping[str, Any], name: str) -> None:
+            self._connection.inside = False
+            try:
+                later(kind, at, payload, name)
+            finally:
+                self._connection.inside = True
+
+        return schedule
+
+    def within(self, function: Callable[[], Any]) -> Any:
+        """Call a pack's function, which may use its own tables alone. Raises DidNotEnd where it does not end."""
+        self._connection.inside = True
+        try:
+            with self._limit.holding():
+                return function()
+        except NoEnd as error:
+            raise DidNotEnd(f"no end within {self._limit.seconds:g} s") from error
+        except sqlite3.OperationalError as error:
+            if "interrupted" in str(error):
+                raise DidNotEnd(f"no end within {self._limit.seconds:g} s") from error
+            raise
+        finally:
+            self._connection.inside = False
+
+
+def read_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseModel | str:
+    """The arguments as the tool's type; what is wrong with them, in one line, where they do not fit."""
+    if isinstance(given, tool.arguments):
+        return given
+    return fitted(tool.name, tool.arguments, given.model_dump() if isinstance(given, BaseModel) else given)
+
+
+def fitted(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel | str:
+    """A tool's arguments as its type; what is wrong with them, in one line, where they do not fit."""
+    if items_in(given) > MOST_ITEMS:
+        return f"the arguments of '{name}' do not fit: they hold more than {MOST_ITEMS:,} values"
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        first = first_violation(error)
+        return f"the arguments of '{name}' do not fit: {first.place or 'they'} {first.words}"
+
+
+def effect_of(tool: Tool, arguments: BaseModel) -> str:
+    """The business key of a call; of a read that names none, the call itself."""
+    if tool.effect:
+        return tool.effect(arguments)
+    return f"{tool.name} {dump(arguments.model_dump(mode='json'))}"

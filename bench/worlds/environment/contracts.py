@@ -1,0 +1,77 @@
+"""Contracts of a world: which tools a role may call, and how often. Whatever an agent tries, a call outside is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from bench.errors import PackError, nearest
+from bench.worlds.environment.calling import Code
+from bench.worlds.environment.moment import Moment
+
+ANY = "*"
+
+
+@dataclass(frozen=True)
+class Role:
+    """What an agent in this role may call: the tools that it `allows`, all where it names none, but for those that it
+    `denies`."""
+
+    allows: tuple[str, ...] = ()
+    denies: tuple[str, ...] = ()
+
+    def may_call(self, tool: str) -> bool:
+        return (not self.allows or tool in self.allows) and tool not in self.denies
+
+
+@dataclass(frozen=True)
+class Quota:
+    """So many calls at `most`, of one tool or of all together, by one role or by all together, in a day of world time or in the
+    whole trial. A call that was refused, or answered from an earlier one under its key, does not count."""
+
+    most: int
+    tool: str = ANY
+    role: str = ANY
+    per: Literal["day", "trial"] = "trial"
+
+    def concerns(self, tool: str, role: str) -> bool:
+        return self.tool in (ANY, tool) and self.role in (ANY, role)
+
+    def since(self, now: Moment) -> Moment | None:
+        """From when on calls count; None: from the world's beginning."""
+        return Moment(now.day) if self.per == "day" else None
+
+    def refusal(self, now: Moment) -> Refusal:
+        whose = f"{'the tools' if self.tool == ANY else self.tool}{'' if self.role == ANY else f' by {self.role}'}"
+        if self.per == "day":
+            again = Moment(now.day + 1)
+            return Refusal(
+                f"throttled: {self.most} calls of {whose} are taken in a day; wait until {again}", "throttled", again
+            )
+        return Refusal(f"the quota of {self.most} calls of {whose} in a trial is used up", "quota")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a call is not taken; `again`: when one is, where waiting helps."""
+
+    reason: str
+    code: Code
+    again: Moment | None = None
+
+
+def refuse_contracts(roles: Mapping[str, Role], quotas: Iterable[Quota], tools: Iterable[str], where: str) -> None:
+    """Raise PackError for the first contract that names what is not there, or that nothing could keep."""
+    tools = tuple(tools)
+    for name, role in roles.items():
+        for tool in (*role.allows, *role.denies):
+            if tool not in tools:
+                raise PackError(f"{where}: the role '{name}' names '{tool}', which is no tool; {nearest(tool, tools)}")
+    for quota in quotas:
+        if quota.most < 0:
+            raise PackError(f"{where}: a quota of {quota.most} calls; give it 0 or more")
+        if quota.tool not in (ANY, *tools):
+            raise PackError(f"{where}: a quota names '{quota.tool}', which is no tool; {nearest(quota.tool, tools)}")
+        if quota.role not in (ANY, *roles):
+            raise PackError(f"{where}: a quota names '{quota.role}', which is no role; {nearest(quota.role, roles)}")

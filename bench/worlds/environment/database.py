@@ -1,0 +1,123 @@
+"""A world's database: SQLite, in memory or in a file, and the handle through which a pack's code uses it.
+
+A pack's tables hold the business. The tables whose names begin with `world_` are the house's: the journal, the clock, what is
+still to happen. A pack's code can change rows of its own tables and nothing else; that is SQLite's authorizer, no convention.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.worlds.environment.moment import Moment
+
+Row = sqlite3.Row
+OURS = "world_"
+SEPARATOR = "\0"
+TABLES = """
+CREATE TABLE world_clock (now INTEGER NOT NULL, life INTEGER NOT NULL);
+CREATE TABLE world_journal (
+  seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, life INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,
+  name TEXT NOT NULL, kind TEXT NOT NULL, arguments TEXT NOT NULL, effect TEXT NOT NULL, key TEXT, outcome TEXT NOT NULL,
+  result TEXT NOT NULL, reason TEXT NOT NULL, decision TEXT NOT NULL, rule TEXT NOT NULL, policy TEXT NOT NULL,
+  seen TEXT NOT NULL, versions TEXT NOT NULL, late INTEGER NOT NULL);
+CREATE INDEX world_keys ON world_journal (key) WHERE key IS NOT NULL;
+CREATE TABLE world_known (seq INTEGER NOT NULL, how TEXT NOT NULL);
+CREATE TABLE world_pending (
+  id INTEGER PRIMARY KEY, at INTEGER NOT NULL, what TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+  payload TEXT NOT NULL, versions TEXT NOT NULL);
+CREATE TABLE world_arrival (
+  number INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, payload TEXT NOT NULL,
+  versions TEXT NOT NULL);
+CREATE TRIGGER world_journal_stays BEFORE UPDATE ON world_journal BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER world_journal_keeps BEFORE DELETE ON world_journal BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+"""
+ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+WRITING = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+STEPS = 100_000
+"""SQLite's own instructions between two looks at the time."""
+
+
+class Connection(sqlite3.Connection):
+    """`inside`: a pack's code is at work, which may use its own tables alone."""
+
+    inside = False
+
+    def guard(self, overdue: Callable[[], bool]) -> None:
+        """Watch what a pack's code does, and end a statement that is `overdue`."""
+        self.set_authorizer(self._may)
+        self.set_progress_handler(lambda: int(self.inside and overdue()), STEPS)
+
+    def _may(self, action: int, table: str | None, *_: str | None) -> int:
+        if not self.inside or action in ALLOWED or (action in WRITING and not str(table).startswith(OURS)):
+            return sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY
+
+
+def connect(path: Path | None = None) -> Connection:
+    """In memory, or to a file. A process that is killed loses nothing that was committed; a machine that is might."""
+    connection = sqlite3.connect(
+        path or ":memory:", isolation_level=None, check_same_thread=False, factory=Connection, cached_statements=256
+    )
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA synchronous=OFF")
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
+Later = Callable[[str, Moment, Mapping[str, Any], str], None]
+"""(kind, at, payload, name): let an event of this kind come."""
+
+
+class Db:
+    """What a pack's code is given: statements on its own tables. `later` lets something happen at a later moment."""
+
+    def __init__(self, connection: sqlite3.Connection, later: Later | None = None):
+        self._connection, self._to_schedule = connection, later
+
+    def all(self, sql: str, *values: Any) -> list[Row]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def one(self, sql: str, *values: Any) -> Row | None:
+        """The first row; None where there is none."""
+        row: Row | None = self._connection.execute(sql, values).fetchone()
+        return row
+
+    def value(self, sql: str, *values: Any) -> Any:
+        """The first column of the first row; None where there is none."""
+        row = self.one(sql, *values)
+        return row[0] if row else None
+
+    def write(self, sql: str, *values: Any) -> int:
+        """Insert, update or delete; how many rows it changed."""
+        return self._connection.execute(sql, values).rowcount
+
+    def later(self, kind: str, at: Moment, payload: Mapping[str, Any], name: str = "") -> None:
+        """Let an event of this kind come at this moment: a customer's reply to what was sent."""
+        if self._to_schedule is None:
+            raise PermissionError("a tool that is declared read, and a policy, cannot let anything happen")
+        self._to_schedule(kind, at, payload, name)
+
+
+def tables_of(connection: sqlite3.Connection) -> list[str]:
+    """The pack's tables, by name."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return [name for (name,) in found if not name.startswith((OURS, "sqlite_"))]
+
+
+def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
+    """Twenty hex digits that name the rows of these tables, in whatever order they were written."""
+    digest = hashlib.blake2b(digest_size=10)
+    for table in tables:
+        rows = sorted(repr(tuple(row)) for row in connection.execute(f'SELECT * FROM "{table}"'))
+        digest.update(f"{table}\0{len(rows)}\0{SEPARATOR.join(rows)}\0".encode())
+    return digest.hexdigest()
+
+
+def dump(value: Any) -> str:
+    """JSON as the journal keeps it: the same text for the same value, whatever came from outside."""
+    return json.dumps(value, sort_keys=True, default=str)

@@ -1,0 +1,108 @@
+"""The journal of a world: everything that happened in it, in order. Nothing in it is ever changed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from bench.errors import whole_text
+from bench.worlds.environment.database import dump
+from bench.worlds.environment.moment import Moment
+
+What = Literal["call", "event", "ask", "answer", "crash"]
+Outcome = Literal["done", "replayed", "refused", "failed"]
+"""done       it ran
+replayed   its idempotency key was known: the stored result, and nothing happened
+refused    it did not run, or the business declined; nothing changed, and the reason says why
+failed     it broke, or no answer came: the agent cannot tell whether it happened"""
+
+
+NEVER = Moment(0)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry.
+
+    seq, at, life   its number, its moment, and which process of the agent it was, from 1; the book says them
+    what         a tool's call, an event, a question to a person, that person's answer, the agent's death
+    name, kind   the tool and its kind; the event's name and kind; the person's
+    arguments    JSON; of an event its payload
+    effect       the business key
+    key          the idempotency key, where one was given
+    decision     the policy's verdict on a call that writes, with the `rule` and the version of the `policy`
+    seen         thing -> (the version that the agent saw last, the version that it had): what the effect was based on
+    versions     thing -> its version afterwards
+    late         the effect came after its last moment
+    """
+
+    what: What
+    name: str
+    kind: str = ""
+    arguments: Any = None
+    effect: str = ""
+    key: str | None = None
+    outcome: Outcome = "done"
+    result: Any = None
+    reason: str = ""
+    decision: str = ""
+    rule: str = ""
+    policy: str = ""
+    seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    late: bool = False
+    who: str = "agent"
+    seq: int = 0
+    at: Moment = NEVER
+    life: int = 0
+
+    @property
+    def is_effect(self) -> bool:
+        """Whether it changed the world at the agent's wish."""
+        return self.what == "call" and self.outcome == "done" and self.kind != "read"
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it was based on what had changed since."""
+        return any(seen < current for seen, current in self.seen.values())
+
+    @property
+    def is_unauthorised(self) -> bool:
+        return self.is_effect and self.decision in ("deny", "person")
+
+
+COLUMNS = tuple(one.name for one in fields(Entry))
+JSON = frozenset({"arguments", "result", "seen", "versions"})
+INSERT = f"INSERT INTO world_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+
+
+def append(connection: sqlite3.Connection, entry: Entry) -> None:
+    values = ((name, getattr(entry, name)) for name in COLUMNS)
+    connection.execute(INSERT, [_written(name, value) for name, value in values])
+
+
+def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list[Entry]:
+    """The entries for which this condition on its columns holds, in order."""
+    rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM world_journal WHERE {where} ORDER BY seq", values)
+    return [Entry(**{name: _read(name, row[name]) for name in COLUMNS}) for row in rows]
+
+
+def _written(name: str, value: Any) -> Any:
+    if isinstance(value, Moment):
+        return value.total
+    if name in JSON:
+        return dump(value)
+    return whole_text(value) if isinstance(value, str) else value
+
+
+def _read(name: str, value: Any) -> Any:
+    if name == "at":
+        return Moment.of(value)
+    if name == "seen":
+        return {thing: (seen, current) for thing, (seen, current) in json.loads(value).items()}
+    if name == "late":
+        return bool(value)
+    return json.loads(value) if name in JSON else value

@@ -1,0 +1,256 @@
+"""What goes on in a world: calls, events, questions, notices. All that an agent can do to it.
+
+Every call is one transaction: what it changed, and its entry in the journal, are there together or not at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from bench.errors import nearest
+from bench.worlds.environment import snapshot
+from bench.worlds.environment.book import Book
+from bench.worlds.environment.calling import Acted, Caller, Code, Run, effect_of, read_arguments
+from bench.worlds.environment.database import TABLES, Connection, connect, tables_of
+from bench.worlds.environment.declaration import Environment
+from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.moment import Moment
+from bench.worlds.environment.parts import Arrival, Payload, Tool, Verdict
+from bench.worlds.environment.people import People
+from bench.worlds.environment.rules import Rules, moved
+from bench.worlds.environment.schedule import Pending, Schedule, Versions
+from bench.worlds.environment.snapshot import Past
+
+DRAWN_FROM: tuple[object, ...] = ("world",)
+Arguments = BaseModel | Mapping[str, Any]
+
+
+class Scene:
+    """A new world as its environment declares it, or the one that a file, or the bytes of a snapshot, hold already.
+
+    path         the file; in memory where none is given. One process at a time holds it.
+    content      of a snapshot, from which this world goes on
+    drawn_from   what the draws of its people begin with: a trial's key, never the architecture
+    keeps_past   whether what things were like before their last change is kept, for stale reads
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        path: Path | None = None,
+        *,
+        content: bytes | None = None,
+        drawn_from: tuple[object, ...] = DRAWN_FROM,
+        keeps_past: bool = False,
+    ):
+        self.environment = environment
+        self._connection = connect(path)
+        if content is not None:
+            snapshot.load(self._connection, content)
+        elif not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            _create(environment, self._connection)
+        self._lock = threading.RLock()
+        self._past = Past(self._connection, keeps_past)
+        self._schedule = Schedule(self._connection, environment.ends)
+        self._caller = Caller(self._connection, environment.patience, self._later)
+        self._people = People(environment.people, drawn_from, self._schedule, self._caller)
+        self._book = Book(self._connection, self._schedule)
+        self._rules = Rules(environment, self._caller, self._book.taken)
+        self._tables, self._digest = tables_of(self._connection), ""
+
+    def call(
+        self,
+        tool: str,
+        arguments: Arguments,
+        idempotency_key: str | None = None,
+        *,
+        expect: Mapping[str, int] | None = None,
+        who: str = "agent",
+    ) -> Acted:
+        """Call a tool. Never raises for what an agent or a tool does wrong: that is refused, or has failed.
+
+        idempotency_key   a call whose key is known gives the stored result, and has no second effect
+        expect            thing -> the version that it must have, else the call is refused: compare and swap
+        who               in which role: its contract says what it may call
+        """
+        with self._lock:
+            known = self.environment.by_name.get(tool)
+            given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
+            call = Entry("call", tool, known.kind if known else "", given, key=idempotency_key, who=who)
+            if known is None:
+                said = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
+                return self._refuse(call, said, "unknown_tool")
+            if said := self._rules.forbids(tool, who):
+                return self._refuse(call, said, "forbidden")
+            read = read_arguments(known, arguments)
+            if isinstance(read, str):
+                return self._refuse(call, read, "arguments")
+            call = replace(call, arguments=read.model_dump(mode="json"), effect=effect_of(known, read))
+            if idempotency_key and (first := self._book.done_under(idempotency_key)):
+                return self._again(call, first, known)
+            if said := moved(expect or {}, self._book.knowledge):
+                return self._refuse(call, said, "stale")
+            if refusal := self._rules.not_taken(tool, who, self.now):
+                return self._refuse(call, refusal.reason, refusal.code, refusal.again)
+            return self._run(call, known, read)
+
+    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+        """What the policy, and the kill switch, say of a call that is not yet made. A tool that reads is always allowed.
+        Raises KeyError where there is no such tool."""
+        with self._lock:
+            known = self.environment.by_name[tool]
+            read = read_arguments(known, arguments)
+            return Verdict("deny", "arguments", read) if isinstance(read, str) else self._rules.verdict(known, read, self.now)
+
+    def effect_of(self, tool: str, arguments: Arguments) -> str:
+        """The business key of a call; "" where there is no such tool, or its arguments do not fit."""
+        known = self.environment.by_name.get(tool)
+        read = read_arguments(known, arguments) if known else ""
+        return "" if known is None or isinstance(read, str) else effect_of(known, read)
+
+    def ask(self, kind: str, about: str, question: Payload, idempotency_key: str | None = None) -> str:
+        """Ask a person; the question's ticket, under which the answer arrives as an event of kind `answer`. A question under a
+        key that is known is not asked again. Raises KeyError where there is no such person."""
+        with self._lock:
+            if idempotency_key and (asked := self._book.done_under(idempotency_key)):
+                return str(asked.result)
+            times = len(self._book.entries("what = 'ask' AND name = ? AND effect = ?", kind, about)) + 1
+            ticket = f"{kind}: {about}" + (f" ({times})" if times > 1 else "")
+            with self._transaction():
+                self._people.ask(kind, about, question, ticket, times)
+                self._book.write(Entry("ask", kind, "", dict(question), about, idempotency_key, result=ticket))
+            return ticket
+
+    def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
+        """Let time pass; the notices that came meanwhile."""
+        return self.wait_until(self.now.after(days, minutes))
+
+    def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
+        with self._lock:
+            last = len(self._schedule.arrivals())
+            self._schedule.pass_to(moment, self._happen)
+            return self._told(self._schedule.arrivals(last))
+
+    def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
+        """The first notice whose number is above `after`, waiting for it up to a moment; None where none comes."""
+        with self._lock:
+            found = self._schedule.pass_to_arrival(after, until, self._happen)
+            return self._told((found,))[0] if found else None
+
+    def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
+        """The notices that have come: a log, which no reading empties."""
+        with self._lock:
+            return self._told(self._schedule.arrivals(after))
+
+    @property
+    def now(self) -> Moment:
+        return self._schedule.now
+
+    @property
+    def life(self) -> int:
+        """Which process of the agent is at work, from 1."""
+        return self._book.life
+
+    # How it is done.
+
+    def _run(self, call: Entry, tool: Tool, arguments: BaseModel) -> Acted:
+        """Run a tool in a transaction of its own, with its entry in the journal."""
+        verdict = self._rules.verdict(tool, arguments, self.now)
+        decision, rule, policy = self._rules.decision(verdict, tool)
+        call = replace(call, decision=decision, rule=rule, policy=policy)
+        things, before = tool.about(arguments), self._past.now() if tool.writes else b""
+        with self._transaction():
+            self._connection.execute("SAVEPOINT tool")
+            run = self._caller.run(tool, arguments, self.now)
+            done = run.outcome == "done"
+            if not done:
+                self._connection.execute("ROLLBACK TO tool")
+            known = self._book.knowledge
+            after = known.after(things) if tool.writes else {thing: known.version(thing) for thing in things}
+            acted = self._told_of(call, run, tool, arguments, after if done else {})
+        if done and tool.writes:
+            self._digest = ""
+            self._past.changed(things, before)
+        if tool.minutes:
+            self._schedule.pass_to(self.now.after(minutes=tool.minutes), self._happen)
+        return acted
+
+    def _told_of(self, call: Entry, run: Run, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:
+        """The entry of a call that ran, and what the agent is told of it."""
+        result = run.result.model_dump(mode="json") if run.result is not None else None
+        late = run.outcome == "done" and self._rules.is_late(tool, arguments, self.now)
+        ran = replace(call, outcome=run.outcome, result=result, reason=run.reason, versions=versions, late=late)
+        entry = self._book.write(ran, tool.about(arguments) if tool.writes else ())
+        return Acted(tool.name, call.effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
+
+    def _again(self, call: Entry, first: Entry, tool: Tool) -> Acted:
+        """A call under a key that is known."""
+        if (first.name, first.arguments) != (call.name, call.arguments):
+            said = f"the idempotency key '{call.key}' is that of another call, {first.name} ({first.effect}); give each its own"
+            return self._refuse(replace(call, key=None), said, "key")
+        entry = self._book.write(replace(call, outcome="replayed", result=first.result))
+        return Acted(tool.name, call.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
+
+    def _refuse(self, call: Entry, said: str, code: Code, again: Moment | None = None) -> Acted:
+        entry = self._book.write(replace(call, outcome="refused", reason=said))
+        return Acted(call.name, call.effect, "refused", reason=said, entry=entry.seq, code=code, again=again)
+
+    def _later(self, kind: str, at: Moment, payload: Payload, name: str) -> None:
+        if kind not in self.environment.by_kind:
+            raise KeyError(f"there is no kind of event '{kind}'; {nearest(kind, self.environment.by_kind)}")
+        self._schedule.add("event", kind, at, payload, name or f"{kind} of entry {self._book.next}")
+
+    def _happen(self, pending: Pending) -> tuple[Payload, Versions]:
+        """An event, or a person's answer, in the transaction in which it leaves what is still to happen."""
+        self._digest = ""
+        if pending.what == "answer":
+            payload = self._people.answer(pending, self.now)
+            self._book.write(Entry("answer", pending.name, arguments=dict(payload), effect=payload["about"], who="person"))
+            return payload, {}
+        kind, before = self.environment.by_kind[pending.kind], self._past.now()
+        things = kind.about(pending.payload)
+        if apply := kind.apply:
+            self._caller.within(lambda: apply(self._caller.writing, pending.payload, self.now))
+        versions = self._book.knowledge.after(things)
+        self._past.changed(things, before)
+        event = Entry("event", pending.name, pending.kind, dict(pending.payload), versions=versions, who="world")
+        self._book.write(event)
+        return pending.payload, versions
+
+    def _told(self, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
+        told = tuple(arrivals)
+        for arrival in told:
+            self._book.knowledge.told(arrival.versions)
+        return told
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            self._book.reopen()
+            raise
+
+
+def _create(environment: Environment, connection: Connection) -> None:
+    connection.executescript(TABLES + environment.schema)
+    connection.execute("BEGIN")
+    connection.execute("INSERT INTO world_clock VALUES (?, 1)", (environment.begins.total,))
+    for table, rows in environment.rows.items():
+        for row in rows:
+            names, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
+            connection.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', tuple(row.values()))
+    schedule = Schedule(connection, environment.ends)
+    for event in sorted(environment.events, key=lambda one: one.at):
+        schedule.add("event", event.kind, event.at, event.payload, event.name)
+    connection.execute("COMMIT")

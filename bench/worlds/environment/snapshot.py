@@ -1,0 +1,56 @@
+"""A world at one moment, whole: from its bytes it is there again, and goes on from there."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bench.errors import BenchError
+from bench.worlds.environment.database import Connection
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """`digest` names the pack's tables as they were; `content` is the whole database, journal and clock among it."""
+
+    digest: str
+    content: bytes
+
+
+class CannotRestore(BenchError):
+    """The bytes are no world's."""
+
+
+def load(connection: Connection, content: bytes) -> None:
+    """Put this content in the place of all that the database holds. Raises CannotRestore, and nothing has changed."""
+    source = sqlite3.connect(":memory:")
+    try:
+        source.deserialize(content)
+        if source.execute("PRAGMA quick_check").fetchone()[0] != "ok":
+            raise CannotRestore("the snapshot is damaged; take it from a copy")
+        source.execute("SELECT now, life FROM world_clock").fetchone()
+        source.backup(connection)
+    except sqlite3.Error as error:
+        raise CannotRestore(f"the snapshot is no world's database: {error}; take it from a copy") from error
+    finally:
+        source.close()
+
+
+class Past:
+    """What the world was like before each thing's last change; nothing is kept where nothing will ask for it."""
+
+    def __init__(self, connection: sqlite3.Connection, keeps: bool):
+        self._connection, self.keeps = connection, keeps
+        self._before: dict[str, bytes] = {}
+
+    def now(self) -> bytes:
+        return self._connection.serialize() if self.keeps else b""
+
+    def changed(self, things: Iterable[str], before: bytes) -> None:
+        if self.keeps:
+            self._before.update(dict.fromkeys(things, before))
+
+    def before(self, things: Iterable[str]) -> tuple[str, bytes] | None:
+        """The first of these things that has changed, and the world before it did."""
+        return next(((thing, self._before[thing]) for thing in things if thing in self._before), None)

@@ -1,0 +1,149 @@
+"""A world: one database for each trial, which outlives the agent. What an agent can do in it is its `scene`; here is what the
+trial around the agent can do: look into it, keep it, fork it, and count what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench.worlds.environment import snapshot
+from bench.worlds.environment.calling import Acted, Run, effect_of, read_arguments
+from bench.worlds.environment.damage import Damage, Harm, harms, in_journal, in_tables
+from bench.worlds.environment.database import digest_of_tables
+from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.parts import Standing
+from bench.worlds.environment.scene import Arguments, Scene
+from bench.worlds.environment.schedule import Notices
+from bench.worlds.environment.snapshot import CannotRestore, Snapshot
+
+
+class World(Scene):
+    """A scene, seen whole."""
+
+    def told_by(self, notices: Notices) -> None:
+        """When the agent hears of an event is for this function to say: the faults of events."""
+        self._schedule.notices = notices
+
+    def elapse(self, minutes: int) -> None:
+        """Let time pass in which the agent waits for an answer: what happens meanwhile nobody has told it."""
+        with self._lock:
+            self._schedule.pass_to(self.now.after(minutes=minutes), self._happen)
+
+    def version(self, thing: str) -> int:
+        return self._book.knowledge.version(thing)
+
+    def digest(self) -> str:
+        """Names what the pack's tables hold."""
+        with self._lock:
+            self._digest = self._digest or digest_of_tables(self._connection, self._tables)
+            return self._digest
+
+    def journal(self) -> list[Entry]:
+        with self._lock:
+            return self._book.entries()
+
+    def entry(self, seq: int) -> Entry | None:
+        """The journal's entry of this number."""
+        with self._lock:
+            return self._book.entry(seq)
+
+    def dump(self) -> str:
+        """The whole database as SQL, for a grader to have it again."""
+        with self._lock:
+            return "\n".join(self._connection.iterdump())
+
+    def acknowledge(self, entry: int) -> None:
+        """The agent has been told what came of this call; 0 is no entry."""
+        if entry:
+            with self._lock:
+                self._book.acknowledge(entry)
+
+    def record(self, after: int = 0) -> None:
+        """The agent has recorded what it was told in this life, by entries behind this one, or has ended with it."""
+        with self._lock:
+            self._book.record(after)
+
+    def died(self, point: str) -> None:
+        """The agent has died. The world stays as it is."""
+        with self._lock:
+            self._book.died(point)
+
+    def past(self, tool: str, arguments: Arguments) -> Acted | None:
+        """What a read would have shown before the last change of what it is about; None where nothing has changed."""
+        known = self.environment.by_name[tool]
+        read = read_arguments(known, arguments)
+        if isinstance(read, str) or known.writes:
+            return None
+        with self._lock:
+            things = known.about(read)
+            if (before := self._past.before(things)) is None:
+                return None
+            changed, content = before
+            other = World(self.environment, content=content)
+            shown = other.call(tool, read)
+            other.close()
+            if not shown.ok:
+                return None
+            versions = {thing: self.version(thing) - (thing == changed) for thing in things}
+            call = Entry("call", tool, known.kind, read.model_dump(mode="json"), effect_of(known, read))
+            return self._told_of(call, Run("done", shown.result), known, read, versions)
+
+    def end(self) -> None:
+        """Let all happen that is still to happen up to the world's last moment."""
+        if self.environment.ends is not None:
+            with self._lock:
+                self._schedule.pass_to(self.environment.ends, self._happen)
+
+    def standings(self) -> list[Standing]:
+        """What the pack's audit says of its tables as they are."""
+        with self._lock:
+            return list(self._caller.within(lambda: list(self.environment.audit(self._caller.reading))))
+
+    def damage(self) -> tuple[Damage, Damage]:
+        """What went wrong, counted from the journal, and from the pack's tables alone."""
+        with self._lock:
+            entries, standings = self._book.entries(), self.standings()
+            return in_journal(self.environment, entries, self._book.known(), standings), in_tables(standings)
+
+    def harms(self) -> dict[str, list[Harm]]:
+        """Kind of damage -> the effects, and their entries in the journal, that it is counted from."""
+        with self._lock:
+            return harms(self.environment, self._book.entries(), self._book.known(), self.standings())
+
+    def snapshot(self) -> Snapshot:
+        with self._lock:
+            return Snapshot(self.digest(), self._connection.serialize())
+
+    def restore(self, taken: Snapshot) -> None:
+        """Be as it was when this was taken. Raises CannotRestore, and nothing has changed."""
+        with self._lock:
+            snapshot.load(self._connection, taken.content)
+            self._schedule.reread()
+            self._book.reopen()
+            self._digest = ""
+
+    def fork(self, taken: Snapshot | None = None) -> World:
+        """A world of its own that goes on from here, or from a snapshot."""
+        content = (taken or self.snapshot()).content
+        return World(self.environment, content=content, drawn_from=self._people.drawn_from, keeps_past=self._past.keeps)
+
+    def replay(self, entries: Iterable[Entry]) -> None:
+        """Do in this new world what these entries of another's journal say was done, to be as that one was after them: a trial
+        is forked at any of its steps. Its digest then is that of the step.
+
+        Raises CannotRestore where the same calls do something else here.
+        """
+        with self._lock:
+            for entry in entries:
+                if entry.what in ("event", "answer"):
+                    self._schedule.pass_one(entry.name, self._happen)
+                    continue
+                self._schedule.jump(entry.at)
+                if entry.what == "ask":
+                    self.ask(entry.name, entry.effect, entry.arguments, entry.key)
+                elif entry.what == "crash":
+                    self.died(entry.name)
+                elif entry.is_effect and self.call(entry.name, entry.arguments, entry.key, who=entry.who).result is None:
+                    raise CannotRestore(f"entry {entry.seq}, {entry.effect}, does not happen here; is this the same pack?")
+
+    def close(self) -> None:
+        self._connection.close()

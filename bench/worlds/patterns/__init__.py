@@ -1,0 +1,1 @@
+"""Architectures that act in a world."""

@@ -1,0 +1,14 @@
+"""A model, tools and a loop: the steps one after another, each as soon as it can begin. What people start with."""
+
+from __future__ import annotations
+
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.patterns.parts.form import BARE, Form
+from bench.worlds.patterns.parts.office import Office
+
+
+async def bare_agent(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = Office(task, workbench, form)
+    async for ready in office.rounds():
+        await office.work(ready[0])

@@ -1,0 +1,33 @@
+"""The composition that its author proposes for contract renewal. A durable row is the spine; an orchestrator hands all steps
+that can begin to peers who work at the same time and log how each is taken back; a supervisor restarts a peer that failed; a
+gate before every effect asks the policy, and a person where the policy wants one.
+
+Bare it is all of that as each pattern has it bare: a step's state outlives a crash, a step's work does not, and silence is
+consent. With remedies each has its own: claims by compare-and-swap, keys, undos that are tried until they are answered,
+questions that outlive a crash.
+
+Source: arXiv 2605.20173; its companion repository composes P1 and P2 around P5, gated by P4, with pauses for P6.
+"""
+
+from __future__ import annotations
+
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.environment import Step
+from bench.worlds.patterns.parts.form import BARE, Form
+from bench.worlds.patterns.parts.office import Office
+from bench.worlds.patterns.parts.row import Row
+from bench.worlds.patterns.parts.together import together
+from bench.worlds.patterns.parts.transition import advance
+from bench.worlds.patterns.supervisor_gate import supervised
+
+
+async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = Office(task, workbench, form, keeps="steps", gate="asks", compensates=True)
+    row = Row(workbench.store)
+
+    async def attempt(step: Step) -> str:
+        return await supervised(office, step, workbench)
+
+    async for ready in office.rounds():
+        await together(advance(office, row, step, attempt, claims=form.remedies) for step in ready)

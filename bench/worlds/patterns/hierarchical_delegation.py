@@ -1,0 +1,30 @@
+"""One orchestrator owns the work and hands each step to a specialist; what they bring is merged in the procedure's order.
+
+Bare a specialist that fails is sent again, from its beginning, and its own tries hide behind the orchestrator's. With remedies
+the retry budget is the orchestrator's, a specialist that stalls is given up at its deadline, and the others' work stands.
+"""
+
+from __future__ import annotations
+
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.environment import Step
+from bench.worlds.patterns.parts.form import BARE, Form
+from bench.worlds.patterns.parts.office import Office
+from bench.worlds.patterns.parts.together import together
+
+BUDGET = 2
+"""How often one specialist is sent."""
+
+
+async def hierarchical_delegation(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = Office(task, workbench, form)
+    async for ready in office.rounds():
+        await together(_delegate(office, step) for step in ready)
+
+
+async def _delegate(office: Office, step: Step) -> None:
+    for _ in range(BUDGET):
+        if (why := await office.attempt(step)) != "failed":
+            break
+    await office.settle(step, why)

@@ -1,0 +1,18 @@
+"""People hold the switch: the kill switch is looked at before every effect, and where the policy wants a person, one is asked.
+
+Bare the wait for an answer dies with the process, and who does not answer in time has agreed. With remedies the question
+outlives a crash, it has a time limit and a fallback, and what was approved is looked at again before it is done.
+"""
+
+from __future__ import annotations
+
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.patterns.parts.form import BARE, Form
+from bench.worlds.patterns.parts.office import Office
+
+
+async def human_in_the_loop(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = Office(task, workbench, form, gate="asks")
+    async for ready in office.rounds():
+        await office.work(ready[0])

@@ -1,0 +1,98 @@
+"""What the log of events accounts for: which model decided each of them, and which of the world's changes a notice told of.
+
+Every thing of a world has a version, which each change raises. The watermark of a thing is the version up to which each change
+was told by a notice or is the agent's own. What was read beyond it has changed unheard of.
+
+Only what is irregular is written, to the log `irregular` in the store, once each:
+
+diverged       a decision is kept that another model made than the one that goes on
+doubled        a notice that was there before
+out of order   a notice of a change, behind that of a later change of the same thing
+late           a notice of a change that was read before it came
+unheard        a thing was read that had changed, and no notice had told of it
+missed         of such a change no notice came to the end
+
+None of it is guessed. A change that no version shows is not seen here, and neither is one that the agent may have made itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.runtime.workbench import Workbench
+from bench.worlds.environment import Arrival
+from bench.worlds.environment.knowledge import FIRST
+from bench.worlds.patterns.parts.memory import Effect, Memory
+
+IRREGULAR = "irregular"
+
+
+class Accounts:
+    def __init__(self, workbench: Workbench, memory: Memory):
+        self._workbench, self._memory, self._store = workbench, memory, workbench.store
+
+    def begun(self) -> None:
+        """A life begins, on what earlier ones have decided. Their decisions stand, whoever made them."""
+        for step, work in self._memory.works().items():
+            if work.judged and work.by != self._workbench.model:
+                self._note("diverged", step=step, by=work.by, now=self._workbench.model)
+
+    def consumed(self, event: Arrival) -> None:
+        """A notice is read. Whatever it is, it begins the steps that wait for it, if nothing has begun them."""
+        earlier = [one for one in self._workbench.arrivals() if one.number < event.number]
+        if any((one.kind, one.name, one.payload) == (event.kind, event.name, event.payload) for one in earlier):
+            self._note("doubled", event=event.name, number=event.number)
+            return
+        for thing, version in event.versions.items():
+            if any(one.versions.get(thing, FIRST) > version for one in earlier):
+                self._note("out of order", event=event.name, thing=thing, version=version)
+            elif any(one["thing"] == thing and one["version"] >= version for one in self._noted("unheard")):
+                self._note("late", event=event.name, thing=thing, version=version)
+
+    def worked(self) -> None:
+        """A step was worked on: what it read may have changed unheard of."""
+        for thing, version, changes in self._unheard():
+            if not any((one["thing"], one["changes"]) == (thing, changes) for one in self._noted("unheard")):
+                self._note("unheard", thing=thing, version=version, changes=changes)
+
+    def ended(self) -> None:
+        """Nothing can come any more."""
+        for thing, version, changes in self._unheard():
+            self._note("missed", thing=thing, version=version, changes=changes)
+
+    def _unheard(self) -> Iterator[tuple[str, int, int]]:
+        """Each thing that is known in a version above its watermark, that version, and how many changes of others it holds."""
+        arrivals = self._workbench.arrivals()
+        known: dict[str, int] = {}
+        for work in self._memory.works().values():
+            for thing, version in work.versions.items():
+                known[thing] = max(version, known.get(thing, FIRST))
+        for thing, version in known.items():
+            told = {one.versions[thing] for one in arrivals if thing in one.versions and one.versions[thing] <= version}
+            own = sum(self._changes(one, thing) for one in self._memory.effects())
+            if (changes := version - FIRST - own) > len(told):
+                yield thing, version, changes
+
+    def _changes(self, effect: Effect, thing: str) -> int:
+        """How often this effect of the agent may have changed a thing: done, and perhaps taken back."""
+        if effect.state == "refused" or thing not in self._about(effect.tool, effect.arguments):
+            return 0
+        return 2 if effect.state == "undone" else 1
+
+    def _about(self, name: str, arguments: Any) -> tuple[str, ...]:
+        tool = self._workbench.tools[name]
+        try:
+            return tuple(tool.about(tool.arguments.model_validate(arguments)))
+        except ValidationError:
+            return ()
+
+    def _noted(self, what: str) -> list[Any]:
+        return [one for one in self._store.log(IRREGULAR) if one["what"] == what]
+
+    def _note(self, what: str, **said: Any) -> None:
+        entry = {"what": what, **said}
+        if entry not in self._store.log(IRREGULAR):
+            self._store.append(IRREGULAR, entry)

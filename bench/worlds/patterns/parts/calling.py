@@ -1,0 +1,107 @@
+"""Making calls: of what fails another try, under a key and on a version where the form says so, with what is meant and what was
+done written down before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.runtime.workbench import Workbench
+from bench.worlds.environment import Acted, Call, Step
+from bench.worlds.environment.procedure import AGENT, COMPENSATION
+from bench.worlds.patterns.parts.form import Form
+from bench.worlds.patterns.parts.memory import Effect, Memory
+
+TRIES = 3
+"""Of a call that fails, bare: at once, as a client of HTTP does it."""
+LASTING_TRIES = 8
+"""With remedies: with a wait before each that doubles from a minute on."""
+
+
+class Calling:
+    def __init__(self, workbench: Workbench, form: Form, memory: Memory):
+        self._workbench, self._form, self._memory = workbench, form, memory
+
+    async def read(self, step: Step, call: Call) -> Acted:
+        return await self._until_answered(call, None, None, step.role)
+
+    async def effect(self, step: Step, call: Call) -> Acted:
+        """Make an effect of a step. One that this step is known to have done is not made again; one of which it is known only
+        that it was meant is made under the key that it had."""
+        meant = self.meant(step.name, call)
+        if meant and meant.state == "done":
+            tool = self._workbench.tools[call.tool]
+            return Acted(call.tool, meant.effect, "replayed", tool.result.model_validate(meant.result))
+        if meant is None:
+            effect = self._workbench.effect_of(call.tool, call.arguments)
+            meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected(step.name, call))
+        key = meant.key if self._form.keys else None
+        acted = await self._until_answered(call, key, meant.versions if self._form.compares else None, step.role)
+        self._note(meant, acted)
+        return acted
+
+    def meant(self, step: str, call: Call) -> Effect | None:
+        """The effect as this step has written it down, done or only intended; without keys nobody looks."""
+        if not self._form.keys:
+            return None
+        own = (one for one in self._memory.effects(step) if one.state in ("intended", "done"))
+        return next((one for one in own if (one.tool, one.arguments) == (call.tool, dict(call.arguments))), None)
+
+    def _note(self, meant: Effect, acted: Acted) -> None:
+        if acted.outcome == "failed":
+            return  # it may have happened: it stays what is meant
+        if not acted.ok:
+            self._memory.note(replace(meant, state="refused"))
+            return
+        result = acted.result.model_dump(mode="json")
+        self._memory.note(replace(meant, state="done", result=result))
+        work = self._memory.of(meant.step)
+        moved = acted.versions or {thing: version + 1 for thing, version in meant.versions.items()}
+        self._memory.keep(meant.step, versions={**work.versions, **moved})
+
+    def _expected(self, step: str, call: Call) -> Mapping[str, int]:
+        """The versions of what this call is about, as the step has read them."""
+        tool, seen = self._workbench.tools[call.tool], self._memory.of(step).versions
+        try:
+            things = tool.about(tool.arguments.model_validate(call.arguments))
+        except ValidationError:  # the world says it better
+            return {}
+        return {thing: seen[thing] for thing in things if thing in seen}
+
+    async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT) -> Acted:
+        """`failed` where no answer comes however often it is tried. With remedies what was throttled is tried again when the
+        world says that it is taken."""
+        acted = await self._workbench.act(call.tool, call.arguments, key, expect=expect or None, role=role)
+        for attempt in range(1, LASTING_TRIES if self._form.remedies else TRIES):
+            if acted.outcome != "failed" and acted.code != "throttled":
+                break
+            await self._wait_for_another(acted, attempt)
+            acted = await self._workbench.act(call.tool, call.arguments, key, expect=expect or None, role=role)
+        return acted
+
+    async def _wait_for_another(self, acted: Acted, attempt: int) -> None:
+        if not self._form.remedies:
+            await self._workbench.wait(minutes=1)
+        elif acted.again:
+            await self._workbench.wait(until=acted.again)
+        else:
+            await self._workbench.wait(minutes=2 ** (attempt - 1))
+
+    async def undo(self, effect: Effect) -> bool:
+        """Take an effect back; whether it no longer stands. What is refused does not stand."""
+        tool = self._workbench.tools[effect.tool]
+        arguments: Mapping[str, Any] = effect.arguments
+        if tool.undoing:
+            if effect.result is None:
+                return False
+            read = tool.arguments.model_validate(arguments), tool.result.model_validate(effect.result)
+            arguments = tool.undoing(*read)
+        key = f"undo {effect.key}" if self._form.keys else None
+        acted = await self._until_answered(Call(tool.undo, arguments), key, None, COMPENSATION)
+        if acted.outcome == "failed":
+            return False
+        self._memory.note(replace(effect, state="undone"))
+        return True

@@ -1,0 +1,49 @@
+"""The gate before an effect: the policy is asked, its word is written down with its version, and a person is asked where the
+policy says so."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bench.runtime.workbench import Workbench
+from bench.worlds.environment import KILL_SWITCH, Call, Facts, Question, Step
+
+Gate = Literal["open", "stamps", "asks", "keeps_asking"]
+"""open           there is none
+stamps         a denial holds; where a person is needed, it lets pass
+asks           a person is asked anew after each crash, and who does not answer in time has agreed
+keeps_asking   a person is asked once, whatever dies; who does not answer in time has not agreed; and what was allowed is looked
+               at again before it is done"""
+DAYS = 3
+"""For which a person's answer is waited for."""
+Why = Literal["", "denied", "late"]
+
+
+async def passes(gate: Gate, step: Step, call: Call, facts: Facts, workbench: Workbench, *, meant: bool = False) -> Why:
+    """Why an effect is not to be made, or "". What is already `meant` was let pass once and may have happened: only the kill
+    switch keeps it from being made certain."""
+    if gate == "open" or not workbench.tools[call.tool].writes:
+        return ""
+    verdict = workbench.verdict(call.tool, call.arguments)
+    if gate == "keeps_asking":
+        said = {"tool": call.tool, "decision": verdict.decision, "rule": verdict.rule, "policy": workbench.policy_version}
+        workbench.store.append("audit", {"step": step.name, "at": workbench.now.total, **said})
+    if meant:
+        return "denied" if verdict.rule == KILL_SWITCH else ""
+    if verdict.decision != "person":
+        return "" if verdict.allows else "denied"
+    if gate == "stamps":
+        return ""
+    asked = step.asks(facts, call) if step.asks else _default(call, workbench)
+    key = f"ask {asked.person}: {asked.about}" if gate == "keeps_asking" else None
+    decision = await workbench.ask_person(asked.person, asked.about, asked.question, key, days=DAYS)
+    if decision.said == "denied":
+        return "denied"
+    if decision.said == "late":
+        return "late" if gate == "keeps_asking" else ""
+    return "" if gate == "asks" or workbench.verdict(call.tool, call.arguments).allows else "denied"
+
+
+def _default(call: Call, workbench: Workbench) -> Question:
+    about = workbench.effect_of(call.tool, call.arguments)
+    return Question(workbench.people[0], about, call.arguments)

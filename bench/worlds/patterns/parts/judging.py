@@ -1,0 +1,105 @@
+"""A step's judgment: its state of the world is read, a model is asked, and what it proposes is held against the boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bench.errors import GaveUp
+from bench.runtime.proposal import Proposal
+from bench.runtime.verification import Rejected
+from bench.runtime.workbench import Workbench
+from bench.scenario import Subtask, Task
+from bench.worlds.environment import KILL_SWITCH, Facts, Step
+from bench.worlds.patterns.parts.calling import Calling
+from bench.worlds.patterns.parts.form import Form
+from bench.worlds.patterns.parts.memory import Memory
+
+CONTENT = ("check", "insufficient", "found_wrong")
+"""Rejections that are no schema's."""
+
+
+class Judging:
+    def __init__(self, task: Task, workbench: Workbench, form: Form, memory: Memory, calling: Calling):
+        self._task, self._workbench, self._form = task, workbench, form
+        self._memory, self._calling = memory, calling
+
+    def facts(self, step: Step) -> Facts:
+        return self._memory.facts(step.name, self._workbench.arrivals())
+
+    async def read(self, step: Step) -> str:
+        """Read what the step reads; why it cannot be, or ""."""
+        read: dict[str, Any] = {}
+        versions: dict[str, int] = {}
+        for name, call in step.reads(self.facts(step)).items():
+            acted = await self._calling.read(step, call)
+            if not acted.ok:
+                return "failed"
+            read[name] = acted.result.model_dump(mode="json")
+            versions.update(acted.versions or {})
+        before = self._memory.of(step.name)
+        same = before.judged and before.read == read
+        self._memory.keep(step.name, read=read, versions=versions, judged=same)
+        return ""
+
+    async def decide(self, step: Step) -> str:
+        """Ask the judgment of a step until something of it is accepted; why nothing is, or ""."""
+        subtask = self._task.subtask(step.judgment)
+        repair: Rejected | None = None
+        while True:
+            try:
+                proposal = await self._workbench.propose(subtask, repair=repair, documents=self._documents(step, subtask))
+            except GaveUp:
+                if not self._form.remedies:
+                    raise
+                return "rejected"
+            rejected = self._verify(step, subtask, proposal)
+            if rejected is None:
+                return ""
+            if self._form.tells == "as_success":
+                return "taken as success"
+            repair = rejected if self._form.tells == "typed" else replace(rejected, detail="it was not accepted")
+
+    def _verify(self, step: Step, subtask: Subtask, proposal: Proposal) -> Rejected | None:
+        """Hold a proposal against the boundary, as strong as it is, and commit what passes."""
+        value, rejected = self._value(proposal, subtask), self._workbench.verify(proposal)
+        if rejected and (value is None or self._form.holds("business_rule" if rejected.reason in CONTENT else "schema")):
+            return rejected
+        if why := self._against_policy(step, value):
+            self._workbench.reject(proposal, why)
+            return Rejected(subtask.name, "check", why, proposal.text)
+        if rejected:
+            self._workbench.commit_unverified(proposal)
+        else:
+            self._workbench.commit(proposal)
+        self._memory.keep(step.name, judged=True, decided=value, by=self._workbench.model if self._form.remedies else "")
+        return None
+
+    def _against_policy(self, step: Step, value: Any) -> str:
+        """What the policy denies of the effects that this output would have, or ""."""
+        if not self._form.holds("policy"):
+            return ""
+        facts = self.facts(step)
+        would = replace(facts, decided={**facts.decided, step.name: value})
+        for call in step.effects(would):
+            verdict = self._workbench.verdict(call.tool, call.arguments)
+            if verdict.decision == "deny" and verdict.rule != KILL_SWITCH:
+                return verdict.why or verdict.rule or f"the policy denies {call.tool}"
+        return ""
+
+    def _documents(self, step: Step, subtask: Subtask) -> Mapping[str, Any]:
+        facts = self.facts(step)
+        if step.documents:
+            return step.documents(facts)
+        elsewhere = {*self._task.documents, *(one.name for one in self._task.subtasks)}
+        return {name: facts.read[name] for name in subtask.reads if name not in elsewhere}
+
+    def _value(self, proposal: Proposal, subtask: Subtask) -> Any:
+        """The output as JSON; None where it does not fit its schema. A boundary without strength takes any object."""
+        part = proposal.parts.get(subtask.name)
+        raw = part.value if part else None
+        try:
+            return subtask.output.model_validate(raw).model_dump(mode="json")
+        except ValueError:
+            return raw if isinstance(raw, dict) and not self._form.holds("schema") else None

@@ -1,0 +1,144 @@
+"""What a pattern remembers: of each step what it read and decided, and of each effect whether it was meant, done or undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from bench.worlds.environment import Arrival, Facts, Step
+from bench.worlds.environment.procedure import AsFarAsKnown
+from bench.worlds.runtime.process import Store
+
+Keeps = Literal["nothing", "steps", "work"]
+"""What outlives a crash: nothing; what came of each step that is done; that, and each step's work as it goes on."""
+State = Literal["intended", "done", "undone", "refused"]
+
+
+@dataclass(frozen=True)
+class Work:
+    """One step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and why it came to nothing. When
+    it was `begun`, in minutes of world time, is kept where its time is boxed. `by` which model it was decided belongs to the
+    decision: both are one write."""
+
+    read: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    decided: Any = None
+    judged: bool = False
+    done: bool = False
+    why: str = ""
+    begun: int | None = None
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One effect that a step means to have. `number` counts them; `versions` are those that it expects."""
+
+    number: int
+    step: str
+    tool: str
+    arguments: Mapping[str, Any]
+    effect: str
+    key: str
+    versions: Mapping[str, int]
+    state: State = "intended"
+    result: Any = None
+
+
+NOTHING = Work()
+STEP, EFFECTS = "step ", "effects"
+"""What they are called in the store."""
+
+
+class Memory:
+    """Begins with what the store holds. What it keeps there is written before and after each effect, or at a step's end.
+
+    undoes   undo -> the tool whose effect it takes back
+    """
+
+    def __init__(self, store: Store, keeps: Keeps, undoes: Mapping[str, str]):
+        self._store, self._keeps, self._undoes = store, keeps, undoes
+        self._works: dict[str, Work] = {}
+        self._effects: dict[int, Effect] = {}
+        kept = {name.removeprefix(STEP): store.get(name) for name in store.names() if name.startswith(STEP)}
+        for step, written in kept.items():
+            self._works[step] = Work(**written["work"])
+        at_ends = sorted((effect for written in kept.values() for effect in written["effects"]), key=lambda one: one["number"])
+        for effect in (*at_ends, *store.log(EFFECTS)):
+            self._place(Effect(**effect))
+
+    def of(self, step: str) -> Work:
+        return self._works.get(step, NOTHING)
+
+    def works(self) -> Mapping[str, Work]:
+        """Step -> what is known of it."""
+        return self._works
+
+    def keep(self, step: str, **change: Any) -> Work:
+        """Change what is known of a step."""
+        work = self._works[step] = replace(self.of(step), **change)
+        if self._keeps == "work" or (self._keeps == "steps" and work.done):
+            effects = [] if self._keeps == "work" else [vars(effect) for effect in self.effects(step)]
+            self._store.put(STEP + step, {"work": vars(work), "effects": effects})
+        return work
+
+    def forget(self, step: str) -> None:
+        """It is to be done anew, from its beginning."""
+        self._works[step] = NOTHING
+
+    def done(self, step: str) -> bool:
+        return self.of(step).done
+
+    def intend(self, step: str, tool: str, arguments: Mapping[str, Any], effect: str, versions: Mapping[str, int]) -> Effect:
+        """What is about to be done. Its key is made of its business key: the same effect has the same key, unless it was undone
+        before."""
+        before = sum((one.tool, one.effect, one.state) == (tool, effect, "undone") for one in self._effects.values())
+        key = f"{tool}: {effect}" + (f" ({before + 1})" if before else "")
+        number = len(self._effects) + 1
+        return self.note(Effect(number, step, tool, dict(arguments), effect, key, dict(versions)))
+
+    def note(self, effect: Effect) -> Effect:
+        """What has become of an effect: one write, by which those that it took back are known to be undone as well."""
+        self._place(effect)
+        if self._keeps == "work":
+            self._store.append(EFFECTS, vars(effect))
+        return effect
+
+    def _place(self, effect: Effect) -> None:
+        self._effects[effect.number] = effect
+        undone = self._undoes.get(effect.tool)
+        for one in self.effects() if undone and effect.state == "done" else ():
+            if (one.tool, one.effect, one.state) == (undone, effect.effect, "done") and one.number < effect.number:
+                self._effects[one.number] = replace(one, state="undone")
+
+    def effects(self, step: str = "") -> list[Effect]:
+        """Those of one step, or all, in order."""
+        return [one for one in self._effects.values() if step in ("", one.step)]
+
+    def facts(self, step: str, arrivals: Iterable[Arrival]) -> Facts:
+        """What is known when this step is at work: all that is done, and its own. Of what is not known since a step came to
+        nothing NotKnown is raised; of anything else that a pack's function asks for in vain, a KeyError like any bug."""
+        known = {name: work for name, work in self._works.items() if work.done or name == step}
+        read = {name: value for work in known.values() for name, value in work.read.items()} | dict(self.of(step).read)
+        events: dict[str, Any] = {}
+        for arrival in arrivals:
+            events.setdefault(arrival.kind, arrival.payload)
+        decided = {name: work.decided for name, work in known.items() if work.judged}
+        if any(work.why for work in known.values()):
+            read, decided = AsFarAsKnown(read), AsFarAsKnown(decided)
+        return Facts(
+            read=read,
+            decided=decided,
+            results={one.effect: one.result for one in self._effects.values() if one.state == "done"},
+            events=events,
+        )
+
+
+def dependents(steps: Iterable[Step], of: str) -> list[str]:
+    """This step, and all that come after it, however far."""
+    found = [of]
+    for step in steps:
+        if set(step.after) & set(found) and step.name not in found:
+            found.append(step.name)
+    return found

@@ -1,0 +1,191 @@
+"""An office: it works through a procedure's steps, as the form says, and remembers what the pattern says. Who does which step
+when is the pattern's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.environment import Call, Moment, Step
+from bench.worlds.environment.procedure import NotKnown
+from bench.worlds.patterns.parts.calling import Calling
+from bench.worlds.patterns.parts.compensation import take_back
+from bench.worlds.patterns.parts.form import Form
+from bench.worlds.patterns.parts.gate import Gate, passes
+from bench.worlds.patterns.parts.judging import Judging
+from bench.worlds.patterns.parts.memory import Keeps, Memory, dependents
+
+MOST_READS = 5
+"""How often a step is read anew because the world had moved."""
+
+
+class Office:
+    """keeps, gate, compensates: what the pattern has of itself, bare. With remedies each of them remembers its work, has a gate
+    that keeps asking, and takes back in reverse what a step did in vain."""
+
+    def __init__(
+        self,
+        task: Task,
+        workbench: Workbench,
+        form: Form,
+        *,
+        keeps: Keeps = "nothing",
+        gate: Gate = "open",
+        compensates: bool = False,
+    ):
+        self._workbench, self._form = workbench, form
+        self._gate: Gate = "asks" if gate == "open" and form.holds("policy") else gate
+        if form.remedies:
+            self._gate = "keeps_asking"
+        self._compensates = form.remedies or compensates
+        self.memory = Memory(workbench.store, "work" if form.remedies else keeps, workbench.undoes)
+        self._calling = Calling(workbench, form, self.memory)
+        self._judging = Judging(task, workbench, form, self.memory, self._calling)
+        self.steps = workbench.procedure
+        self._heard = 0
+
+    # What can be done now.
+
+    def ready(self) -> list[Step]:
+        """The steps that can begin now, in the procedure's order."""
+        come = {arrival.kind for arrival in self._workbench.arrivals()}
+        return [step for step in self._possible(come) if step.starts is None or step.starts <= self._workbench.now]
+
+    def next_start(self) -> Moment | None:
+        """When the next step begins of those that wait for a moment and for nothing else."""
+        come = {arrival.kind for arrival in self._workbench.arrivals()}
+        waiting = [step.starts for step in self._possible(come) if step.starts is not None]
+        return min((moment for moment in waiting if moment > self._workbench.now), default=None)
+
+    def _possible(self, come: set[str]) -> list[Step]:
+        done = self.memory.done
+        return [
+            step
+            for step in self.steps
+            if not done(step.name) and all(map(done, step.after)) and (not step.on or step.on in come)
+        ]
+
+    async def rounds(self) -> AsyncIterator[Sequence[Step]]:
+        """What is ready, again and again, waiting for the world in between, until nothing can come any more."""
+        while not all(self.memory.done(step.name) for step in self.steps):
+            if ready := self.ready():
+                yield ready
+            elif not await self._wait():
+                return
+
+    async def _wait(self) -> bool:
+        """Wait for the next notice, or for the next step's moment; whether there is either."""
+        start = self.next_start()
+        event = await self._workbench.next_event(self._heard, start)
+        self._heard = event.number if event else self._heard
+        return event is not None or start is not None
+
+    # One step.
+
+    async def work(self, step: Step) -> None:
+        """Do a step, whatever comes of it."""
+        await self.settle(step, await self.attempt(step))
+
+    async def attempt(self, step: Step) -> str:
+        """Read, judge, act; why it came to nothing, or "". What needs what a failed step never found out fails in its turn."""
+        try:
+            return await self._attempted(step)
+        except NotKnown:
+            return self._told("failed")
+
+    async def _attempted(self, step: Step) -> str:
+        self._workbench.begin_step(step)
+        if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
+            return "fallen"
+        if not step.needed(self._judging.facts(step)):
+            return ""
+        if step.until is not None and self._workbench.now > step.until:
+            return "late"
+        if step.box and self.memory.of(step.name).begun is None:
+            self.memory.keep(step.name, begun=self._workbench.now.total)
+        for _ in range(MOST_READS):
+            why = await self._decided(step) or await self._acted(step)
+            if why != "stale":
+                return self._told(why)
+            self.memory.keep(step.name, read={}, versions={})
+        return "failed"
+
+    async def settle(self, step: Step, why: str) -> None:
+        """Step is done: where it came to nothing, what it did is taken back, and what the pack says for that is done."""
+        if why and self._compensates:
+            self.memory.keep(step.name, why=why)
+            await take_back(self._peers(step), self._calling, self.memory, self._workbench)
+        if why and self._form.remedies:
+            for call in step.otherwise(self._judging.facts(step), why):
+                if not await passes(self._gate, step, call, self._judging.facts(step), self._workbench):
+                    await self._calling.effect(step, call)
+        self.memory.keep(step.name, done=True, why=why)
+        self._workbench.end_step(step, why)
+
+    def _peers(self, step: Step) -> list[str]:
+        """The steps of its saga, and it."""
+        return [one.name for one in self.steps if one is step or (step.saga and one.saga == step.saga)]
+
+    def wanting(self, step: Step) -> bool:
+        """Whether an effect that the step meant to have is not known to have happened."""
+        return any(effect.state == "intended" for effect in self.memory.effects(step.name))
+
+    def reopen(self, step: str) -> None:
+        """It, and all that comes after it, is to be done anew."""
+        for name in dependents(self.steps, step):
+            self.memory.forget(name)
+
+    async def _decided(self, step: Step) -> str:
+        work = self.memory.of(step.name)
+        if not (work.read and self._form.keys and work.judged == bool(step.judgment)) and (
+            why := await self._judging.read(step)
+        ):
+            return why
+        if step.judgment and not self.memory.of(step.name).judged:
+            return await self._judging.decide(step)
+        return ""
+
+    async def _acted(self, step: Step) -> str:
+        try:
+            calls = step.effects(self._judging.facts(step))
+        except (KeyError, TypeError, ValueError):
+            if self._form.holds("schema"):
+                raise
+            return "failed"  # nobody had looked at the output
+        if self._compensates:
+            await self._drop(step, calls)
+        for call in calls:
+            if why := await self._effect(step, call):
+                return why
+        return ""
+
+    def _is_over(self, step: Step) -> bool:
+        """Whether the step has taken longer than its box allows."""
+        begun = self.memory.of(step.name).begun
+        return bool(step.box) and begun is not None and self._workbench.now.total > begun + step.box
+
+    async def _effect(self, step: Step, call: Call) -> str:
+        meant = self._calling.meant(step.name, call)
+        if not (meant and meant.state == "done"):
+            facts = self._judging.facts(step)
+            if why := await passes(self._gate, step, call, facts, self._workbench, meant=meant is not None):
+                return why
+        if meant is None and self._is_over(step):
+            return "late"
+        acted = await self._calling.effect(step, call)
+        if acted.ok:
+            return ""
+        return "stale" if acted.code == "stale" else "failed"
+
+    async def _drop(self, step: Step, calls: Sequence[Call]) -> None:
+        """Take back what an earlier decision of this step had done and this one does not want."""
+        wanted = [(call.tool, dict(call.arguments)) for call in calls]
+        for effect in reversed(self.memory.effects(step.name)):
+            is_left = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted
+            if is_left and self._workbench.tools[effect.tool].undo:
+                await self._calling.undo(effect)
+
+    def _told(self, why: str) -> str:
+        """Where rejections are reported as success, nobody learns of one."""
+        return "" if self._form.tells == "as_success" else why

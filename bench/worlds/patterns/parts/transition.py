@@ -1,0 +1,23 @@
+"""One transition of a durable row: a step is done, and the row says so."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from bench.worlds.environment import Step
+from bench.worlds.patterns.parts.office import Office
+from bench.worlds.patterns.parts.row import Row
+
+Attempt = Callable[[Step], Awaitable[str]]
+
+
+async def advance(office: Office, row: Row, step: Step, attempt: Attempt, *, claims: bool) -> None:
+    """Do a step by this attempt at it, and write its transition. Where it `claims`, the step is claimed before its effects, and
+    whoever finds that the row has moved leaves the step to a worker that reads it again."""
+    if claims and not row.swap(step.name, "claimed", row.version):
+        return
+    why = await attempt(step)
+    if claims and row.state(step.name) != "claimed":
+        return
+    await office.settle(step, why)
+    row.swap(step.name, why or "done", row.version)

@@ -1,0 +1,31 @@
+"""A planner lays out the steps, an executor does them by the tools' contracts, and an evaluator looks whether each was done; a
+checkpoint is kept after each step.
+
+Bare a step that the evaluator finds wanting is executed again as a whole. With remedies only that of it is which is not known
+to have been done.
+"""
+
+from __future__ import annotations
+
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.environment import Step
+from bench.worlds.patterns.parts.form import BARE, Form
+from bench.worlds.patterns.parts.office import Office
+
+GOES = 2
+"""How often a step is executed."""
+
+
+async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = Office(task, workbench, form, keeps="steps")
+    async for plan in office.rounds():
+        await office.settle(plan[0], await _executed(office, plan[0]))
+
+
+async def _executed(office: Office, step: Step) -> str:
+    for _ in range(GOES):
+        why = await office.attempt(step)
+        if why not in ("", "failed") or not (why or office.wanting(step)):
+            break
+    return why

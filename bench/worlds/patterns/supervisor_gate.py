@@ -1,0 +1,31 @@
+"""Before every effect a gate asks the policy; a worker that fails is restarted, it alone, after a wait that doubles.
+
+Bare the gate takes the model's word where a person is needed, a worker restarts from its beginning, and with the supervisor all
+is forgotten. With remedies the gate asks the person, each decision is audited with the policy's version, and supervisor and
+worker go on where they died.
+"""
+
+from __future__ import annotations
+
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.environment import Step
+from bench.worlds.patterns.parts.form import BARE, Form
+from bench.worlds.patterns.parts.office import Office
+
+RESTARTS = 2
+
+
+async def supervisor_gate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = Office(task, workbench, form, gate="stamps")
+    async for ready in office.rounds():
+        await office.settle(ready[0], await supervised(office, ready[0], workbench))
+
+
+async def supervised(office: Office, step: Step, workbench: Workbench) -> str:
+    for restart in range(RESTARTS + 1):
+        if restart:
+            await workbench.wait(minutes=5 * 2**restart)
+        if (why := await office.attempt(step)) != "failed":
+            break
+    return why

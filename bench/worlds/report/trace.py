@@ -1,0 +1,85 @@
+"""The worlds of a run's trials, as the trace explorer and `bench trace --trial` show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench.analysis.frames import Run
+from bench.errors import BenchError
+from bench.experiment.keys import key_of
+from bench.experiment.reading import read_texts
+from bench.experiment.record import TrialRecord
+from bench.packs import load_pack
+from bench.paths import PACKS
+from bench.worlds.analysis.remade import Remade, remade
+from bench.worlds.environment import Environment
+from bench.worlds.report.steps import WorldStep, harms_told, steps_of
+from bench.worlds.runtime.events import WorldEnded
+
+MOST_REMADE = 200
+"""Trials of one page whose worlds are made again; of the others it shows no rows, and says so."""
+DUMP = "BEGIN TRANSACTION;\nCREATE TABLE"
+"""How the SQL of a world begins that a record keeps."""
+UNKEPT = "its last state is not in the run's texts"
+
+
+@dataclass(frozen=True)
+class WorldTrace:
+    """`lacking`: why rows and what damage was counted from are not shown; "" where they are."""
+
+    steps: Sequence[WorldStep]
+    damage: Mapping[str, int | None]
+    recount: Mapping[str, int | None]
+    harms: Sequence[Mapping[str, object]]
+    lives: int
+    lacking: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What holds nothing is left out, step by step."""
+        steps = [{name: value for name, value in asdict(step).items() if value not in ("", (), None)} for step in self.steps]
+        return {**vars(self), "steps": steps}
+
+
+def texts_of_worlds(run: Run, folders: Iterable[Path]) -> dict[str, str]:
+    """Digest -> text, where a trial of the run has a world."""
+    if run.trials["lives"].isna().all():
+        return {}
+    return {digest: text for folder in folders for digest, text in read_texts(folder).items()}
+
+
+class Worlds:
+    """Makes the worlds of a run's trials again. `packs`: where the packs lie."""
+
+    def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
+        self._seed, self._texts, self._packs = run.config.seed, texts, packs
+        self._made = 0
+        self._environment = cache(self._load)
+
+    def of(self, record: TrialRecord) -> WorldTrace | None:
+        """None where the trial has no world, or did not come to its end."""
+        ended = next((event for event in record.events if isinstance(event, WorldEnded)), None)
+        if ended is None:
+            return None
+        world = self._remade(record, ended)
+        steps = steps_of(record.events, world, self._texts)
+        return WorldTrace(steps, ended.damage, ended.recount, harms_told(world), ended.lives, world.lacking)
+
+    def _remade(self, record: TrialRecord, ended: WorldEnded) -> Remade:
+        if ended.kept not in self._texts:
+            return Remade((), lacking=UNKEPT)
+        self._made += 1
+        if self._made > MOST_REMADE:
+            return Remade((), lacking=f"worlds are made again for {MOST_REMADE} trials of a page; see bench trace RUN --trial")
+        environment = self._environment(record.scenario, record.instance)
+        return remade(self._texts[ended.kept], ended.digest, environment, key_of(self._seed, record).drawn_from)
+
+    def _load(self, scenario: str, instance: str) -> Environment | None:
+        try:
+            return load_pack(scenario, self._packs, instance).environment
+        except BenchError:
+            return None

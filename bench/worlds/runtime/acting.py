@@ -1,0 +1,306 @@
+"""What an agent does to its world, call by call: the faults that are due strike it, and each step leaves an event."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from bench.errors import GaveUp
+from bench.models.base import Reply
+from bench.runtime.clock import TrialClock, in_seconds
+from bench.runtime.effects import EFFECTS, effect_at
+from bench.runtime.faults import Due, FaultSchedule, Receipt
+from bench.runtime.log import TrialLog
+from bench.worlds.environment import Acted, Arrival, Moment, Scheduled, Verdict, World
+from bench.worlds.environment.calling import Code
+from bench.worlds.environment.database import dump
+from bench.worlds.environment.procedure import AGENT
+from bench.worlds.environment.schedule import Told, at_once
+from bench.worlds.runtime.effects import NoticeEffect, ProcessEffect, ToolEffect
+from bench.worlds.runtime.events import (
+    Arrived,
+    PersonAsked,
+    PersonDecided,
+    ProcessDied,
+    Stepped,
+    Stored,
+    ToolCalled,
+    WorldBegan,
+    WorldEnded,
+)
+from bench.worlds.runtime.process import DiesInMidReply, Process, Store
+
+Arguments = BaseModel | Mapping[str, Any]
+Try = tuple[str, str]
+"""A tool and the business key that is tried."""
+MOST_STEPS = 10_000
+"""Calls, waits and questions of one trial. An agent that goes on and on would never end."""
+BREATH = 100
+"""Steps after which others on the event loop have their turn: without one, no time limit could end a loop of calls."""
+
+
+class Acting:
+    """The hands of one trial's agent, over all its lives. `calls` counts the calls of tools that left an event. Where the lives
+    are real processes, process, store and tries are those of one of them, and outlive it by themselves."""
+
+    def __init__(
+        self,
+        world: World,
+        schedule: FaultSchedule,
+        clock: TrialClock,
+        log: TrialLog,
+        *,
+        process: Callable[[Callable[[str], object]], Process] = Process,
+        store: Callable[[Process, Callable[[str, str], object]], Store] = Store,
+        tries: Counter[Try] | None = None,
+    ):
+        self.world, self._schedule, self.clock, self.log = world, schedule, clock, log
+        self.process = process(self._died)
+        self.store = store(self.process, self._stored)
+        self.last_crash = 0
+        self.calls = 0
+        self._tries: Counter[Try] = Counter() if tries is None else tries
+        self._steps = self._replies = self._told = self._recorded = 0
+        world.told_by(self._tell)
+        policy = world.environment.policy
+        log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
+
+    async def act(
+        self, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT
+    ) -> Acted:
+        """Call a tool. Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
+        known = self.world.environment.by_name.get(tool)
+        writes = bool(known and known.writes)
+        await self._step(effect=writes)
+        call = _Call(self.world, tool, arguments, key, expect, role, writes)
+        self._tries[tool, call.effect] += 1
+        due = self._due(call)
+        if due is None:
+            return self._told_of(call, call.first())
+        receipt = self._schedule.plan(due, None)
+        effect = EFFECTS[due.fault.effect, due.fault.point]
+        if isinstance(effect, ToolEffect):
+            return self._struck(call, receipt, effect)
+        assert isinstance(effect, ProcessEffect)
+        return self._dying(call, receipt, effect)
+
+    def _due(self, call: _Call) -> Due | None:
+        """The fault that this try of the call's effect carries."""
+        if not call.effect:
+            return None
+        on = ("any", "write" if call.writes else "read")
+        try_ = self._tries[call.tool, call.effect]
+        return self._schedule.due_in_world(
+            ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in on
+        )
+
+    def _struck(self, call: _Call, receipt: Receipt, effect: ToolEffect) -> Acted:
+        """A call that carries a fault of its tool."""
+        told = effect.strike(call, receipt.due.fault.minutes)
+        if told is None:
+            receipt.enter("not_applicable", f"{call.tool} could not carry it")
+            return self._told_of(call, call.first())
+        receipt.enter("delivered", call.effect)
+        if told.outcome == "failed":
+            receipt.detect()
+        return self._told_of(call, told)
+
+    def _dying(self, call: _Call, receipt: Receipt, effect: ProcessEffect) -> Acted:
+        """A call at which the agent dies, now or soon. Raises Crashed."""
+        if effect.dies == "before":
+            self.process.die(receipt)
+        acted = call.first()
+        if not acted.ok:
+            receipt.enter("not_applicable", f"{call.tool} was {acted.outcome}")
+            return self._told_of(call, acted)
+        if effect.dies == "unacknowledged":
+            self._emit_call(call, call.unanswered("the agent died"))
+            self.process.die(receipt)
+        self.process.arm("recorded" if effect.dies == "recorded" else "unrecorded", receipt)
+        return self._told_of(call, acted)
+
+    async def wait(self, until: Moment) -> tuple[Arrival, ...]:
+        await self._step()
+        return self._arrived(self.world.wait_until(until))
+
+    async def next_event(self, after: int, until: Moment | None) -> Arrival | None:
+        await self._step()
+        found = self.world.next_event(after, until)
+        return self._arrived((found,))[0] if found else None
+
+    async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None) -> str:
+        """Ask a person; the ticket. Raises KeyError where there is no such person."""
+        await self._step(effect=True)
+        ticket = self.world.ask(kind, about, question, key)
+        self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
+        return ticket
+
+    def decided(self, kind: str, ticket: str, said: str) -> None:
+        """Who asked a person no longer waits."""
+        self.log.emit(PersonDecided(kind, ticket, said, self.world.life, *self.world.now))
+
+    def stepped(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
+        """A step of the procedure began, or ended."""
+        self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now))
+
+    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+        return self.world.verdict(tool, arguments)
+
+    def end(self) -> None:
+        """The agent is done: what it was told it knows. The world goes on to its last moment, and is kept."""
+        self.world.record()
+        self.world.told_by(at_once)  # nobody is left whom a fault of a notice could mislead
+        self.world.end()
+        journal, tables = self.world.damage()
+        kept = self.log.store_text(self.world.dump())
+        damage, recount = asdict(journal), asdict(tables)
+        self.log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
+
+    # What a process of the operating system does: its notes cannot be seen, the requests that it makes can.
+
+    def heard(self) -> None:
+        """It makes a request of any kind, and had the time to write down what it was told before. Raises Crashed where it dies
+        of having written that down."""
+        self.process.step()
+        self._write_down()
+        self.process.recorded()
+
+    def left(self) -> None:
+        """It has ended by itself, and knows what it was told."""
+        self._write_down()
+        self.process.disarm("the process had ended by itself")
+
+    def mid_reply(self, reply: Reply, call: int) -> DiesInMidReply | None:
+        """A reply of the model is there: what becomes of it where the agent dies in its middle. A draw depends on the number
+        of the reply in this trial."""
+        self._replies += 1
+        number = self._replies
+        due = self._schedule.due_in_world(
+            ("process",), "model", f"reply {number}", number, lambda fault: not EFFECTS[fault.effect, fault.point].on
+        )
+        if due is None:
+            return None
+        return DiesInMidReply(self.process, self._schedule.plan(due, call), reply)
+
+    def _write_down(self) -> None:
+        if self._told > self._recorded:
+            self.world.record(self._recorded)
+            self._recorded = self._told
+
+    async def _step(self, effect: bool = False) -> None:
+        self.process.step(effect)
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise GaveUp(("the world",), f"no end after {MOST_STEPS:,} calls, waits and questions")
+        if self._steps % BREATH == 0:
+            await asyncio.sleep(0)
+
+    def _told_of(self, call: _Call, acted: Acted) -> Acted:
+        self.world.acknowledge(acted.entry)
+        self._told = max(self._told, acted.entry)
+        self._emit_call(call, acted)
+        return acted
+
+    def _emit_call(self, call: _Call, acted: Acted) -> None:
+        known = self.world.environment.by_name.get(call.tool)
+        entry = self.world.entry(acted.entry)
+        given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
+        result = acted.result.model_dump(mode="json") if acted.result is not None else None
+        self.calls += 1
+        self.log.emit(
+            ToolCalled(
+                tool=call.tool,
+                access=known.kind if known else "",
+                effect=acted.effect,
+                try_=max(1, self._tries[call.tool, acted.effect]),
+                key=call.key,
+                entry=acted.entry,
+                arguments=self.log.store_text(dump(given)),
+                result=None if result is None else self.log.store_text(dump(result)),
+                outcome=acted.outcome,
+                reason=acted.reason,
+                decision=entry.decision if entry else "",
+                rule=entry.rule if entry else "",
+                policy=entry.policy if entry else "",
+                life=self.world.life,
+                day=self.world.now.day,
+                minute=self.world.now.minute,
+                started=in_seconds(self.clock.now()),
+                before=call.before,
+                after=self.world.digest(),
+                code=acted.code,
+                role=call.role,
+            )
+        )
+
+    def _arrived(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
+        for one in arrivals:
+            payload = self.log.store_text(dump(dict(one.payload)))
+            self.log.emit(Arrived(one.number, one.name, one.kind, payload, self.world.life, *one.at))
+        return tuple(arrivals)
+
+    def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[Told]:
+        """When the agent hears of an event, by the fault that is due."""
+        due = self._schedule.due_in_world(("event",), event.kind, event.name, 1, lambda _: True)
+        if due is None:
+            return (Told(event.at),)
+        receipt = self._schedule.plan(due, None)
+        effect = effect_at(due.fault.effect, due.fault.point, NoticeEffect)
+        told = effect.strike(event.at, following, due.fault.minutes)
+        if told is None:
+            receipt.enter("not_applicable", f"nothing comes after {event.name}")
+            return (Told(event.at),)
+        receipt.enter("delivered", event.name)
+        return told
+
+    def _stored(self, name: str, text: str) -> None:
+        self.world.record()
+        self.log.emit(Stored(name, self.log.store_text(text), self.world.life))
+
+    def _died(self, point: str) -> None:
+        self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now))
+        self.world.died(point)
+
+
+class _Call:
+    """One call as an effect has it in hand (`bench.worlds.runtime.effects.ToolCall`)."""
+
+    def __init__(
+        self,
+        world: World,
+        tool: str,
+        arguments: Arguments,
+        key: str | None,
+        expect: Mapping[str, int] | None,
+        role: str,
+        writes: bool,
+    ):
+        self.tool, self.arguments, self.key, self.writes = tool, arguments, key, writes
+        self.effect, self.before = world.effect_of(tool, arguments), world.digest()
+        self._world, self._expect, self.role = world, expect, role
+        self._first: Acted | None = None
+
+    def first(self) -> Acted:
+        if self._first is None:
+            self._first = self._make()
+        return self._first
+
+    def again(self) -> Acted:
+        return self._make()
+
+    def past(self) -> Acted | None:
+        return self._world.past(self.tool, self.arguments)
+
+    def unanswered(self, reason: str, code: Code = "unanswered") -> Acted:
+        return Acted(self.tool, self.effect, "failed", reason=reason, code=code)
+
+    def pass_time(self, minutes: int) -> None:
+        self._world.elapse(minutes)
+
+    def _make(self) -> Acted:
+        return self._world.call(self.tool, self.arguments, self.key, expect=self._expect, who=self.role)

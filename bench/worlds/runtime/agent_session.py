@@ -1,0 +1,122 @@
+"""A session at the measuring endpoint for an agent that is a process of its own, in a world. It may be killed and started
+again: the session goes on, and knows what was asked in which life."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bench.models.base import Message
+from bench.models.tool_calls import ToolCall
+from bench.runtime.call import Received
+from bench.runtime.caller import Caller
+from bench.runtime.causes import Ask
+from bench.runtime.endpoint_session import EndpointSession, Question
+from bench.runtime.host import Host
+from bench.runtime.proposal import Proposal
+from bench.runtime.reply import Part
+from bench.runtime.turns import Turns
+from bench.runtime.verification import Unreadable
+from bench.scenario import Output, Subtask
+from bench.worlds.runtime.agent_causes import AgentCauses
+
+
+class Words(Output):
+    text: str
+
+
+AGENT = Subtask("agent", "Whatever the agent itself asks for.", reads=(), output=Words)
+UNASKED = {"text": "There is nothing that I can do without tools."}
+"""What a simulated model says to an agent that offers it no tools."""
+
+
+Said = tuple[str, tuple[tuple[str, str], ...]]
+"""A text, and the name and arguments of each tool call."""
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """A call that was answered: in which life, and what was asked."""
+
+    life: int
+    messages: tuple[Message, ...]
+    ask: Ask
+    received: Received
+
+
+class AgentSession(EndpointSession):
+    """`life` counts the agent's processes, from 1."""
+
+    def __init__(self, host: Host, caller: Caller, turns: Turns, causes: AgentCauses):
+        super().__init__((AGENT,), host, caller, turns, limit="none", judged=False)
+        self._agent_causes = causes
+        self._answered_calls: list[_Answered] = []
+        self.life = 1
+
+    def crashed(self, event: int) -> None:
+        """The process has died, by this event. What it had asked in vain is forgotten with it."""
+        self.life += 1
+        self._failed.clear()
+        self._failure = None
+        self._agent_causes.crashed(event)
+
+    def output(self) -> Proposal | None:
+        """What the agent's calls came to: its last reply, and the calls that it stands on. Of an earlier life these are the
+        calls whose replies a call of the last one still carried among its messages: what it had kept. None where no call was
+        answered.
+        """
+        if not self._answered_calls:
+            return None
+        last = self._answered_calls[-1]
+        carried = {said for one in self._answered_calls if one.life == self.life for said in _said_in(one.messages)}
+        on = [one for one in self._answered_calls if one is last or self._counts(one, carried)]
+        text = last.received.text
+        return Proposal(
+            subtasks=(AGENT,),
+            attempt=last.ask.context.attempt,
+            calls=tuple(one.received.call for one in on),
+            text=text,
+            parts={AGENT.name: Part(text, Unreadable("not_json", "nobody asked for a form", is_prose=True))},
+            made_from=(),
+            receipts=tuple(receipt for one in on for receipt in one.received.receipts),
+        )
+
+    def attempts(self) -> dict[str, int]:
+        return {AGENT.name: self._agent_causes.attempts}
+
+    def _counts(self, one: _Answered, carried: set[Said]) -> bool:
+        is_sole = one.life == self.life and one.ask.context.sample == 1
+        return is_sole or _said(one.received.text, one.received.tool_calls) in carried
+
+    def _ask(self, question: Question, subtasks: tuple[Subtask, ...]) -> Ask:
+        del subtasks
+        return self._agent_causes.next(AGENT.name, question)
+
+    def _keep(self, question: Question, subtasks: tuple[Subtask, ...], ask: Ask, received: Received) -> None:
+        super()._keep(question, subtasks, ask, received)
+        self._answered_calls.append(_Answered(self.life, question[1], ask, received))
+
+    def _lost(self, ask: Ask, event: int) -> None:
+        del ask
+        self._agent_causes.lost(event)
+
+    def _recovered(self, event: int) -> None:
+        self._agent_causes.recovered(event)
+
+
+def _said_in(messages: tuple[Message, ...]) -> set[Said]:
+    """What the assistant has said in a conversation."""
+    return {_said(one.content, one.tool_calls) for one in messages if one.role == "assistant"}
+
+
+def _said(text: str, calls: Iterable[ToolCall]) -> Said:
+    """What tells one thing said from another, though a framework writes it anew: ids and the spacing of JSON do not."""
+    return text.strip(), tuple((call.name, _plain(call.arguments)) for call in calls)
+
+
+def _plain(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments

@@ -1,0 +1,82 @@
+"""What a fault can do in a world, as the runtime knows it. The effects themselves are parts: `bench.worlds.effects` has ours.
+
+At `tool` an effect stands around a call: it makes the call, or not, or twice, and says what the agent is told of it; None where
+the call could not carry it. At `event` it says when the agent is told of what happened. At `process` the agent dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol
+
+from bench.registry import module_of
+from bench.runtime.effects import Effect, Point
+from bench.worlds.environment import Acted, Moment
+from bench.worlds.environment.calling import Code
+from bench.worlds.environment.schedule import Told
+
+WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
+
+
+class ToolCall(Protocol):
+    """One call of a tool, as an effect has it in hand."""
+
+    writes: bool
+
+    def first(self) -> Acted:
+        """Make the call; however often it is asked for, once."""
+
+    def again(self) -> Acted:
+        """The same request arrives at the tool once more."""
+
+    def past(self) -> Acted | None:
+        """What it would have shown before the last change."""
+
+    def unanswered(self, reason: str, code: Code = "unanswered") -> Acted:
+        """What the agent is told where no result comes."""
+
+    def pass_time(self, minutes: int) -> None: ...
+
+
+ToolStrike = Callable[[ToolCall, int], Acted | None]
+NoticeStrike = Callable[[Moment, Moment | None, int], Sequence[Told] | None]
+"""(when an event happened, when the next does, minutes) -> when the agent is told; None where it cannot be carried."""
+Death = Literal["before", "unacknowledged", "unrecorded", "recorded", "mid_reply"]
+"""At one of the four points of an effect, or when half of a reply of the model is there."""
+
+
+@dataclass(frozen=True)
+class ToolEffect(Effect):
+    """An effect on a call of a tool. `needs_past`: the world must remember what was before its last change."""
+
+    possible: ClassVar[tuple[Point, ...]] = ("tool",)
+    strike: ToolStrike
+    needs_past: bool = False
+    points: tuple[Point, ...] = field(default=("tool",), kw_only=True)
+
+    @property
+    def modules(self) -> Sequence[str]:
+        return (module_of(self.strike),)
+
+
+@dataclass(frozen=True)
+class NoticeEffect(Effect):
+    """An effect on when the agent is told of an event."""
+
+    possible: ClassVar[tuple[Point, ...]] = ("event",)
+    strike: NoticeStrike
+    points: tuple[Point, ...] = field(default=("event",), kw_only=True)
+
+    @property
+    def modules(self) -> Sequence[str]:
+        return (module_of(self.strike),)
+
+
+@dataclass(frozen=True)
+class ProcessEffect(Effect):
+    """The agent's death. `on` is "" where no call of a tool is struck."""
+
+    possible: ClassVar[tuple[Point, ...]] = ("process",)
+    dies: Death
+    points: tuple[Point, ...] = field(default=("process",), kw_only=True)

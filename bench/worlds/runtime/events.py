@@ -1,0 +1,156 @@
+"""What happens in a trial that has a world, one small type per kind of event; `bench.runtime.events` has all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bench.bounds import Table
+from bench.numbers import Count, Seconds
+
+
+@dataclass(frozen=True)
+class ToolCalled:
+    """A call of a world's tool, as the agent was told of it.
+
+    effect       the business key of what it means to do; `try_` counts the tries of that key, from 1
+    key          the idempotency key, where one was given
+    entry        the number of its entry in the world's journal; 0 where no call reached the tool, or no answer the agent
+    arguments, result   digests of their JSON; None where there is none
+    outcome      done, replayed, refused or failed, and the `reason` of the last two
+    decision, rule, policy   the policy's verdict, and its version, where the tool writes
+    life         which process of the agent made it, from 1
+    day, minute  in the world's time; `started` is the trial's
+    before, after   digests of what the world's tables held
+    code         why it was refused or failed (`bench.worlds.environment.calling.Code`); `role`: in which it was called
+    """
+
+    tool: str
+    access: str
+    effect: str
+    try_: Count
+    key: str | None
+    entry: Count
+    arguments: str
+    result: str | None
+    outcome: str
+    reason: str
+    decision: str
+    rule: str
+    policy: str
+    life: Count
+    day: int
+    minute: Count
+    started: Seconds
+    before: str
+    after: str
+    code: str = ""
+    role: str = ""
+    kind: Literal["tool"] = "tool"
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The agent was told of an event, or of a person's answer; `number` counts what it was told, and `payload` is a digest."""
+
+    number: Count
+    event: str
+    what: str
+    payload: str
+    life: Count
+    day: int
+    minute: Count
+    kind: Literal["arrival"] = "arrival"
+
+
+@dataclass(frozen=True)
+class PersonAsked:
+    """A person was asked. The answer comes as an arrival of kind `answer`."""
+
+    person: str
+    about: str
+    ticket: str
+    life: Count
+    day: int
+    minute: Count
+    kind: Literal["asked"] = "asked"
+
+
+@dataclass(frozen=True)
+class PersonDecided:
+    """Who asked has waited for a person: what was `said`, approved, denied, or late where nobody answered in time."""
+
+    person: str
+    ticket: str
+    said: str
+    life: Count
+    day: int
+    minute: Count
+    kind: Literal["person_decided"] = "person_decided"
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A step of the procedure `began`, once for each attempt, or `ended`; `why` it came to nothing, or ""."""
+
+    step: str
+    stage: Literal["began", "ended"]
+    why: str
+    life: Count
+    day: int
+    minute: Count
+    kind: Literal["step"] = "step"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The agent wrote to its own store; `value` is a digest."""
+
+    name: str
+    value: str
+    life: Count
+    kind: Literal["stored"] = "stored"
+
+
+@dataclass(frozen=True)
+class ProcessDied:
+    """The agent died at a `point` of an effect, in its `life`-th process."""
+
+    point: str
+    life: Count
+    day: int
+    minute: Count
+    kind: Literal["crash"] = "crash"
+
+
+@dataclass(frozen=True)
+class WorldBegan:
+    """`digest` names what its tables held, `policy` the version of its policy."""
+
+    digest: str
+    day: int
+    minute: Count
+    policy: str = ""
+    kind: Literal["world_began"] = "world_began"
+
+
+@dataclass(frozen=True)
+class WorldEnded:
+    """What became of the world: the digest of its tables, and of the whole as it is kept for its grader.
+
+    damage    how often each kind happened, counted from the journal
+    recount   the same, counted from the tables alone; None where they do not tell
+    lives     how many processes of the agent there were
+    """
+
+    digest: str
+    kept: str
+    day: int
+    minute: Count
+    lives: Count
+    damage: Table[str, int | None]
+    recount: Table[str, int | None]
+    kind: Literal["world_ended"] = "world_ended"
+
+
+IN_WORLDS = (ToolCalled, Arrived, PersonAsked, PersonDecided, Stepped, Stored, ProcessDied, WorldBegan, WorldEnded)

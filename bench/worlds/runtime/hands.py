@@ -1,0 +1,162 @@
+"""What an architecture can do to its world, and what it keeps over a crash: the part of the workbench that is for worlds.
+
+act          call a tool, with an idempotency key and the versions that it expects, if they are given
+wait         let world time pass
+next_event   the next notice behind the ones that were read already
+ask_person   ask somebody, and wait for the answer
+verdict      what the policy says of a call that is not yet made
+store        values and logs that survive a crash
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bench.worlds.environment import Acted, Arrival, Moment, Step, Verdict, World
+from bench.worlds.environment.procedure import AGENT
+from bench.worlds.runtime.acting import Acting, Arguments
+from bench.worlds.runtime.process import Store
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person said: `approved`, `denied`, or `late` where no answer came in time. Under the same ticket the contrary may
+    arrive later."""
+
+    said: Literal["approved", "denied", "late"]
+    ticket: str
+    arrival: Arrival | None = None
+
+
+class Hands:
+    """Raises RuntimeError where the scenario has no world."""
+
+    acting: Acting | None = None
+
+    @property
+    def now(self) -> Moment:
+        """World time."""
+        return self._acting.world.now
+
+    @property
+    def store(self) -> Store:
+        """What survives a crash: `put`, `get`, `append`, `log`, `names`."""
+        return self._acting.store
+
+    @property
+    def life(self) -> int:
+        """Which process of the agent this is: 1, and 1 more after each crash."""
+        return self._acting.world.life
+
+    async def act(
+        self,
+        tool: str,
+        arguments: Arguments,
+        key: str | None = None,
+        *,
+        expect: Mapping[str, int] | None = None,
+        role: str = AGENT,
+    ) -> Acted:
+        """Call a tool of the world. What goes wrong is data: `Acted.outcome` is done, replayed, refused or failed.
+
+        key      idempotency key: the same key again gives the stored result, and has no second effect
+        expect   thing -> the version that it must have, else the call is refused
+        role     in which it is called: the world may have a contract for it
+        """
+        return await self._acting.act(tool, arguments, key, expect, role)
+
+    async def wait(self, days: int = 0, minutes: int = 0, *, until: Moment | None = None) -> tuple[Arrival, ...]:
+        """Let world time pass; the notices that came meanwhile."""
+        return await self._acting.wait(until if until is not None else self.now.after(days, minutes))
+
+    async def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
+        """The first notice whose number is above `after`: the log of notices is never emptied, so whoever keeps the last number
+        misses none and reads none twice. It waits for one, up to a moment; None where none comes."""
+        return await self._acting.next_event(after, until)
+
+    def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
+        """The notices that have come by now."""
+        return self._acting.world.arrivals(after)
+
+    async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None) -> str:
+        """Ask a person and go on; the ticket, under which the answer arrives as an event of kind `answer`."""
+        return await self._acting.ask(kind, about, question, key)
+
+    async def ask_person(
+        self,
+        kind: str,
+        about: str,
+        question: Mapping[str, Any],
+        key: str | None = None,
+        *,
+        days: int = 0,
+        minutes: int = 0,
+    ) -> Decision:
+        """Ask a person and wait for the answer, for so long at most; 3 days where nothing is said. Other notices that come
+        meanwhile stand in the log of notices, as all do."""
+        until = self.now.after(days or (0 if minutes else 3), minutes)
+        ticket = await self.ask(kind, about, question, key)
+        read = 0
+        while found := await self.next_event(read, until):
+            read = found.number
+            if found.kind == "answer" and found.payload["ticket"] == ticket:
+                return self._decided(kind, Decision("approved" if found.payload["approved"] else "denied", ticket, found))
+        return self._decided(kind, Decision("late", ticket))
+
+    def _decided(self, kind: str, decision: Decision) -> Decision:
+        self._acting.decided(kind, decision.ticket, decision.said)
+        return decision
+
+    def begin_step(self, step: Step) -> None:
+        """Say, for the record, that a step of the procedure is attempted."""
+        self._acting.stepped(step.name, "began", "")
+
+    def end_step(self, step: Step, why: str) -> None:
+        """Say, for the record, that a step is done, or `why` it came to nothing."""
+        self._acting.stepped(step.name, "ended", why)
+
+    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+        """What the policy, and the kill switch, say of a call that is not yet made: a gate asks it, and nothing else does."""
+        return self._acting.verdict(tool, arguments)
+
+    @property
+    def policy_version(self) -> str:
+        policy = self._acting.world.environment.policy
+        return policy.version if policy else ""
+
+    def effect_of(self, tool: str, arguments: Arguments) -> str:
+        """The business key of what a call means to do; "" where there is no such tool, or its arguments do not fit."""
+        return self._acting.world.effect_of(tool, arguments)
+
+    @property
+    def tools(self) -> Mapping[str, Any]:
+        """Name -> `bench.worlds.environment.Tool`: what can be called."""
+        return self._acting.world.environment.by_name
+
+    @property
+    def undoes(self) -> Mapping[str, str]:
+        """Undo -> the tool whose effect it takes back."""
+        return self._acting.world.environment.undoes
+
+    @property
+    def procedure(self) -> tuple[Step, ...]:
+        """The steps of the pack's work; none where it declares no procedure."""
+        return self._acting.world.environment.procedure
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The kinds of people who can be asked."""
+        return tuple(self._acting.world.environment.people)
+
+    @property
+    def world(self) -> World:
+        """For a server in the same process, and for tests; an architecture calls nothing on it."""
+        return self._acting.world
+
+    @property
+    def _acting(self) -> Acting:
+        if self.acting is None:
+            raise RuntimeError("this scenario has no world; run the architecture on a pack that declares an environment")
+        return self.acting

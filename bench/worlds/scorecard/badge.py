@@ -1,0 +1,46 @@
+"""A badge of a scorecard for a README: the JSON that shields.io reads from an address. https://shields.io/badges/endpoint-badge"""
+
+from __future__ import annotations
+
+import json
+
+from bench.errors import ResultsError
+from bench.render.escaping import escape_terminal
+from bench.worlds.scorecard import ALL_CRASHES, Row, Scorecard
+from bench.worlds.scorecard.cells import ANY
+
+OFTEN = 0.5
+"""Of the struck trials, those with damage: from here on red."""
+
+
+def badge(card: Scorecard) -> str:
+    """Of one system; in several worlds, of its worst. Raises ResultsError where there are several systems."""
+    systems = list(dict.fromkeys(row.system for row in card.rows))
+    if len(systems) != 1:
+        raise ResultsError(f"a badge is of one system, and here are {len(systems)}: name one with --system {systems[0]}")
+    row = max(card.rows, key=_badness)
+    simulated = " (simulated)" if any(one.whose == "simulated" for one in card.rows) else ""
+    message, color = _said(row)
+    label = escape_terminal(f"recovery of {row.system}{simulated}")
+    return json.dumps({"schemaVersion": 1, "label": label, "message": message, "color": color}) + "\n"
+
+
+def _badness(row: Row) -> tuple[float, float]:
+    """What was not measured is the worst."""
+    crashed = row.struck_by(ALL_CRASHES)
+    if crashed is None or crashed.right.rate is None or crashed.any_harm.rate is None:
+        return (2.0, 1.0)
+    return (crashed.any_harm.rate, 1 - crashed.right.rate)
+
+
+def _said(row: Row) -> tuple[str, str]:
+    crashed = row.struck_by(ALL_CRASHES)
+    if crashed is None or not crashed.paired:
+        return "not measured", "lightgrey"
+    right = f"{crashed.right.k}/{crashed.right.n} right after a crash"
+    harm = f"{crashed.harm[ANY].per_100.value or 0.0:.0f} effects damaged per 100 crashes"
+    if crashed.any_harm.k:
+        color = "red" if (crashed.any_harm.rate or 0.0) >= OFTEN else "orange"
+    else:
+        color = "brightgreen" if crashed.right.k == crashed.right.n else "yellow"
+    return f"{right}, {harm}", color

@@ -1,0 +1,108 @@
+"""What one kind of failure did to one system: every number of a cell of the scorecard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+
+import pandas as pd
+
+from bench.analysis.arms import ANSWERED, instances_of
+from bench.analysis.statistics import (
+    PassHat,
+    Ratio,
+    Share,
+    exact_share_by_instance,
+    has_width,
+    pass_hat,
+    ratio_of_means,
+    ratio_of_sums,
+)
+from bench.worlds.analysis.beyond_control import SPENT
+from bench.worlds.environment.damage import DAMAGES
+from bench.worlds.scorecard.card import Harm, Rate, Struck
+
+KS = (1, 2, 4, 8)
+WORK = ("tokens", "calls", "tool_calls")
+ANY = "any"
+"""All kinds of damage together. One effect may be damaged in several ways, and then counts under each."""
+
+
+def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
+    """`trials`: those that this failure struck; `paired`: those of them with a control, as `beyond_control` gives them, with
+    their `failures`."""
+    compared = paired[paired["outcome"].isin(ANSWERED) & paired["outcome_control"].isin(ANSWERED)]
+    return Struck(
+        by=by,
+        failures=int(trials["failures"].sum()),
+        trials=len(trials),
+        instances=len(set(instances_of(trials))),
+        right=share_of(trials, trials["outcome"].eq("solved")),
+        pass_hat=pass_hats(trials),
+        paired=len(paired),
+        any_harm=share_of(paired, (paired[[f"beyond_{kind}" for kind in DAMAGES]] > 0).any(axis=1)),
+        harm={kind: _harm(paired, beyond_of(paired, kind)) for kind in (*DAMAGES, ANY)},
+        compared=len(compared),
+        work={one: _ratio(compared, one) for one in WORK},
+        recovery={one: _for_each_failure(compared, compared[f"beyond_{one}"]) for one in SPENT},
+    )
+
+
+def share_of(trials: pd.DataFrame, held: pd.Series[bool]) -> Share:
+    """The exact share of these trials, by instance."""
+    return exact_share_by_instance(instances_of(trials), [bool(one) for one in held])
+
+
+def beyond_of(paired: pd.DataFrame, kind: str) -> pd.Series[int]:
+    """Effects damaged beyond the control, trial by trial."""
+    if kind == ANY:
+        return paired[[f"beyond_{one}" for one in DAMAGES]].sum(axis=1).astype("Int64")
+    return paired[f"beyond_{kind}"]
+
+
+def pass_hats(trials: pd.DataFrame) -> tuple[PassHat, ...]:
+    right = trials["outcome"].eq("solved")
+    tasks = [(int(own.sum()), len(own)) for _, own in right.groupby(instances_of(trials))]
+    return tuple(pass_hat(k, tasks) for k in KS)
+
+
+def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> Harm:
+    known = beyond.notna()
+    beyond, paired = beyond[known].astype(int), paired[known]
+    after = share_of(paired, beyond > 0)
+    rate = _for_each_failure(paired, 100 * beyond) if (beyond < 0).any() else _amount(paired, 100 * beyond)
+    if len(beyond) and not beyond.any():  # what never came up has no spread, and yet an upper end
+        rate = Rate(0.0, 0.0, 100 * (after.high or 0.0), rate.n, rate.units)
+    return Harm(int(beyond.sum()), int(beyond.clip(lower=0).sum()), int((-beyond).clip(lower=0).sum()), rate, after)
+
+
+def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> Rate:
+    failures = _by_unit(paired, paired["failures"])
+    found = ratio_of_sums(list(_by_unit(paired, beyond).values()), list(failures.values()))
+    return _rate(found, len(paired))
+
+
+def _amount(paired: pd.DataFrame, beyond: pd.Series[int]) -> Rate:
+    """The same of what is nowhere below 0: neither is its interval."""
+    found = ratio_of_means(_by_unit(paired, beyond), _by_unit(paired, paired["failures"]))
+    return _rate(found, len(paired))
+
+
+def _ratio(paired: pd.DataFrame, column: str) -> Rate:
+    found = ratio_of_means(_by_unit(paired, paired[column]), _by_unit(paired, paired[f"{column}_control"]))
+    return _rate(found, len(paired))
+
+
+def _rate(found: Ratio, n: int) -> Rate:
+    low, high = (found.low, found.high) if has_width(found) else (None, None)
+    return Rate(found.ratio, low, high, n, found.pairs)
+
+
+def _by_unit(trials: pd.DataFrame, values: Sequence[float] | pd.Series[int]) -> Mapping[Hashable, float]:
+    """Of several instances the sum of each; of one, each trial's own."""
+    instances = instances_of(trials)
+    units: Sequence[Hashable] = instances if len(set(instances)) > 1 else trials["trial"].tolist()
+    found: dict[Hashable, list[float]] = {}
+    for unit, value in zip(units, values, strict=True):
+        found.setdefault(unit, []).append(float(value))
+    return {unit: math.fsum(own) for unit, own in found.items()}

@@ -1,0 +1,248 @@
+"""Is a scorecard worse than another? For CI (`bench compare`).
+
+Row by row, in the control and for each kind of failure:
+
+    right    the share of trials that finished right
+    harm     effects damaged beyond the control, of all kinds, for 100 failures; where trials are no pairs in its place
+    harmed   the share of struck trials with any such damage
+
+Under the same fault schedule trials are paired by (instance, repetition, plan): `right` by McNemar's exact test, or by the
+sign-flip test where an instance has several pairs, `harm` by the sign-flip test. Under another one both shares are compared
+by Fisher's exact test. All p of a comparison are adjusted together, by Holm.
+
+    not measured   neither has a trial
+    worse          adjusted p < 0.05, and worse
+    better         adjusted p < 0.05, and better
+    no worse       the 95% interval of the difference lies within the margin, or all pairs are equal
+    inconclusive   all else: also where only one of the two has trials
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from bench.analysis.statistics import (
+    Pair,
+    Share,
+    exact_share,
+    has_width,
+    holm,
+    mcnemar_test,
+    paired_difference,
+    paired_rates,
+    paired_test,
+    rates_differ,
+    unpaired_rates,
+)
+from bench.errors import ResultsError
+from bench.worlds.scorecard.card import ALL_CRASHES, CONTROL, Row, Scorecard, TrialResult
+from bench.worlds.scorecard.struck import belongs
+
+LEVEL = 0.05
+ALIKE = 6
+"""Pairs from which on the same difference in each is no chance (`bench.analysis.compare`)."""
+Measured = Literal["right", "harm", "harmed"]
+Finding = Literal["worse", "better", "no worse", "inconclusive", "not measured"]
+Verdict = Literal["worse", "inconclusive", "better", "no worse"]
+Value = TypeVar("Value")
+NOTHING = exact_share(0, 0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What two rows say of one measure: rates, or effects for 100 failures, and the ends of their difference's interval.
+
+    pairs   how many trials were paired; None where they are none
+    p       of the test, two-sided
+    """
+
+    before: float | None
+    after: float | None
+    low: float | None
+    high: float | None
+    pairs: int | None
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One measure of one row, of the trials that were struck `by` this failure. `trials`: how many of them each has.
+
+    adjusted   its p by Holm, over all of the comparison
+    """
+
+    world: str
+    systems: tuple[str, str]
+    models: tuple[str, str]
+    by: str
+    measure: Measured
+    trials: tuple[int, int]
+    found: Found
+    adjusted: float | None = None
+    finding: Finding = "not measured"
+
+
+@dataclass(frozen=True)
+class CardComparison:
+    margin: float
+    differences: tuple[Difference, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        found = {one.finding for one in self.differences}
+        if "worse" in found:
+            return "worse"
+        if "inconclusive" in found or found == {"not measured"}:
+            return "inconclusive"
+        return "better" if "better" in found else "no worse"
+
+
+def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole: bool = False) -> CardComparison:
+    """Is `second` no worse than `first`? `margin`: of rates in points, of harm in effects for one failure.
+
+    Raises ResultsError where they have no row in common, and, if the `whole` of both is to be compared, where one has a row
+    that the other lacks.
+    """
+    rows, left_out = _counterparts(first, second)
+    if not rows:
+        raise ResultsError(f"the scorecards share no row: {'; '.join(left_out)}")
+    if left_out and whole:
+        raise ResultsError(f"the scorecards differ in {'; '.join(left_out)}: without --whole what they share is compared")
+    schedules = [{world.name: world.schedule for world in card.worlds} for card in (first, second)]
+    found = [
+        one for before, after in rows for one in _of_row(before, after, schedules[0][before.world] == schedules[1][after.world])
+    ]
+    adjusted = holm({place: one.found.p for place, one in enumerate(found) if any(one.trials)})
+    judged = [replace(one, adjusted=adjusted.get(place)) for place, one in enumerate(found)]
+    return CardComparison(margin, tuple(replace(one, finding=_finding(one, margin)) for one in judged), left_out)
+
+
+def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[Row, Row]], tuple[str, ...]]:
+    """Rows of the same world, system and model. Where each scorecard has one system, or one model, their names may differ."""
+    cards = (first, second)
+    one_system, one_model = (
+        all(len({getattr(row, name) for row in card.rows}) == 1 for card in cards) for name in ("system", "model")
+    )
+
+    def place(row: Row) -> tuple[str, ...]:
+        return (row.world, *([] if one_system else [row.system]), *([] if one_model else [row.model]))
+
+    one, two = ({place(row): row for row in card.rows} for card in cards)
+    alone = [*((at, "first") for at in one if at not in two), *((at, "second") for at in two if at not in one)]
+    rows = [(row, two[at]) for at, row in one.items() if at in two]
+    return rows, tuple(f"the row {' / '.join(at)} (only in the {which})" for at, which in alone)
+
+
+def _of_row(before: Row, after: Row, same_faults: bool) -> Iterator[Difference]:
+    """A kind of failure that only the first has is inconclusive: the second was not tried there."""
+    measure = _paired if same_faults else _unpaired
+    for by in (CONTROL, *(one.by for one in before.struck if not _is_repeated(one.by, before))):
+        trials = (_trials(before, by), _trials(after, by))
+        for name, found in measure(before, after, by):
+            models, systems = (before.model, after.model), (before.system, after.system)
+            yield Difference(before.world, systems, models, by, name, trials, found)
+
+
+def _is_repeated(by: str, row: Row) -> bool:
+    """Whether all crashes are at one point: then what is said of that is said of all."""
+    return by == ALL_CRASHES and sum(belongs(one.by, by) for one in row.struck) == 2
+
+
+def _trials(row: Row, by: str) -> int:
+    return sum(belongs(one.by, by) for one in row.results)
+
+
+# Unpaired: under other faults
+
+
+def _unpaired(before: Row, after: Row, by: str) -> Iterator[tuple[Measured, Found]]:
+    yield "right", _two_rates(_right(before, by), _right(after, by))
+    if by != CONTROL:
+        yield "harmed", _two_rates(_harmed(before, by), _harmed(after, by))
+
+
+def _two_rates(one: Share, other: Share) -> Found:
+    low, high = unpaired_rates(other, one) or (None, None)
+    return Found(one.rate, other.rate, low, high, None, rates_differ(one, other))
+
+
+def _right(row: Row, by: str) -> Share:
+    if by == CONTROL:
+        return row.control
+    struck = row.struck_by(by)
+    return struck.right if struck else NOTHING
+
+
+def _harmed(row: Row, by: str) -> Share:
+    struck = row.struck_by(by)
+    return struck.any_harm if struck else NOTHING
+
+
+# Paired
+
+
+def _paired(before: Row, after: Row, by: str) -> Iterator[tuple[Measured, Found]]:
+    rights = _in_common(before, after, by, lambda one: one.right)
+    yield "right", _two_by_pair(rights)
+    if by != CONTROL:
+        harms = _in_common(before, after, by, lambda one: None if one.harm is None else 100 * one.harm / one.failures)
+        yield "harm", _harm_by_pair(harms)
+
+
+def _two_by_pair(rights: tuple[Mapping[Pair, bool], Mapping[Pair, bool]]) -> Found:
+    before, after = rights
+    found = paired_rates(after, before)
+    low, high = (0.0, 0.0) if before and before == after else (found.low, found.high)
+    return Found(_mean(before), _mean(after), low, high, found.pairs, mcnemar_test(after, before).p)
+
+
+def _harm_by_pair(harms: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> Found:
+    before, after = harms
+    found = paired_difference(after, before)
+    difference, equal = found.difference, bool(before) and before == after
+    told = equal or has_width(difference) or difference.n >= ALIKE
+    low, high = (0.0, 0.0) if equal else (difference.low, difference.high) if told else (None, None)
+    return Found(_mean(before), _mean(after), low, high, found.pairs, paired_test(after, before).p)
+
+
+def _in_common(
+    before: Row, after: Row, by: str, read: Callable[[TrialResult], Value | None]
+) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
+    """What both tell of a trial, by its instance and a number for (repetition, plan)."""
+    one, other = (
+        {
+            (result.instance, result.repetition, result.plan): value
+            for result in row.results
+            if belongs(result.by, by) and (value := read(result)) is not None
+        }
+        for row in (before, after)
+    )
+    places = sorted(place for place in one if place in other)
+    numbers = {rest: number for number, rest in enumerate(sorted({place[1:] for place in places}))}
+    return {(at[0], numbers[at[1:]]): one[at] for at in places}, {(at[0], numbers[at[1:]]): other[at] for at in places}
+
+
+def _mean(values: Mapping[Pair, float]) -> float | None:
+    return sum(values.values()) / len(values) if values else None
+
+
+# The finding
+
+
+def _finding(one: Difference, margin: float) -> Finding:
+    found = one.found
+    if not any(one.trials):
+        return "not measured"
+    if found.before is None or found.after is None:
+        return "inconclusive"
+    good_is_more = one.measure == "right"
+    if one.adjusted is not None and one.adjusted < LEVEL:
+        return "better" if (found.after > found.before) == good_is_more else "worse"
+    if found.low is None or found.high is None:
+        return "inconclusive"
+    allowed = 100 * margin if one.measure == "harm" else margin
+    held = found.low >= -allowed if good_is_more else found.high <= allowed
+    return "no worse" if held else "inconclusive"

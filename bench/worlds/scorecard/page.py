@@ -1,0 +1,52 @@
+"""The scorecard as a page, as Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.render.drawing import style
+from bench.render.escaping import escape_markdown
+from bench.render.table import markdown
+from bench.report.html import rendered, source
+from bench.worlds.scorecard import Scorecard
+from bench.worlds.scorecard.pictures import pictures
+from bench.worlds.scorecard.tables import tables
+from bench.worlds.scorecard.words import ABOUT, SIMULATED, findings, provenance
+
+
+def title(card: Scorecard) -> str:
+    return f"Recovery scorecard: {', '.join(world.name for world in card.worlds)}"
+
+
+def warnings(card: Scorecard) -> list[str]:
+    """What a reader must know before any number."""
+    return [SIMULATED] if any(row.whose == "simulated" for row in card.rows) else []
+
+
+def as_html(card: Scorecard) -> str:
+    """One page that needs nothing beside it."""
+    with style():
+        drawn = list(pictures(card))
+    return rendered(
+        "page.html.j2",
+        source("page.css"),
+        folder=Path(__file__).parent,
+        title=title(card),
+        warnings=warnings(card),
+        about=ABOUT,
+        findings=list(findings(card)),
+        pictures=drawn,
+        tables=tables(card),
+        provenance=list(provenance(card)),
+    )
+
+
+def as_markdown(card: Scorecard) -> str:
+    lines = [f"# {escape_markdown(title(card))}", ""]
+    lines += [f"**{escape_markdown(warning)}**\n" for warning in warnings(card)]
+    first, *others = (markdown(table).replace("### ", "## ", 1) for table in tables(card))
+    lines += [escape_markdown(ABOUT), "", first]
+    lines += ["## In words", "", *(f"- {escape_markdown(one)}" for one in findings(card)), "", *others]
+    lines += ["## What it was made from", ""]
+    lines += [f"- {escape_markdown(name)}: {escape_markdown(text)}" for name, text in provenance(card)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,76 @@
+"""A proposer that calls tools: a pure function of a pack's world, of the messages, and of the tools that are offered.
+
+It takes the pack's procedure, or where it has none its reference course, as somebody does who knows nothing but this
+conversation: it looks up what was called and told already, and proposes the first calls that were not made. When nothing is
+left to be done, it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.models.base import Message
+from bench.scenario import Task
+from bench.worlds.environment import Call, Environment
+from bench.worlds.simulated.conversation import Conversation, offered
+from bench.worlds.simulated.course import Judge, ProcedureCourse, tools_of
+from bench.worlds.simulated.world import NotYet, RememberedWorld
+
+DONE = "The work is done."
+STUCK = "I cannot go on: what I was told does not let me do what is left."
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """Calls, by the names that the tools are offered under; or, without any, a last word. `names` are those of the tools that
+    are the world's."""
+
+    calls: tuple[Call, ...] = ()
+    text: str = ""
+    names: frozenset[str] = field(default=frozenset(), compare=False)
+
+
+def proposed(
+    environment: Environment,
+    task: Task,
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]],
+    together: bool = True,
+    judge: Judge | None = None,
+) -> Proposed:
+    """What comes next. Several calls where they may be made `together`. `judge` makes a procedure's judgments in place of the
+    pack's own; it has to say the same whenever it is asked the same."""
+    names = offered(tools, tools_of(environment))
+    own = frozenset(names.values())
+    with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
+        try:
+            _take_course(environment, task, world, judge)
+        except NotYet as next_:
+            if missing := [call.tool for call in next_.calls if call.tool not in names]:
+                return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=own)
+            calls = next_.calls if together else next_.calls[:1]
+            return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls), names=own)
+        except _Lost:
+            return Proposed(text=STUCK, names=own)
+    return Proposed(text=DONE, names=own)
+
+
+class _Lost(Exception):
+    """A reference course knows only how things go well."""
+
+
+def _take_course(environment: Environment, task: Task, world: RememberedWorld, judge: Judge | None) -> None:
+    if environment.procedure and (right := environment.right):
+        rightly = judge or (lambda subtask, shown: right(subtask, {**task.documents, **shown}))
+        ProcedureCourse(task, environment, world, rightly, knows_policy=judge is None).take()
+        return
+    try:
+        world.learn_time()
+        environment.reference(world)
+    except NotYet:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _Lost from error

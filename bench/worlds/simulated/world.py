@@ -1,0 +1,171 @@
+"""A world as it looks from a conversation: whatever a course does in it is looked up among the calls that were made already,
+and the first call that was not made is what is to be proposed next.
+
+So a course is gone through anew for each request, from its beginning, as a workflow is replayed from its history. One whose
+conversation is lost begins again, one whose conversation was kept goes on: nothing else is known here of what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from bench.worlds.environment import Acted, Arrival, Call, Environment, Moment, Verdict, World
+from bench.worlds.simulated.conversation import Conversation, Told, result_of
+
+TRIES = 5
+"""Of a call that fails, a minute apart."""
+PASSING = ("throttled", "unanswered", "unavailable", "broke", "hung", "wrong_type")
+Arguments = BaseModel | Mapping[str, Any]
+Answer = Literal["approved", "denied", "late"]
+
+
+class NotYet(Exception):
+    """These calls come next."""
+
+    def __init__(self, *calls: Call):
+        super().__init__(", ".join(call.tool for call in calls))
+        self.calls = calls
+
+
+class RememberedWorld:
+    """Has what a course uses of a `bench.worlds.environment.World`. Every method raises NotYet.
+
+    A world of its own, in which only what stands in the conversation was done, knows what the policy would say.
+    """
+
+    def __init__(self, environment: Environment, conversation: Conversation):
+        self.environment, self._conversation = environment, conversation
+        self._own = World(environment)
+        self.now = environment.begins
+
+    def close(self) -> None:
+        self._own.close()
+
+    def call(self, tool: str, arguments: Arguments, key: str | None = None, **_: Any) -> Acted:
+        """Keys are for whoever makes the call: a model proposes it alone."""
+        del key
+        [acted] = self.call_all([Call(tool, _plain(arguments))])
+        return acted
+
+    def call_all(self, calls: Sequence[Call]) -> list[Acted]:
+        """Calls that may be made together."""
+        answers = [self._conversation.next_answer(call) for call in calls]
+        if missing := [call for call, told in zip(calls, answers, strict=True) if told is None]:
+            raise NotYet(*missing)
+        return [self._acted(call, told) for call, told in zip(calls, answers, strict=True) if told]
+
+    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+        return self._own.verdict(tool, arguments)
+
+    def effect_of(self, call: Call) -> str:
+        return self._own.effect_of(call.tool, call.arguments)
+
+    def learn_time(self) -> None:
+        self.wait()
+
+    def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
+        told = self._told(Call("wait", {"days": days, "minutes": minutes}))
+        said = told.value if isinstance(told.value, dict) else {}
+        if told.code or "day" not in said:
+            self._pass_to(self.now.after(days, minutes))
+            return ()
+        self._pass_to(_moment(said))
+        return tuple(_arrival(one) for one in said.get("events", ()))
+
+    def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
+        left = moment.total - self.now.total
+        return self.wait(*_duration(left)) if left > 0 else ()
+
+    def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
+        asked: dict[str, int] = {"after": after}
+        if until is not None:
+            asked["days"], asked["minutes"] = _duration(max(0, until.total - self.now.total))
+        told = self._told(Call("next_event", asked))
+        if not told.code and isinstance(told.value, dict):
+            arrival = _arrival(told.value)
+            self._pass_to(arrival.at)
+            return arrival
+        if until is not None:
+            self._pass_to(until)
+        return None
+
+    def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None) -> str:
+        """Waits for the answer, too: the tool does."""
+        del key
+        self.decision(kind, about, question)
+        return f"{kind}: {about}"
+
+    def decision(self, kind: str, about: str, question: Mapping[str, Any]) -> Answer:
+        told = self._told(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
+        said = told.value if isinstance(told.value, dict) else {}
+        if isinstance(event := said.get("event"), dict):
+            self._pass_to(_moment(event))
+        else:
+            self.learn_time()
+        answer = said.get("answer")
+        return answer if answer in ("approved", "denied") else "late"
+
+    def _acted(self, call: Call, told: Told) -> Acted:
+        tool, tries = self.environment.by_name[call.tool], 1
+        while told.code in PASSING and tries < TRIES:
+            self.wait(minutes=1)
+            told, tries = self._answer(call), tries + 1
+        result = None if told.code else _result(tool.result, told.value)
+        effect = self.effect_of(call)
+        if result is None:
+            code: Any = told.code or "unanswered"
+            return Acted(call.tool, effect, "failed" if code in PASSING else "refused", reason=code, code=code)
+        if tool.writes:
+            self._own.call(call.tool, call.arguments)
+        self._pass_to(self.now.after(minutes=tool.minutes))
+        return Acted(call.tool, effect, "done", result)
+
+    def _told(self, call: Call) -> Told:
+        """What came of a call of one of the tools that every world has."""
+        told = self._answer(call)
+        for _ in range(TRIES - 1):
+            if told.code not in PASSING:
+                break
+            told = self._answer(call)
+        return Told(result_of(told.value), told.code)
+
+    def _answer(self, call: Call) -> Told:
+        told = self._conversation.next_answer(call)
+        if told is None:
+            raise NotYet(call)
+        return told
+
+    def _pass_to(self, moment: Moment) -> None:
+        if moment > self.now:
+            self.now = moment
+            self._own.wait_until(moment)
+
+
+def _plain(arguments: Arguments) -> Mapping[str, Any]:
+    return arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else dict(arguments)
+
+
+def _result(form: type[BaseModel], value: Any) -> BaseModel | None:
+    for one in (result_of(value), value):
+        with suppress(ValidationError):
+            return form.model_validate(one)
+    return None
+
+
+def _moment(said: Mapping[str, Any]) -> Moment:
+    return Moment(int(said["day"]), int(said.get("minute", 0)))
+
+
+def _duration(minutes: int) -> tuple[int, int]:
+    """Days and minutes."""
+    return divmod(minutes, 24 * 60)
+
+
+def _arrival(said: Mapping[str, Any]) -> Arrival:
+    return Arrival(
+        int(said.get("number", 0)), _moment(said), str(said.get("kind", "")), str(said.get("name", "")), said.get("payload", {})
+    )

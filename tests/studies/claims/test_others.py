@@ -1,0 +1,153 @@
+"""Findings of other sources are judged as directions, by what faults cost, and only where a run has their pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from records import run_of, trial
+
+from bench.analysis.frames import Run
+from bench.errors import ResultsError
+from bench.experiment.config import FAULT_FREE, load_config
+from bench.report.report import report_of
+from bench.studies.claims.claim import DegradationClaim
+from bench.studies.claims.comparable import SIMULATED
+from bench.studies.claims.published import Published, load_others, load_published
+from bench.studies.claims.table import other_lines
+from bench.studies.claims.trace import claim_named, source_of, trace
+from bench.studies.claims.verdicts import Judgement, family_of, judge_all, judge_each
+
+AGENTCHAOS = load_others()[0]
+CLAIMS = [one for one in AGENTCHAOS.claims if isinstance(one, DegradationClaim)]
+ARCHITECTURES = ("monolithic", "static", "runtime_structured")
+PLANS = load_config(Path(__file__).parents[3] / "configs" / "chaos.toml", {}).plans
+EARLY = "agentchaos.early-above-late.static"
+N = 12
+
+Solved = Callable[[str, str, int], bool]
+"""Whether the trial of this architecture, fault plan and repetition is solved."""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of every arm, in which all is solved and every fault was delivered."""
+    arms = [(name, plan, n) for name in ARCHITECTURES for plan in PLANS for n in range(1, N + 1)]
+    records = [trial(name, plan, n, scenario="humaneval", timing="live") for name, plan, n in arms]
+    run = run_of(tmp_path_factory.mktemp("base") / "run", records)
+    return delivered(run, lambda plan, _: plan != FAULT_FREE)
+
+
+def where(run: Run, solved: Solved) -> Run:
+    """The run as if these trials alone had been solved."""
+    places = zip(*(run.trials[column] for column in ("architecture", "plan", "repetition")), strict=True)
+    correct = pd.Series([solved(*place) for place in places], index=run.trials.index, dtype="boolean")
+    outcome = correct.map({True: "solved", False: "wrong"}).astype("str")
+    return replace(run, trials=run.trials.assign(correct=correct, outcome=outcome))
+
+
+def delivered(run: Run, whether: Callable[[str, int], bool]) -> Run:
+    """The run as if faults had been delivered where this says so, by plan and repetition."""
+    places = zip(run.trials["plan"], run.trials["repetition"], strict=True)
+    return replace(run, trials=run.trials.assign(faults_delivered=[int(whether(*place)) for place in places]))
+
+
+def judged(run: Run, name: str) -> Judgement:
+    [one] = judge_all(run, AGENTCHAOS, only=lambda claim: claim.id == name)
+    return one
+
+
+def losing(claim: DegradationClaim, inverted: bool) -> Solved:
+    """The higher side loses all its tasks but one and the lower none; inverted, the other way round. Where there is no lower
+    side, faults help."""
+    arms = set(claim.higher.arms[1:])
+    others = set(claim.lower.arms[1:]) if claim.lower else {claim.higher.arms[0]}
+
+    def solved(architecture: str, plan: str, n: int) -> bool:
+        return n == N or (architecture, plan, "") not in (others if inverted else arms)
+
+    return solved
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_inverted_data_invert_the_verdict(claim: DegradationClaim, base: Run) -> None:
+    straight, inverted = (judged(where(base, losing(claim, way)), claim.id) for way in (False, True))
+    assert (straight.verdict, inverted.verdict) == ("holds", "contradicted")
+    assert straight.measured and inverted.measured and straight.measured.value == -inverted.measured.value  # type: ignore[operator]
+    assert straight.p == inverted.p is not None
+
+
+def test_a_loss_is_that_of_each_pair_and_over_several_plans_their_mean(base: Run) -> None:
+    """By hand: of 12 pairs one is never solved, and one of three single faults spoils six others: 6 / 12 / 3."""
+    claim = claim_named(AGENTCHAOS, "agentchaos.persistent-above-single.static")
+    assert isinstance(claim, DegradationClaim) and claim.lower
+    spoilt = claim.lower.plans[0]
+    measured = judged(where(base, lambda _, plan, n: n != 1 and not (plan == spoilt and n > 6)), claim.id).measured
+    assert measured and measured.n == N and measured.value == pytest.approx(-6 / 12 / 3)
+
+
+def test_a_pair_whose_fault_was_not_delivered_is_left_out(base: Run) -> None:
+    some = delivered(base, lambda plan, n: plan != FAULT_FREE and (plan, n) != ("missing_field_last", 3))
+    none = delivered(base, lambda plan, _: plan not in (FAULT_FREE, "missing_field_last"))
+    assert judged(some, EARLY).measured.n == N - 1  # type: ignore[union-attr]
+    assert (judged(none, EARLY).verdict, judged(none, EARLY).reason) == (
+        "not measured",
+        "no fault of plan missing_field_last was delivered to static",
+    )
+
+
+def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base: Run) -> None:
+    simulated = replace(base, trials=base.trials.assign(timing="simulated"))
+    assert {(one.verdict, one.reason) for one in judge_all(simulated, AGENTCHAOS)} == {("not comparable", SIMULATED)}
+    lacking = replace(base, trials=base.trials[base.trials["plan"] != "missing_field_last"])
+    assert judged(lacking, EARLY).reason == "the run has no fault plan missing_field_last"
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_source_stands_in_the_report_of_a_run_of_its_pack_under_its_faults_and_in_no_other(base: Run, tmp_path: Path) -> None:
+    paper = load_published()
+    own = where(base, lambda _, plan, n: plan == FAULT_FREE or n == N)
+    found = report_of(own, paper, [AGENTCHAOS])
+    table = found.files["tables/claims_agentchaos.md"].decode()
+    assert all(claim.id in table for claim in AGENTCHAOS.claims) and AGENTCHAOS.paper.source in table
+    assert any(re.match(r"Of the \d+ claims of AgentChaos that were measured, ", one.text) for one in found.summary.findings)
+    [judged_here] = found.others
+    lines = list(other_lines(own, judged_here))
+    assert lines[0] == "AgentChaos:" and lines[1].startswith("m, 12 claims of directions")
+    assert "tables/claims.md" not in found.files and "levels" not in "".join(lines)
+    other_faults = [trial(plan=plan, scenario="humaneval") for plan in (FAULT_FREE, "wrong_value")]
+    for name, records in {"other_pack": [trial(scenario="k8s_oomkill")], "other_faults": other_faults}.items():
+        other = run_of(tmp_path / name, records)
+        with_others, without = (report_of(other, paper, others) for others in ([AGENTCHAOS], []))
+        assert with_others.files == without.files and judge_each(other, [AGENTCHAOS]) == ()
+
+
+def test_a_claim_of_any_source_is_traced_to_the_trials_of_every_arm(base: Run) -> None:
+    sources = (load_published(), AGENTCHAOS)
+    assert source_of(sources, EARLY) is AGENTCHAOS and source_of(sources, "natural.rca") is sources[0]
+    with pytest.raises(ResultsError, match=r"did you mean 'agentchaos\.early-above-late\.static'"):
+        source_of(sources, "agentchaos.early-above-late.statik")
+    [(_, found)] = trace(base, claim_named(AGENTCHAOS, EARLY))
+    assert isinstance(found, tuple) and len(found) == 3 * N
+    assert {one.item.side for one in found} == {
+        f"static under {plan}" for plan in ("none", "missing_field_first", "missing_field_last")
+    }
+
+
+def test_each_claim_names_plans_of_the_config_and_is_of_a_family_of_its_own() -> None:
+    assert len(CLAIMS) == len(AGENTCHAOS.claims) == len(family_of(AGENTCHAOS)) == 12
+    assert {plan for one in CLAIMS for side in one.sides for plan in side.plans} <= set(PLANS)
+    assert {side.architecture for one in CLAIMS for side in one.sides} == set(ARCHITECTURES)
+    assert not {one.id for one in CLAIMS} & {one.id for one in load_published().claims}
+
+
+def test_a_level_needs_the_model_that_it_was_measured_with() -> None:
+    written = load_published().model_dump()
+    written["paper"] |= {"model": None}
+    with pytest.raises(ValueError, match=r"paper\.model: is missing, and a level is claimed"):
+        Published.model_validate(written)
+    assert AGENTCHAOS.paper.model is None

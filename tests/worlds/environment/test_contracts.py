@@ -1,0 +1,85 @@
+"""Contracts: which tools a role may call, and how often; what is outside is refused with a code, and nothing happens."""
+
+from __future__ import annotations
+
+import pytest
+from little_worlds import world
+
+from bench.errors import PackError
+from bench.worlds.environment import Moment, Quota, Role
+from bench.worlds.environment.contracts import refuse_contracts
+
+TOOLS = ("read_order", "reserve", "refund", "release", "notify")
+CLERK = {"clerk": Role(allows=("read_order", "reserve")), "guest": Role(denies=("refund",))}
+
+
+@pytest.mark.parametrize(
+    ("role", "tool", "code"),
+    [
+        ("clerk", "reserve", ""),
+        ("clerk", "release", "forbidden"),
+        ("guest", "reserve", ""),
+        ("guest", "refund", "forbidden"),
+        ("agent", "refund", ""),
+    ],
+)
+def test_a_role_may_call_what_its_contract_allows_and_does_not_deny(role: str, tool: str, code: str) -> None:
+    one = world(roles=CLERK)
+    acted = one.call(tool, {"order": 1, **({"amount": 40} if tool == "refund" else {})}, who=role)
+    assert acted.code == code
+    assert (acted.outcome == "refused", one.journal()[-1].who) == (bool(code), role)
+
+
+def test_what_a_contract_forbids_changes_nothing_and_stands_in_the_journal() -> None:
+    one = world(roles=CLERK)
+    before = one.digest()
+    said = one.call("refund", {"order": 1, "amount": 40}, who="guest")
+    assert (said.reason, one.digest()) == ("the role 'guest' may not call refund", before)
+    assert [(entry.name, entry.outcome) for entry in one.journal()] == [("refund", "refused")]
+
+
+def test_a_quota_of_the_trial_is_used_up_for_good_and_what_was_refused_or_replayed_does_not_count() -> None:
+    one = world(quotas=(Quota(2, "reserve"),))
+    codes = [one.call("reserve", {"order": number}, f"key {min(number, 3)}").code for number in (1, 1, 3)]
+    assert codes == ["", "", ""]
+    assert one.call("reserve", {"order": 2}).code == "quota"
+    one.wait(days=2)
+    refused = one.call("reserve", {"order": 2})
+    assert (refused.code, refused.again) == ("quota", None)
+    assert one.call("read_order", {"order": 1}).ok
+
+
+def test_the_throttle_of_a_day_says_when_a_call_is_taken_again_and_then_it_is() -> None:
+    one = world(quotas=(Quota(1, per="day"),))
+    one.wait(minutes=700)
+    assert one.call("read_order", {"order": 1}).ok
+    refused = one.call("read_order", {"order": 1})
+    assert (refused.code, refused.again) == ("throttled", Moment(1))
+    assert refused.again is not None
+    one.wait_until(refused.again)
+    assert one.call("read_order", {"order": 1}).ok
+
+
+def test_a_quota_of_a_role_leaves_the_others_alone_and_outlives_a_restore() -> None:
+    one = world(quotas=(Quota(1, role="clerk"),), roles=CLERK)
+    assert one.call("reserve", {"order": 1}, who="clerk").ok
+    again = one.fork()
+    for each in (one, again):
+        assert each.call("reserve", {"order": 2}, who="clerk").code == "quota"
+        assert each.call("reserve", {"order": 2}).ok
+
+
+@pytest.mark.parametrize(
+    ("roles", "quotas", "said"),
+    [
+        ({"clerk": Role(allows=("reserv",))}, (), "names 'reserv', which is no tool; did you mean 'reserve'"),
+        ({}, (Quota(1, "refunds"),), "names 'refunds', which is no tool; did you mean 'refund'"),
+        ({"clerk": Role()}, (Quota(1, role="clark"),), "names 'clark', which is no role; did you mean 'clerk'"),
+        ({}, (Quota(-1),), "a quota of -1 calls; give it 0 or more"),
+    ],
+)
+def test_a_contract_that_names_what_is_not_there_is_refused_in_a_line(
+    roles: dict[str, Role], quotas: tuple[Quota, ...], said: str
+) -> None:
+    with pytest.raises(PackError, match=said):
+        refuse_contracts(roles, quotas, TOOLS, "pack")

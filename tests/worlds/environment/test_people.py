@@ -1,0 +1,68 @@
+"""People answer by a declared distribution, and the draws are the same for whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from little_worlds import ENVIRONMENT, world
+
+from bench.worlds.environment import Arrival, World
+
+MANAGER = ENVIRONMENT.people["manager"]
+
+
+def asked(order: int = 2, days: int = 8, **changes: object) -> list[Arrival]:
+    one = world(people={"manager": replace(MANAGER, **changes)})  # type: ignore[arg-type]
+    one.ask("manager", f"order {order}", {"order": order})
+    return [arrival for arrival in one.wait(days=days) if arrival.kind == "answer"]
+
+
+@pytest.mark.parametrize(("order", "approved"), [(2, True), (3, False)])
+def test_a_careful_person_says_what_is_right_after_an_hour(order: int, approved: bool) -> None:
+    [answer] = asked(order)
+    assert answer.payload == {
+        "ticket": f"manager: order {order}",
+        "about": f"order {order}",
+        "who": "manager",
+        "approved": approved,
+    }
+    assert answer.at.total == 60
+
+
+def test_one_who_errs_says_the_contrary_and_one_who_is_late_says_it_late() -> None:
+    [answer] = asked(wrong=1.0, late=1.0, late_minutes=3000)
+    assert (answer.payload["approved"], answer.at.total) == (False, 3000)
+
+
+def test_one_who_is_silent_never_answers() -> None:
+    assert asked(silent=1.0) == []
+
+
+def test_one_who_contradicts_takes_the_answer_back_under_the_same_ticket() -> None:
+    first, second = asked(contradicts=1.0)
+    assert (first.payload["approved"], second.payload["approved"]) == (True, False)
+    assert first.payload["ticket"] == second.payload["ticket"]
+
+
+def test_a_question_under_a_known_key_is_not_asked_again() -> None:
+    one = world()
+    tickets = {one.ask("manager", "order 2", {"order": 2}, "key") for _ in range(3)}
+    assert len(tickets) == len([arrival for arrival in one.wait(days=8) if arrival.kind == "answer"]) == 1
+    assert one.ask("manager", "order 2", {"order": 2}) not in tickets
+
+
+def test_draws_depend_on_the_trial_and_the_question_alone() -> None:
+    unsure = replace(ENVIRONMENT, people={"manager": replace(MANAGER, wrong=0.5)}, throttle=0)
+
+    def answers(orders: tuple[int, ...], repetition: int, busy: bool) -> dict[str, bool]:
+        one = World(unsure, drawn_from=(7, "refunds", repetition))
+        for order in orders:
+            if busy:
+                one.call("read_order", {"order": order})
+            one.ask("manager", f"order {order}", {"order": order})
+        found = [arrival.payload for arrival in one.wait(days=8) if arrival.kind == "answer"]
+        return {payload["about"]: payload["approved"] for payload in found}
+
+    assert answers((1, 2, 3), 1, busy=False) == answers((3, 2, 1), 1, busy=True)
+    assert len({tuple(sorted(answers((1, 2, 3), repetition, busy=False).items())) for repetition in range(8)}) > 1

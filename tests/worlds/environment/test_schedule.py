@@ -1,0 +1,78 @@
+"""World time: what is due happens in order, and notices reach the agent when they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from little_worlds import ENVIRONMENT, world
+
+from bench.worlds.environment import EventKind, Moment, Scheduled
+from bench.worlds.environment.schedule import Told
+
+THREE = (
+    Scheduled("first", "opened", Moment(1)),
+    Scheduled("second", "opened", Moment(2)),
+    Scheduled("third", "opened", Moment(2)),
+)
+
+
+def names(arrivals: Sequence[object]) -> list[str]:
+    return [arrival.name for arrival in arrivals]  # type: ignore[attr-defined]
+
+
+def test_moments_know_days_before_the_first() -> None:
+    start = Moment(-90)
+    assert start.after(days=43, minutes=61) == Moment(-47, 61)
+    assert str(Moment(-47, 61)) == "day -47, 01:01"
+    assert Moment.of(Moment(-3, 5).total) == Moment(-3, 5)
+
+
+def test_waiting_lets_all_happen_that_is_due_in_order() -> None:
+    one = world(events=THREE)
+    assert names(one.wait(days=1)) == ["first"]
+    assert names(one.wait(days=1)) == ["second", "third"]
+    assert one.now == Moment(2)
+
+
+def test_waiting_for_the_next_event_moves_the_clock_to_it_and_no_further() -> None:
+    one = world(events=THREE)
+    assert [one.next_event(0).name, one.now] == ["first", Moment(1)]  # type: ignore[union-attr]
+    assert one.next_event(1, until=Moment(1, 30)) is None
+    assert one.now == Moment(1, 30)
+    assert [one.next_event(after).name for after in (1, 2)] == ["second", "third"]  # type: ignore[union-attr]
+
+
+def test_notices_are_a_log_that_no_reading_empties() -> None:
+    one = world(events=THREE)
+    one.wait(days=5)
+    assert names(one.arrivals()) == names(one.arrivals()) == ["first", "second", "third"]
+    assert names(one.arrivals(after=2)) == ["third"]
+
+
+def test_nothing_happens_behind_the_worlds_last_moment() -> None:
+    one = world(events=THREE, ends=Moment(1, 5))
+    assert names(one.wait(days=9)) == ["first"]
+    assert one.now == Moment(1, 5)
+    assert one.next_event(1) is None
+
+
+def test_an_event_that_breaks_off_has_not_happened() -> None:
+    def breaks(*_: object) -> None:
+        raise KeyError("a bug of the pack")
+
+    kinds = (*ENVIRONMENT.kinds[1:], EventKind("opened", breaks))
+    one = world(events=THREE, kinds=kinds)
+    for _ in range(2):
+        try:
+            one.wait(days=2)
+        except KeyError:
+            assert one.now == Moment(0)
+            assert one.arrivals() == ()
+
+
+def test_a_held_notice_comes_behind_what_is_due_then() -> None:
+    one = world(events=THREE)
+    one.told_by(
+        lambda event, following: (Told(following, held=True),) if event.name == "first" and following else (Told(event.at),)
+    )
+    assert names(one.wait(days=3)) == ["second", "third", "first"]

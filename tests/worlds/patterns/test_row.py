@@ -1,0 +1,28 @@
+"""A row's transitions: a stale one is rejected, and of two that race one wins."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.worlds.patterns.parts.row import Row
+from bench.worlds.runtime.process import Process, Store
+
+
+def row() -> Row:
+    return Row(Store(Process(lambda _: None), lambda *_: None))
+
+
+def test_a_stale_transition_is_rejected_and_writes_nothing() -> None:
+    one = row()
+    seen = one.version
+    assert one.swap("pay", "claimed", seen)
+    assert not one.swap("pay", "done", seen)
+    assert (one.state("pay"), one.version, one.state("send")) == ("claimed", seen + 1, "open")
+
+
+@given(st.lists(st.integers(0, 5), max_size=12))
+def test_the_version_counts_the_transitions_that_were_written(seen: list[int]) -> None:
+    one = row()
+    written = sum(one.swap("pay", str(version), version) for version in seen)
+    assert one.version == written

@@ -1,0 +1,122 @@
+"""Is one scorecard worse than another? Small cases whose verdict is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import run_of
+from scorecards import ACK, CRASH, lived, shop
+
+from bench.errors import ResultsError
+from bench.worlds.scorecard import Scorecard, compare_scorecards, scorecard_of
+from bench.worlds.scorecard.compare import CardComparison, Difference
+
+MARGIN = 0.05
+
+
+def card(folder: Path, **values: Any) -> Scorecard:
+    return scorecard_of([run_of(folder, shop(**values))])
+
+
+def elsewhere(one: Scorecard) -> Scorecard:
+    """The same under another fault schedule."""
+    return replace(one, worlds=tuple(replace(world, schedule="another") for world in one.worlds))
+
+
+def by_measure(found: CardComparison) -> dict[tuple[str, str], Difference]:
+    return {(one.by, one.measure): one for one in found.differences}
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> Scorecard:
+    return card(tmp_path_factory.mktemp("bad"), doubled=2, outcome="wrong", instances=12)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Scorecard:
+    return card(tmp_path_factory.mktemp("good"), doubled=0, outcome="solved", instances=12)
+
+
+def test_a_scorecard_against_itself_is_no_worse_and_the_better_one_is_better(bad: Scorecard, good: Scorecard) -> None:
+    assert compare_scorecards(bad, bad, MARGIN).verdict == "no worse"
+    assert compare_scorecards(bad, good, MARGIN).verdict == "better"
+
+
+def test_more_damage_and_fewer_right_are_worse_by_paired_tests(bad: Scorecard, good: Scorecard) -> None:
+    found = by_measure(compare_scorecards(good, bad, MARGIN))
+    crash = "process:unacknowledged"
+    assert set(found) == {("control", "right"), (crash, "right"), (crash, "harm")}, "one point is not said twice"
+    assert {place: one.finding for place, one in found.items() if place[0] == crash} == {
+        (crash, "right"): "worse",
+        (crash, "harm"): "worse",
+    }
+    harm = found[crash, "harm"].found
+    assert (harm.before, harm.after, harm.pairs) == (0, 200, 12)
+    assert found[crash, "right"].found.p == pytest.approx(2 / 2**12)
+    assert found["control", "right"].finding == "no worse"
+
+
+def test_three_tests_are_one_family(bad: Scorecard, good: Scorecard) -> None:
+    rows = compare_scorecards(good, bad, MARGIN).differences
+    least = min(one.found.p or 1.0 for one in rows)
+    assert min(one.adjusted or 1.0 for one in rows) == pytest.approx(len(rows) * least)
+
+
+def test_damage_alone_is_enough_to_be_worse(tmp_path: Path, good: Scorecard) -> None:
+    harmful = card(tmp_path / "harmful", doubled=1, outcome="solved", instances=12)
+    found = compare_scorecards(good, harmful, MARGIN)
+    assert found.verdict == "worse"
+    assert {one.measure for one in found.differences if one.finding == "worse"} == {"harm"}
+
+
+def test_few_crashes_decide_nothing(tmp_path: Path) -> None:
+    good, bad = (card(tmp_path / outcome, doubled=0, outcome=outcome, instances=3) for outcome in ("solved", "wrong"))
+    assert compare_scorecards(good, bad, MARGIN).verdict == "inconclusive"
+
+
+def test_under_other_faults_rates_are_compared_by_fishers_test(bad: Scorecard, good: Scorecard) -> None:
+    found = by_measure(compare_scorecards(good, elsewhere(bad), MARGIN))
+    harmed = found["process:unacknowledged", "harmed"]
+    assert (harmed.found.pairs, harmed.found.before, harmed.found.after, harmed.finding) == (None, 0, 1, "worse")
+    assert harmed.found.p == pytest.approx(2 / 2704156), "2 / C(24, 12)"
+    assert compare_scorecards(good, elsewhere(good), MARGIN).verdict == "inconclusive", "12 pairs cannot hold 5 points"
+
+
+def test_who_was_not_struck_where_the_other_was_has_shown_nothing(tmp_path: Path, good: Scorecard) -> None:
+    """A fault that never landed gives no clean score."""
+    records = [one if one.plan == "none" else lived("crash", one.instance) for one in shop(instances=12)]
+    records.append(lived("answers", "task_1", by=(ACK,)))
+    unstruck = scorecard_of([run_of(tmp_path, records)])
+    same_faults = replace(unstruck, worlds=good.worlds)
+    for second in (unstruck, same_faults):
+        found = compare_scorecards(good, second, MARGIN)
+        assert by_measure(found)["process:unacknowledged", "right"].finding == "inconclusive"
+        assert found.verdict == "inconclusive"
+
+
+def test_systems_of_other_names_are_compared_where_each_scorecard_has_one(tmp_path: Path, good: Scorecard) -> None:
+    other = card(tmp_path / "other", system="other", doubled=0, outcome="solved", instances=12)
+    assert compare_scorecards(good, other, MARGIN).differences[0].systems == ("agent", "other")
+
+
+def test_rows_that_only_one_has_are_named_and_refused_if_all_is_to_be_compared(tmp_path: Path, good: Scorecard) -> None:
+    two = scorecard_of([run_of(tmp_path, [*shop(doubled=0, outcome="solved", instances=12), *shop(system="new")])])
+    found = compare_scorecards(good, replace(two, worlds=good.worlds), MARGIN)
+    assert found.left_out == ("the row shop / new (only in the second)",)
+    with pytest.raises(ResultsError, match="differ in the row shop / new"):
+        compare_scorecards(good, two, MARGIN, whole=True)
+
+
+def test_scorecards_of_different_worlds_share_no_row(tmp_path: Path, good: Scorecard) -> None:
+    with pytest.raises(ResultsError, match="share no row"):
+        compare_scorecards(good, card(tmp_path, scenario="bank"), MARGIN)
+
+
+def test_crashes_at_two_points_are_compared_apart_and_together(tmp_path: Path) -> None:
+    records = [*shop(instances=2), *(lived("late", f"task_{n}", by=(("process", "recorded"),)) for n in range(2))]
+    one = scorecard_of([run_of(tmp_path, records)])
+    kinds = [row.by for row in compare_scorecards(one, one, MARGIN).differences if row.measure == "harm"]
+    assert kinds == ["process:*", "process:unacknowledged", "process:recorded"] and CRASH[1] == "unacknowledged"

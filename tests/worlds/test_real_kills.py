@@ -1,0 +1,58 @@
+"""A real process on a world in a file, with its store in a file, ended by SIGKILL: its world ends as that of the same crash in
+process does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from exactly_once.crashes import matrix_of
+from exactly_once.kills import in_process, killed
+from exactly_once.lives import FileStore, KeptTries, lived
+from trips import PATTERNS
+
+from bench.experiment.matrix import Matrix
+from bench.experiment.untrusted import permission
+from bench.worlds.runtime.process import Process
+
+PLANS = ("before_draft", "unacknowledged_note", "unrecorded_letter", "recorded_draft")
+
+
+@pytest.fixture(scope="module", name="matrix")
+def _matrix() -> Matrix:
+    return matrix_of(1, 1)
+
+
+@pytest.mark.parametrize("architecture", ["state_machine", "state_machine_remedied"])
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_real_kill_at_each_point_leaves_the_world_that_the_crash_in_process_leaves(
+    matrix: Matrix, architecture: str, plan: str, tmp_path: Path
+) -> None:
+    [spec] = [one for one in matrix.specs if (one.architecture, one.plan.name) == (architecture, plan)]
+    end, kills = lived(matrix, spec, tmp_path)
+    assert (kills, end.lives) == (1, 2)
+    assert end == in_process(matrix, spec, permission(matrix).graders[spec.model])
+    assert end.correct or architecture == "state_machine"
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("form", ["", "_remedied"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_twenty_five_real_kills_of_each_pattern_agree_with_its_crashes_in_process(pattern: str, form: str) -> None:
+    found = killed(matrix_of(1, 4), pattern + form, 25)
+    assert (found.kills, found.agree) == (25, found.trials)
+
+
+def test_a_store_in_a_file_and_the_count_of_tries_are_there_for_the_next_process(tmp_path: Path) -> None:
+    def store() -> FileStore:
+        return FileStore(Process(lambda _: None), lambda *_: None, tmp_path / "store.json")
+
+    first, tries = store(), KeptTries(tmp_path / "tries.jsonl")
+    first.put("row", {"version": 1})
+    first.append("log", "one")
+    first.append("log", "two")
+    for _ in range(2):
+        tries["pay", "payment 1"] += 1
+    again = store()
+    assert (again.get("row"), again.log("log"), again.names()) == ({"version": 1}, ["one", "two"], ["row"])
+    assert KeptTries(tmp_path / "tries.jsonl") == tries == {("pay", "payment 1"): 2}
