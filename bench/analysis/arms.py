@@ -57,7 +57,9 @@ class Arm:
 
     def by_pair(self, column: str) -> Mapping[Pair, float]:
         """The values that there are: of a pair without one, such as a price where no fault was effective, nothing is said."""
-        return {pair: value for _, pair, value in self.values(column)}
+        if column not in self._paired:
+            self._paired[column] = {pair: value for _, pair, value in self.values(column)}
+        return self._paired[column]
 
     def values(self, column: str) -> Sequence[tuple[str, Pair, float]]:
         """The same with the trial of each."""
@@ -66,6 +68,11 @@ class Arm:
             every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
             self._read[column] = tuple((*place, value) for place, value, known in every if known)
         return self._read[column]
+
+    @cached_property
+    def _paired(self) -> dict[str, Mapping[Pair, float]]:
+        """The same, by pair."""
+        return {}
 
     @cached_property
     def _read(self) -> dict[str, tuple[tuple[str, Pair, float], ...]]:

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -140,31 +141,41 @@ class _Chain:
 
     def read(self) -> None:
         self._lines = [line for _, line in lines_of(self.path)]
-        self._links = {link_of(line): number for number, line in enumerate(self._lines, 1)}
-        first: dict[bytes, int] = {}
         link: str | None = ""
         for number, line in enumerate(self._lines, 1):
-            if (before := first.setdefault(line, number)) < number:
-                self._say(number, f"stands twice: it is line {before} again")
-                continue
             link = self._follow(number, line, link)
 
     def holds(self, link: str) -> bool:
         """Whether a line has this link."""
         return not link or link in self._links
 
+    @cached_property
+    def _links(self) -> Mapping[str, int]:
+        """Link -> the line that has it."""
+        return {link_of(line): number for number, line in enumerate(self._lines, 1)}
+
+    @cached_property
+    def _first(self) -> Mapping[bytes, int]:
+        """Line -> where it stands first."""
+        return {line: number for number, line in reversed(list(enumerate(self._lines, 1)))}
+
     def _follow(self, number: int, line: bytes, link: str | None) -> str | None:
         """Read a line; the link that the next one must follow, None where a broken line tells none."""
-        readable = self._read(number, _content(line))
-        if link is None and readable:  # whatever it follows is gone
-            return link_of(line)
         try:
-            _, own = unsealed(line, link or "")
+            if link is None:
+                raise Broken
+            content, own = unsealed(line, link)
         except Broken:
+            if (before := self._first[line]) < number:
+                self._say(number, f"stands twice: it is line {before} again")
+                return link
+            readable = self._read(number, _content(line))
+            if link is None and readable:  # whatever it follows is gone
+                return link_of(line)
             what, again = self._broken(number, line, link or "")
             self._say(number, what if readable else "was changed: it is no record any more")
             return again if SEAL.search(line) else None
-        if not readable:
+        if not self._read(number, content):
             self._say(number, f"holds what no run writes: {self._violation}")
         return own
 
@@ -271,12 +282,9 @@ def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str
         own = [record.reply, record.partial, record.tool_calls, record.options, record.extra]
         return [*own, *_in_messages(record.messages)]
     named = [record.traceback]
-    for event in record.events:
-        if isinstance(event, Called):
-            named += (event.reply, event.delivered, event.tool_calls, event.options, *_in_messages(event.messages))
-        elif isinstance(event, Committed):
-            named.append(event.digest)
-    return named
+    for call in of_kind(record.events, Called):
+        named += (call.reply, call.delivered, call.tool_calls, call.options, *_in_messages(call.messages))
+    return [*named, *(commit.digest for commit in of_kind(record.events, Committed))]
 
 
 def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
