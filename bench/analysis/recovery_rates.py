@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, control_of, pairs_of
+from bench.analysis.decided_ahead import decided_ahead
 from bench.analysis.faults import CONTENT_POINTS
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Pair, RateDifference, Share, TwoByTwo
@@ -25,6 +26,9 @@ class RecoveryRate:
     struck      in how many of these a fault was delivered to this arm
     corrupted   silent corruption: of the pairs that the control solves, and in which a fault in the content was effective,
                 those with a wrong answer behind such a fault that passed every verification
+    repaired    silently wrong after repair: of the pairs that the control solves, and in which an effective fault was
+                noticed, those with a wrong answer of which every check passed
+    decided     why no trial under the plan could have come out otherwise; '' where one could. Then the last two are of none
     """
 
     arm: Arm
@@ -33,6 +37,8 @@ class RecoveryRate:
     recovered: Share
     struck: int
     corrupted: Share
+    repaired: Share
+    decided: str
 
 
 def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
@@ -53,6 +59,11 @@ def _solved_by_all(controls: Mapping[str, Arm], found: Mapping[str, Arm]) -> fro
 
 def _rate(run: Run, arm: Arm, control: Arm, common: Set[Pair]) -> RecoveryRate:
     before, after = control.solved_by_pair(), arm.solved_by_pair()
+    decided = decided_ahead(run, arm.condition.model, arm.condition.plan)
+
+    def among_solved(held: Mapping[Pair, bool]) -> Share:
+        return _share({pair: one for pair, one in held.items() if before.get(pair) and not decided})
+
     struck = set(pairs_of(arm.usable[arm.usable["faults_delivered"] > 0]))
     return RecoveryRate(
         arm=arm,
@@ -60,7 +71,9 @@ def _rate(run: Run, arm: Arm, control: Arm, common: Set[Pair]) -> RecoveryRate:
         change=arm.solved_less(control),
         recovered=_share({pair: held for pair, held in after.items() if pair in common}),
         struck=len(struck & common),
-        corrupted=_share({pair: held for pair, held in _corrupted(run, arm).items() if before.get(pair)}),
+        corrupted=among_solved(_corrupted(run, arm)),
+        repaired=among_solved(_wrong_after_repair(run, arm)),
+        decided=decided,
     )
 
 
@@ -71,6 +84,13 @@ def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
     struck = arm.usable[arm.usable["trial"].isin(unnoticed.index)]
     wrong = struck["outcome"].eq("wrong") & struck["trial"].map(unnoticed)
     return dict(zip(pairs_of(struck), wrong.tolist(), strict=True))
+
+
+def _wrong_after_repair(run: Run, arm: Arm) -> dict[Pair, bool]:
+    """Of each pair in which an effective fault was noticed: is the answer wrong, and did every check pass?"""
+    noticed = run.faults[run.faults["impact"].eq("effective") & run.faults["detected"]]
+    struck = arm.usable[arm.usable["trial"].isin(set(noticed["trial"]))]
+    return dict(zip(pairs_of(struck), struck["undetected_failure"].tolist(), strict=True))
 
 
 def _share(held: Mapping[Pair, bool]) -> Share:

@@ -11,9 +11,10 @@ import pandas as pd
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
+from bench.analysis.looks import looks
 from bench.analysis.metrics import LATENCY, TOKENS, Metric
 from bench.analysis.statistics import Denominators, Share
-from bench.render.labels import ARM, arm_cells, arm_columns, condition_label, each_arm
+from bench.render.labels import ARM, arm_cells, arm_columns, condition_label, each_arm, model_label
 from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
@@ -122,7 +123,33 @@ def _solved(trials: pd.DataFrame) -> Share:
     return statistics.share_of(int(trials["outcome"].eq("solved").sum()), len(trials))
 
 
+def two_looks(run: Run, arms: Arms) -> list[Table]:
+    """What was solved of the instances that an earlier run had asked, beside those asked later; where there are both."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            look.condition.scenario,
+            model_label(run, look.condition.model),
+            name,
+            Rate(share),
+            Rate(look.later[name]),
+            Number(look.p, 3),
+        )
+        for look in looks(run, arms)
+        for name, share in look.first.items()
+    ]
+    notes = (
+        "a run that takes over an earlier one's replies is two samples: what was looked at first, and what was added after; of "
+        "trials without a fault, k/N with its 95% interval",
+        "p: of a permutation of the instances by how many trials of each were solved, all architectures together; where it is "
+        "small, the two are not one population, and a share of both together is of that mixture alone",
+    )
+    title = "Two looks: instances that were taken over, and those asked for later"
+    columns = ("Scenario", "Model", "Architecture", "Solved, taken over", "Solved, asked later", "p of the two looks")
+    return [Table("looks", title, columns, tuple(rows), notes)] if rows else []
+
+
 PARTS = (
     TablePart("outcomes", lambda of: outcomes(of.run, of.arms), "outcomes"),
+    TablePart("looks", lambda of: two_looks(of.run, of.arms), "outcomes"),
     TablePart("reruns", lambda of: reruns(of.run, of.arms), "outcomes"),
 )

@@ -22,7 +22,7 @@ def recovery_tables(run: Run, arms: Arms) -> list[Table]:
     """None where no control solved anything: then there is nothing to recover to."""
     rates = list(recovery_rates(run, arms))
     title = "Recovery: what is solved under faults, beside the controls"
-    return [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_second_draw(run)))] if rates else []
+    return [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_decided(rates), *_second_draw(run)))] if rates else []
 
 
 def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
@@ -37,6 +37,7 @@ def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
         TableColumn("Recovered, of what all controls solve", lambda one: Rate(one.recovered)),
         TableColumn("Struck of these", lambda one: one.struck),
         TableColumn("Silent corruption", lambda one: Rate(one.corrupted)),
+        TableColumn("Silently wrong after repair", lambda one: Rate(one.repaired)),
     )
 
 
@@ -55,8 +56,16 @@ _NOTES = (
     "denominator; k/N with Wilson's 95% interval; struck: those of them in which a fault was delivered to this architecture",
     "silent corruption: the answer is wrong, and an effective fault in the content passed every verification; of the pairs "
     "that the control solves and in which such a fault was effective",
+    "silently wrong after repair: an effective fault was noticed, the answer is wrong, and every check passed; of the pairs "
+    "that the control solves and in which an effective fault was noticed",
     "what it took stands with the first round and the price; what was wrong without a fault, with the outcomes",
 )
+
+
+def _decided(rates: Sequence[RecoveryRate]) -> Iterator[str]:
+    """Plans under which no trial could have come out otherwise."""
+    reasons = {one.arm.condition.plan: one.decided for one in rates if one.decided}
+    yield from (f"{plan} is no evidence: {why}" for plan, why in reasons.items())
 
 
 def _second_draw(run: Run) -> Iterator[str]:

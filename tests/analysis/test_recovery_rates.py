@@ -87,6 +87,13 @@ def test_silent_corruption_is_a_right_answer_lost_to_an_effective_fault_that_pas
     assert one.corrupted == share_of(1, 3)
 
 
+def test_silently_wrong_after_repair_is_a_right_answer_lost_behind_a_fault_that_was_noticed(tmp_path: Path) -> None:
+    events = {2: passed()}
+    [one] = rates(tmp_path, records("static", [SOLVED] * 3 + [WRONG], [WRONG, SOLVED, WRONG, WRONG], events)).values()
+    # The third's fault was never noticed, and the fourth was wrong without it.
+    assert one.repaired == share_of(1, 2) and one.corrupted.k == 1
+
+
 def test_where_no_control_solved_anything_there_is_nothing_to_recover_to(tmp_path: Path) -> None:
     assert rates(tmp_path / "none", records("static", [WRONG, WRONG], [SOLVED, WRONG])) == {}
     assert rates(tmp_path / "without", [one for one in records("static", [SOLVED], [SOLVED]) if one.plan != "none"]) == {}

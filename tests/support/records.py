@@ -161,7 +161,7 @@ def manifest_of(records: Sequence[TrialRecord]) -> Manifest:
             **names,
             "name": "by-hand",
             "seed": 1,
-            "max_attempts": 1,
+            "max_attempts": 3,
             "repetitions": max((record.repetition for record in records), default=1),
             "plan": {plan: {"faults": FAULTS.get(plan, [])} for plan in names["plans"]},
         },

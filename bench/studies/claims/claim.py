@@ -156,11 +156,15 @@ class Side(BaseModel):
 
 
 class DegradationClaim(_Claim):
-    """`higher` loses more than `lower`; where there is no `lower`, it loses something. `published`: the figures in the source's
-    own words, with which nothing is compared."""
+    """`higher` loses more than `lower`; where there is no `lower`, it loses something.
+
+    strikes     every: a fault of it strikes each attempt, so that no trial under it can be solved, and nothing is judged
+    published   the figures in the source's own words, with which nothing is compared
+    """
 
     kind: Literal["degradation"]
     compares: Literal["direction"]
+    strikes: Literal["once", "every"] = "once"
     higher: Side
     lower: Side | None = None
     published: str = ""

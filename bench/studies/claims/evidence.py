@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bench.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_of
+from bench.analysis.decided_ahead import NO_ANSWER, decided_ahead
 from bench.analysis.frames import Run
 from bench.analysis.natural import distinct
 from bench.analysis.replies import MALFORMED
@@ -116,7 +117,12 @@ def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tu
 
 def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[Item, ...] | Missing:
     """Whether each trial was solved, for each arm of the two sides. A fault that was not delivered did no harm that could be
-    measured: such a trial is left out, and its pair with it."""
+    measured: such a trial is left out, and its pair with it. Where no trial could come out otherwise, nothing is measured."""
+    if claim.strikes == "every":
+        return Missing(NO_ANSWER)
+    for plan in dict.fromkeys(plan for side in claim.sides for plan in side.plans):
+        if why := decided_ahead(source.run, source.model, plan):
+            return Missing(f"{plan}: {why}")
     items: list[Item] = []
     for one in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
         arm = source.arm_under(one.plan, one.told or claim.scenario, one.architecture)
@@ -170,9 +176,12 @@ def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Mi
 
 
 def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
-    """Each graded trial, under whatever plan, in which a fault of this effect was delivered: was it silently corrupted?"""
+    """Each graded trial in which a fault of this effect was delivered, under whatever plan leaves an answer: was it silently
+    corrupted?"""
     run = source.run
-    struck = run.faults.loc[run.faults["delivered"] & run.faults["effect"].eq(claim.effect), "trial"]
+    decided = [plan for plan in run.names("plan") if decided_ahead(run, source.model, plan)]
+    told = run.faults["delivered"] & run.faults["effect"].eq(claim.effect) & ~run.faults["plan"].isin(decided)
+    struck = run.faults.loc[told, "trial"]
     arms = [found[claim.architecture] for condition, found in source.arms.items() if _is_of(condition, source, claim, found)]
     trials = [arm.usable[arm.usable["trial"].isin(set(struck.tolist()))] for arm in arms]
     items = tuple(item for one in trials for item in _items(one, claim.counted, one["silent_corruption"]))

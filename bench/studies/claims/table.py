@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bench.analysis.frames import Run
+from bench.analysis.statistics import limits_of
 from bench.render.labels import model_label, slug
 from bench.render.limits import noted
 from bench.render.table import AdjustedP, Cell, Table, text_of
@@ -18,6 +19,7 @@ from bench.report.table_part import TablePart
 from bench.studies.claims import sensitivity
 from bench.studies.claims.cells import by_published, measure_of, number_of, ours, theirs, to_decide
 from bench.studies.claims.claim import DegradationClaim, RateClaim
+from bench.studies.claims.population import population_of
 from bench.studies.claims.published import Published
 from bench.studies.claims.verdicts import (
     VERDICTS,
@@ -45,6 +47,8 @@ DIRECTION_NOTES = (
     "were the truth what was found (of means: with a spread exceeded only one time in five)",
     "a direction holds where the interval of the paired difference lies on the claimed side and p, of the sign-flip test with "
     "Holm's correction, is at most 0.05; it is contradicted where both hold on the other side",
+    "errs in: how often that test at 5% came out different between simulated arms of equal means and unlike shapes, in the "
+    "worst world at so many pairs (reports/calibration), before any correction",
 )
 VERDICT_COLUMNS = (
     *("Claim", "Model", "Compares", "Verdict", "What is said", "Ours", "Published", "N", "To decide", "p (Holm)"),
@@ -75,8 +79,33 @@ LEVEL_NOTES = (
 
 
 def claims_tables(run: Run, judgements: Sequence[Judgement], published: Published) -> list[Table]:
-    """Directions and ratios, then levels; none where nothing was judged."""
-    return [_verdicts(run, structural(judgements), published), _levels(run, levels(judgements))] if judgements else []
+    """Directions and ratios, what they were judged on, then levels; none where nothing was judged."""
+    if not judgements:
+        return []
+    own = structural(judgements)
+    return [_verdicts(run, own, published), _populations(run, own, published), _levels(run, levels(judgements))]
+
+
+def _populations(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
+    """What each claim was judged on, whatever the model."""
+    claims = dict.fromkeys(one.claim for one in judgements if one.measured)
+    told = [(claim, population_of(run, claim)) for claim in claims]
+    rows = [
+        (claim.id, one.among, one.unit, "; ".join(one.arms), "; ".join(one.differ) or "–", ", ".join(one.between) or "–")
+        for claim, one in told
+    ]
+    return Table(
+        name=f"{name_of(published)}_populations",
+        title="What each claim was judged on",
+        columns=("Claim", "Among", "Counts once", "Arms", "In what the two differ", "Arms between them"),
+        rows=tuple(rows),
+        notes=(
+            "two architectures that differ in several things are no evidence for one of them; an arm between them differs from "
+            "either in less",
+            "trials that could not have come out otherwise stand in no population: those under a fault that strikes every "
+            "attempt, and those whose failed call a response cache answers as it answered the control's",
+        ),
+    )
 
 
 def other_claims(run: Run, judged: Judged) -> Table:
@@ -84,6 +113,12 @@ def other_claims(run: Run, judged: Judged) -> Table:
     table = _verdicts(run, judged.judgements, judged.published)
     notes = (*notes_on(judged.published), *(note for note in table.notes if note not in VERDICT_NOTES))
     return replace(table, title=title_of(judged.published), notes=notes)
+
+
+def other_populations(run: Run, judged: Judged) -> Table:
+    """What the claims of a source beside the paper were judged on."""
+    table = _populations(run, judged.judgements, judged.published)
+    return replace(table, title=f"{judged.published.paper.name}: {table.title[0].lower()}{table.title[1:]}")
 
 
 def title_of(published: Published) -> str:
@@ -139,9 +174,16 @@ def _rows(
 def _verdict_cells(one: Judgement) -> tuple[Cell, ...]:
     return (
         *(one.claim.compares, one.said, one.claim.sentence, ours(one), theirs(one)),
-        *(number_of(one), to_decide(one), AdjustedP(one.p, one.floor)),
+        *(number_of(one), to_decide(one), AdjustedP(one.p, one.floor, _errs(one))),
         *(one.reason, one.claim.why, one.claim.source),
     )
+
+
+def _errs(one: Judgement) -> float | None:
+    """How often the test behind a verdict's p finds what is not there, where that is more often than it says."""
+    if one.measured is None or one.measured.test is None:
+        return None
+    return next((limit.measured for limit in limits_of(one.measured.test) if limit.code == "shape"), None)
 
 
 def _level_cells(one: Judgement) -> tuple[Cell, ...]:
@@ -260,8 +302,14 @@ def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
         yield f"not measured, as {reason}: {', '.join(names)}"
 
 
+def _of_others(run: Run, others: Sequence[Judged]) -> Iterator[Table]:
+    for one in others:
+        yield other_claims(run, one)
+        yield other_populations(run, one)
+
+
 PARTS = (
     TablePart("claims", lambda of: claims_tables(of.run, of.judgements, of.published), "verdicts", says_limits=False),
     TablePart("sensitivity", lambda of: sensitivity.tables(of.run, of.published, of.judgements), "verdicts", says_limits=False),
-    TablePart("other_claims", lambda of: (other_claims(of.run, one) for one in of.others), "verdicts", says_limits=False),
+    TablePart("other_claims", lambda of: _of_others(of.run, of.others), "verdicts", says_limits=False),
 )

@@ -13,8 +13,8 @@ and inconclusive otherwise, as is everything at N = 1. Of an interval without wi
 values that all came out alike do not show how far off they may be. Counting is no such thing: one counterexample is one.
 
 The family of the correction is every comparison of two architectures in the file, for each model by itself, whether or not the
-run holds its data; a ratio and a direction of the same values are one comparison. A claim whose data the run does not hold is
-not measured, with the reason; nor is 0 of 0.
+run holds its data; a ratio and a direction of the same values are one comparison. What a fault at every attempt leaves is none:
+no trial could come out otherwise. A claim whose data the run does not hold is not measured, with the reason; nor is 0 of 0.
 """
 
 from __future__ import annotations
@@ -175,13 +175,14 @@ def _judge_model(source: ModelResults, claims: Sequence[Claim], published: Publi
 
 
 def _comparison(claim: Claim) -> Hashable | None:
-    """What a claim compares, whichever of the two is said to lie above; None where it compares no two architectures."""
+    """What a claim compares, whichever of the two is said to lie above; None where it compares no two architectures, or what a
+    fault at every attempt leaves."""
     match claim:
         case DirectionClaim():
             return claim.scenario, claim.plan, claim.measure, frozenset((claim.higher, claim.lower))
         case RatioClaim():
             return claim.scenario, claim.plan, claim.measure, frozenset((claim.of, claim.to))
-        case DegradationClaim():
+        case DegradationClaim() if claim.strikes == "once":
             return claim.scenario, frozenset((claim.higher, claim.lower))
     return None
 

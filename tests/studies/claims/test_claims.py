@@ -127,7 +127,7 @@ def test_a_p_at_its_floor_is_said_to_be_there_and_no_other(tmp_path: Path) -> No
     assert judged_of(tmp_path / "apart", like_the_paper(9))[STATIC_ABOVE].floor == 2 / 2**9
     values = {**like_the_paper(9), "static": [*spread(1632, 8), 800.0]}  # one pair lies the other way
     assert judged_of(tmp_path / "not", values)[STATIC_ABOVE].floor is None
-    [verdicts, _] = tables_of(run_with(tmp_path / "shown", like_the_paper()))
+    [verdicts, *_] = tables_of(run_with(tmp_path / "shown", like_the_paper()))
     assert cell(verdicts, STATIC_ABOVE, "p (Holm)") == "0.020 (floor)"
     assert any("2/2^N" in note and "0.020 at N=10" in note for note in verdicts.notes)
 
@@ -421,7 +421,7 @@ def test_each_claim_by_each_model_has_a_row_or_is_named_as_not_measured(tmp_path
     other = one.trials.assign(model="other", trial="o" + one.trials["trial"])
     run = replace(one, trials=pd.concat([one.trials, other]))
     tables = tables_of(run)
-    assert [table.name for table in tables] == ["claims", "claims_levels"]
+    assert [table.name for table in tables] == ["claims", "claims_populations", "claims_levels"]
     for model in ("m", "other"):
         rows = [row[0] for table in tables for row in table.texts() if row[1] == model]
         notes = " ".join(note for table in tables for note in table.notes if note.startswith(f"{model}: not measured"))
@@ -433,7 +433,7 @@ def test_each_claim_by_each_model_has_a_row_or_is_named_as_not_measured(tmp_path
 
 
 def test_structural_claims_and_levels_stand_apart_and_each_level_says_why_it_is_one(tmp_path: Path) -> None:
-    verdicts, shown_levels = tables_of(run_with(tmp_path, like_the_paper()))
+    verdicts, _, shown_levels = tables_of(run_with(tmp_path, like_the_paper()))
     assert {row[2] for row in verdicts.texts()} == {"direction", "ratio"}
     assert cell(shown_levels, "table2.retry_tokens.static", "Ours / published").startswith("1.00 [")
     assert any("first_round_tokens: tokens depend on the prompts" in note for note in shown_levels.notes)

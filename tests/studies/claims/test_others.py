@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from records import run_of, trial
 
+from bench.analysis.decided_ahead import NO_ANSWER
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE, load_config
@@ -23,7 +24,9 @@ from bench.studies.claims.trace import claim_named, source_of, trace
 from bench.studies.claims.verdicts import Judgement, family_of, judge_all, judge_each
 
 AGENTCHAOS = load_others()[0]
-CLAIMS = [one for one in AGENTCHAOS.claims if isinstance(one, DegradationClaim)]
+ALL = [one for one in AGENTCHAOS.claims if isinstance(one, DegradationClaim)]
+CLAIMS = [one for one in ALL if one.strikes == "once"]
+"""Those of which a trial can come out one way or the other."""
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 PLANS = load_config(Path(__file__).parents[3] / "configs" / "chaos.toml", {}).plans
 EARLY = "agentchaos.early-above-late.static"
@@ -82,12 +85,21 @@ def test_inverted_data_invert_the_verdict(claim: DegradationClaim, base: Run) ->
 
 
 def test_a_loss_is_that_of_each_pair_and_over_several_plans_their_mean(base: Run) -> None:
-    """By hand: of 12 pairs one is never solved, and one of three single faults spoils six others: 6 / 12 / 3."""
-    claim = claim_named(AGENTCHAOS, "agentchaos.persistent-above-single.static")
-    assert isinstance(claim, DegradationClaim) and claim.lower
-    spoilt = claim.lower.plans[0]
+    """By hand: of 12 pairs one is never solved, and one of two single faults spoils six others: 6 / 12 / 2."""
+    claim = claim_named(AGENTCHAOS, "agentchaos.degrades-single.static")
+    assert isinstance(claim, DegradationClaim) and len(claim.higher.plans) == 2
+    spoilt = claim.higher.plans[0]
     measured = judged(where(base, lambda _, plan, n: n != 1 and not (plan == spoilt and n > 6)), claim.id).measured
-    assert measured and measured.n == N and measured.value == pytest.approx(-6 / 12 / 3)
+    assert measured and measured.n == N and measured.value == pytest.approx(6 / 12 / 2)
+
+
+def test_what_a_fault_at_every_attempt_costs_is_not_judged_however_much_that_is(base: Run) -> None:
+    apart = {one.id for one in ALL if one.strikes == "every"}
+    lost = where(base, lambda _, plan, __: "persistent" not in plan)
+    found = [judged(lost, name) for name in sorted(apart)]
+    assert {(one.verdict, one.reason) for one in found} == {("not measured", NO_ANSWER)}
+    assert {one.id for one in ALL if any("persistent" in plan for side in one.sides for plan in side.plans)} == apart
+    assert all(one.strikes == "once" for one in CLAIMS) and len(apart) == 11
 
 
 def test_a_pair_whose_fault_was_not_delivered_is_left_out(base: Run) -> None:
@@ -102,7 +114,8 @@ def test_a_pair_whose_fault_was_not_delivered_is_left_out(base: Run) -> None:
 
 def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base: Run) -> None:
     simulated = replace(base, trials=base.trials.assign(timing="simulated"))
-    assert {(one.verdict, one.reason) for one in judge_all(simulated, AGENTCHAOS)} == {("not comparable", SIMULATED)}
+    judgements = [one for one in judge_all(simulated, AGENTCHAOS) if one.claim in CLAIMS]
+    assert {(one.verdict, one.reason) for one in judgements} == {("not comparable", SIMULATED)}
     lacking = replace(base, trials=base.trials[base.trials["plan"] != "missing_field_last"])
     assert judged(lacking, EARLY).reason == "the run has no fault plan missing_field_last"
 
@@ -117,7 +130,7 @@ def test_a_source_stands_in_the_report_of_a_run_of_its_pack_under_its_faults_and
     assert any(re.match(r"Of the \d+ claims of AgentChaos that were measured, ", one.text) for one in found.summary.findings)
     [judged_here] = found.others
     lines = list(other_lines(own, judged_here))
-    assert lines[0] == "AgentChaos:" and lines[1].startswith("m, 12 claims of directions")
+    assert lines[0] == "AgentChaos:" and lines[1].startswith("m, 20 claims of directions")
     assert "tables/claims.md" not in found.files and "levels" not in "".join(lines)
     other_faults = [trial(plan=plan, scenario="humaneval") for plan in (FAULT_FREE, "wrong_value")]
     for name, records in {"other_pack": [trial(scenario="k8s_oomkill")], "other_faults": other_faults}.items():
@@ -139,9 +152,9 @@ def test_a_claim_of_any_source_is_traced_to_the_trials_of_every_arm(base: Run) -
 
 
 def test_each_claim_names_plans_of_the_config_and_is_of_a_family_of_its_own() -> None:
-    assert len(CLAIMS) == len(AGENTCHAOS.claims) == len(family_of(AGENTCHAOS)) == 12
-    assert {plan for one in CLAIMS for side in one.sides for plan in side.plans} <= set(PLANS)
-    assert {side.architecture for one in CLAIMS for side in one.sides} == set(ARCHITECTURES)
+    assert len(ALL) == len(AGENTCHAOS.claims) == 20 and len(CLAIMS) == len(family_of(AGENTCHAOS)) == 9
+    assert {plan for one in ALL for side in one.sides for plan in side.plans} <= set(PLANS)
+    assert {side.architecture for one in ALL for side in one.sides} == set(ARCHITECTURES)
     assert not {one.id for one in CLAIMS} & {one.id for one in load_published().claims}
 
 

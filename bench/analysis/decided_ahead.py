@@ -1,0 +1,54 @@
+"""Fault plans whose trials could not have come out otherwise: no evidence, whatever was measured under them."""
+
+from __future__ import annotations
+
+from bench.analysis.frames import Run
+from bench.experiment.config import FAULT_FREE
+from bench.experiment.plan_entries import FaultEntry
+from bench.runtime.effects import EFFECTS, CallEffect, TextEffect
+
+UNPAID = ("rate_limit", "server_error")
+"""Effects that refuse a call before anything of it is paid."""
+NO_ANSWER = (
+    "a fault strikes every attempt, so that no trial can be solved: what is lost is what the control solves, whatever the "
+    "architecture does"
+)
+AS_CONTROL = (
+    "the call that failed is made again, and the response cache gives its request the same reply: each trial is its control"
+)
+
+
+def decided_ahead(run: Run, model: str, plan: str) -> str:
+    """Return why no trial of this model under the plan could be solved or not otherwise than it is; '' where one could.
+
+    Args:
+        run: The run, whose config says what the plan's faults do.
+        model: The model's name in the run.
+        plan: The fault plan's name.
+    """
+    faults = run.config.faults_of(plan)
+    if any(_leaves_no_answer(fault, run.config.max_attempts) for fault in faults):
+        return NO_ANSWER
+    cached = run.parameters_of(model).cache
+    return AS_CONTROL if cached and faults and plan != FAULT_FREE and all(map(_goes_away, faults)) else ""
+
+
+def _leaves_no_answer(fault: FaultEntry, most: int) -> bool:
+    """Whether it makes every attempt at a subtask fail. A call that fails once in an attempt is made again within it, so only
+    a persistent fault makes all its tries fail."""
+    effect = _effect(fault)
+    if isinstance(effect, CallEffect):
+        return effect.fails and fault.attempts == "every"
+    if isinstance(effect, TextEffect) and fault.point == "output" and effect.breaks_form:
+        return fault.attempts == "every" or set(range(1, most + 1)) <= set(fault.attempts)
+    return False
+
+
+def _goes_away(fault: FaultEntry) -> bool:
+    """Whether it makes a call fail before anything is paid: then the same request is sent again, as the same attempt."""
+    effect = _effect(fault)
+    return isinstance(effect, CallEffect) and effect.name in UNPAID and fault.attempts != "every"
+
+
+def _effect(fault: FaultEntry) -> object:
+    return EFFECTS.by_key.get((fault.effect, fault.point))

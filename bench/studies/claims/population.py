@@ -1,0 +1,149 @@
+"""What a claim is judged on: the trials that it is about, what counts once among them, and the arms that it compares.
+
+Two arms that differ in several things are no evidence for one of them. A claim about two says in what they differ, and whether
+the run has an arm that lies between them and differs from either in less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.analysis.arms import instances_by_scenario
+from bench.studies.claims.claim import (
+    ANYWHERE,
+    CellClaim,
+    Claim,
+    DegradationClaim,
+    DirectionClaim,
+    PartClaim,
+    RateClaim,
+    RatioClaim,
+)
+from bench.analysis.frames import Run
+
+TRAITS = {
+    "monolithic": ("one call for all", "at the end", "everything", "nothing"),
+    "static": ("a call by subtask", "at checkpoints", "from the rejected subtask to the checkpoint", "nothing"),
+    "runtime_structured": ("a call by subtask", "before it is handed on", "the rejected subtask", "why"),
+}
+"""Architecture -> how the task is asked, when an output is verified, what is asked again, and what the next prompt is told."""
+ASKED = "how the task is asked"
+"""The sole aspect that a pass without any rejection shows."""
+ASPECTS = (ASKED, "when an output is verified", "what is asked again", "what the next prompt is told")
+COUNTED = {
+    "natural_failures": "distinct replies to first attempts that no fault touched",
+    "natural_failures_at": "distinct replies to first attempts that failed their schema of themselves",
+    "valid_but_wrong": "distinct replies to first attempts that were found wrong, by form or by a check",
+    "wrong_answers": "trials that ended with an answer",
+    "compensated_out_of_order": "trials that took two effects back in a row",
+    "stale_transitions": "trials that proposed what had become stale",
+}
+
+
+@dataclass(frozen=True)
+class Population:
+    """What a claim is judged on.
+
+    among     the trials, replies or answers
+    unit      what counts once
+    arms      each arm, as architecture and plan
+    differ    in what two architectures differ, where the claim compares two that are known
+    between   the run's architectures that differ from either in less
+    """
+
+    among: str
+    unit: str
+    arms: tuple[str, ...]
+    differ: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
+
+
+def population_of(run: Run, claim: Claim) -> Population:
+    """Return what a run judges a claim on."""
+    arms = tuple(dict.fromkeys(_arms(claim)))
+    first, second = _compared(claim)
+    differ = tuple(aspect for aspect, one, other in _aspects(run, first, second) if one != other)
+    if isinstance(claim, DirectionClaim | RatioClaim) and claim.measure.startswith("first_pass"):
+        differ = tuple(aspect for aspect in differ if aspect == ASKED)
+    between = tuple(name for name in run.names("architecture") if _lies_between(run, name, first, second)) if differ else ()
+    return Population(_among(claim), _unit(run, claim), arms, differ, between)
+
+
+def _among(claim: Claim) -> str:
+    match claim:
+        case DirectionClaim() | RatioClaim():
+            return f"pairs of trials under plan {claim.plan} that both have {claim.measure}"
+        case PartClaim():
+            return f"trials under plan {claim.plan} whose seconds were lived through"
+        case CellClaim():
+            return f"trials under plan {claim.plan} with {claim.measure}"
+        case RateClaim() if claim.counted == "silent_corruption":
+            return f"graded trials in which {claim.effect} was delivered, under plans that leave an answer"
+        case RateClaim():
+            return COUNTED[claim.counted]
+        case DegradationClaim():
+            return "trials under every plan of it in which a fault was delivered, each beside its control"
+
+
+def _unit(run: Run, claim: Claim) -> str:
+    several = len(instances_by_scenario(run).get(claim.scenario, ())) > 1 or claim.scenario == ANYWHERE
+    cluster = "instance" if several else "repetition"
+    if isinstance(claim, RateClaim) and claim.counted in ("natural_failures", "natural_failures_at", "valid_but_wrong"):
+        return f"reply, clustered by {cluster}"
+    return f"trial, clustered by {cluster}" if isinstance(claim, RateClaim) else cluster
+
+
+def _arms(claim: Claim) -> Iterator[str]:
+    match claim:
+        case DirectionClaim():
+            yield from (f"{name} under {claim.plan}" for name in (claim.higher, claim.lower))
+        case RatioClaim():
+            yield from (f"{name} under {claim.plan}" for name in (claim.of, claim.to))
+        case DegradationClaim():
+            yield from (f"{arm.architecture} under {arm.plan}" for side in claim.sides for arm in side.arms)
+        case RateClaim() if claim.counted == "silent_corruption" or claim.scenario == ANYWHERE:
+            yield f"{claim.architecture} under any plan"
+        case _:
+            yield f"{claim.architecture} under {claim.plan}"
+
+
+def _compared(claim: Claim) -> tuple[str, str]:
+    """The two architectures that a claim compares; the same twice where it compares none."""
+    match claim:
+        case DirectionClaim():
+            return claim.higher, claim.lower
+        case RatioClaim():
+            return claim.of, claim.to
+        case DegradationClaim():
+            return claim.sides[0].architecture, claim.sides[-1].architecture
+    return claim.architecture, claim.architecture
+
+
+def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]]:
+    one, other = _traits(run, first), _traits(run, second)
+    if one and other:
+        yield from zip(ASPECTS, one, other, strict=True)
+
+
+def _traits(run: Run, architecture: str) -> tuple[str, ...]:
+    """Those of its base, but for what a variant tells the next prompt; none where the architecture is not known."""
+    traits = TRAITS.get(run.config.base(architecture), ())
+    variant = run.config.architecture.get(architecture)
+    repair = (variant and variant.repair) or run.config.repair
+    if not traits or traits[-1] == "nothing":
+        return traits
+    return (*traits[:-1], "nothing" if repair == "none" else traits[-1])
+
+
+def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
+    """Whether it is neither of the two, and differs from each in fewer aspects than they do from each other."""
+    if name in (first, second) or not _traits(run, name):
+        return False
+    whole, *parts = (_apart(run, *pair) for pair in ((first, second), (name, first), (name, second)))
+    return all(0 < part < whole for part in parts)
+
+
+def _apart(run: Run, first: str, second: str) -> int:
+    """In how many aspects two architectures differ."""
+    return sum(one != other for _, one, other in _aspects(run, first, second))
