@@ -104,8 +104,8 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
     notes = (
         "first round: that of trials in which a fault was effective, alone",
         "price: all calls from a noticed effective fault on, until what it struck and all that was invalidated with it "
-        "stood accepted again, or the trial ended; of several such faults in a trial the mean; not measured under "
-        f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
+        "stood accepted again, or the trial ended; of several such faults in a trial the total divided by their number; not "
+        f"measured under {LEAST_PRICED} trials; mean ± sd [95% interval], N",
         "accepted again: all that the faults struck; where it was not, the trial gave up, and what it took prices failing",
         *([EXCESS] if has_controls else []),
         "retry share: retry tokens by all tokens, of all trials that did not end in an error, with its 95% interval",

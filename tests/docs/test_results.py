@@ -13,7 +13,7 @@ import pytest
 import bench
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
-from bench.studies.claims.published import load_published
+from bench.studies.claims.published import load_others, load_published
 from bench.studies.claims.verdicts import Judgement, counts, judge_all, structural
 
 ROOT = Path(__file__).parents[2]
@@ -72,25 +72,66 @@ def cells(table: str, *columns: str) -> list[list[str]]:
     return [[row[header.index(column)] for column in columns] for row in rows]
 
 
+def _lost_and_gained(plan: str) -> list[list[str]]:
+    return [row for name, *row in cells("recovery", "Fault plan", "By the control alone", "Under faults alone") if name == plan]
+
+
 def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_report() -> None:
     control = [solved for plan, solved in cells("outcomes", "Fault plan", "Solved") if plan == "none"]
-    by_both: dict[str, list[str]] = {"missing_field": [], "wrong_value": []}
-    silent: dict[str, list[str]] = {"missing_field": [], "wrong_value": []}
-    columns = ("Fault plan", "Solved by both", "By the control alone", "Silent corruption")
-    for plan, both, alone, corrupted in cells("recovery", *columns):
-        by_both[plan].append(f"{both} of {int(both) + int(alone)}")
-        silent[plan].append(corrupted.partition(" = ")[0].replace("/", " of "))
+    columns = ("Fault plan", "Net change", "Recovered, of what all controls solve", "Silently wrong after repair")
+    found: dict[str, list[list[str]]] = {"missing_field": [], "wrong_value": []}
+    for plan, *row in cells("recovery", *columns):
+        found[plan].append([cell.partition(" = ")[0] for cell in row])
+    changes, again, repaired = zip(*found["missing_field"], strict=True)
+    assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in RESULTS
+    assert (
+        "{}, {} and {} of these are solved again, and of all 40 the change is {}, {} and {}".format(*again, *changes) in RESULTS
+    )
+    assert "After a repair {}, {} and {} answers that had been right are wrong".format(*repaired) in RESULTS
+    changes, again, _ = zip(*found["wrong_value"], strict=True)
+    assert "nobody notices: of all 40 the change is {}, {} and {}".format(*changes) in RESULTS
+    assert "Of the nine that all controls solve, {}, {} and {} are still solved".format(*again) in RESULTS
+    assert "solved {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in README
+    lost = [int(alone) - int(gained) for alone, gained in _lost_and_gained("wrong_value")]
+    assert "{}, {} and {} fewer of 40".format(*lost) in README
     prices = [
         price.partition(" ± ") for plan, price in cells("price", "Fault plan", "Price, tokens") if plan == "missing_field"
     ]
-    assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in RESULTS
-    assert "{}, {} and {} of these are solved again".format(*by_both["missing_field"]) in RESULTS
-    assert "{}, {} and {} answers are silently wrong".format(*silent["wrong_value"]) in RESULTS
-    assert "solved {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in README
-    assert "{}, {} and {} answers were wrong, and no check noticed the fault".format(*silent["wrong_value"]) in README
     for mean, _, rest in prices:
         interval = ", ".join(f"{int(bound):,}" for bound in re.findall(r"\[(\d+), (\d+)\]", rest)[0])
         assert f"{int(mean):,} [{interval}]" in RESULTS
+
+
+def test_what_a_pass_takes_more_is_told_of_the_plan_without_faults() -> None:
+    columns = ("Fault plan", "Difference", "Measure", "N", "Mean")
+    [(n, mean)] = [
+        rest
+        for plan, difference, measure, *rest in cells("failure_differences", *columns)
+        if (plan, difference, measure) == ("none", "runtime_structured − monolithic", "First pass, tokens")
+    ]
+    value, low, high = re.fullmatch(r"(\d+) ± \d+ \[(\d+), (\d+)\]", mean).groups()  # type: ignore[union-attr]
+    assert f"takes {value} [{low}, {high}] tokens more than `monolithic` ({n} pairs)" in RESULTS
+
+
+def test_two_looks_at_the_incidents_are_told_as_two_with_their_test() -> None:
+    counted = [
+        [re.match(r"(\d+)/(\d+)", cell).groups() for cell in row[:2]] + [row[2]]  # type: ignore[union-attr]
+        for row in cells("looks", "Solved, taken over", "Solved, asked later", "p of the two looks")
+    ]
+    first, later = ([sum(int(row[look][place]) for row in counted) for place in (0, 1)] for look in (0, 1))
+    said = "{} of {} on the twenty incidents that were asked first, and {} of {} on the twenty".format(*first, *later)
+    assert said in RESULTS and f"(p = {counted[0][2]}" in RESULTS
+
+
+def test_how_many_calls_a_recording_asked_is_what_it_did_not_take_over() -> None:
+    for row, name in {
+        "0.5B: `humaneval_one_call`, 164 problems | 164": "humaneval_one_call-qwen2.5-coder-0.5b-instruct",
+        "0.5B: `incidents`, 20 instances | 280": "incidents-qwen2.5-coder-0.5b-instruct",
+        "`incidents`, from 20 to 40 instances | 374": INCIDENTS,
+    }.items():
+        calls = bench.load_run(ROOT / "results" / name).calls
+        asked = int((~calls["reused"]).sum())
+        assert f"| {row} | {asked} |" in RESULTS, name
 
 
 def rows(report: str, table: str) -> list[dict[str, str]]:
@@ -99,15 +140,34 @@ def rows(report: str, table: str) -> list[dict[str, str]]:
 
 
 def test_what_is_said_of_agentchaos_is_how_its_claims_were_judged() -> None:
-    found = rows("chaos", "claims_agentchaos")
-    verdicts = Counter(row["Verdict"] for row in found)
-    assert verdicts.keys() == {"holds", "inconclusive"}
-    said = f"Of AgentChaos's {len(found)} directions {verdicts['holds']} hold, {verdicts['inconclusive']} are open."
-    assert said in RESULTS
-    for row in found:
-        if "degrades" in row["Claim"]:
-            loss, low, high = re.findall(r"-?[\d.]+", row["Ours"])
-            assert f"{loss} points [{low}, {high}]" in RESULTS or f"{loss} [{low}, {high}]" in RESULTS
+    run = bench.load_run(ROOT / "results" / "chaos-qwen2.5-coder-1.5b-instruct")
+    found = judge_all(run, load_others()[0])
+    single, persistent = ([one for one in found if (one.claim.strikes == "every") is every] for every in (False, True))  # type: ignore[union-attr]
+    verdicts = Counter(one.verdict for one in single)
+    assert verdicts.keys() == {"inconclusive", "not measured"}
+    said = f"{len(single)} directions about single faults {verdicts['holds']} hold, {verdicts['inconclusive']} are open"
+    assert said in RESULTS and f"{verdicts['not measured']} cannot be asked of a recording" in RESULTS
+    assert f"its {len(persistent)} about persistent faults are arithmetic here" in RESULTS
+    assert {one.verdict for one in persistent} == {"not measured"}
+    assert all(row["Ours"] in RESULTS for row in rows("chaos", "claims_agentchaos") if "degrades" in row["Claim"])
+
+
+def test_what_is_wrong_after_a_repair_under_single_faults_is_what_the_table_counts() -> None:
+    found = [row for row in rows("chaos", "recovery") if "persistent" not in row["Fault plan"]]
+    silent, repaired = (
+        [row[column].partition(" = ")[0].split("/") for row in found if "n/a" not in row[column]]
+        for column in ("Silent corruption", "Silently wrong after repair")
+    )
+    trials, wrong = sum(int(n) for _, n in silent), sum(int(k) for k, _ in repaired)
+    assert all(k == "0" for k, _ in silent)
+    assert f"Of {trials} trials in which a reply was cut off" in RESULTS and f"Yet in {wrong} of them" in RESULTS
+
+
+def test_a_published_share_of_the_same_problems_is_told_by_how_many_differ() -> None:
+    [row] = rows("humaneval_one_call", "study-humaneval")
+    theirs, least = re.search(r", (\d+) of the same 164: at least (\d+) differ", row["Published"]).groups()  # type: ignore[union-attr]
+    assert least == "10" and f"{theirs} of the same 164 problems" in RESULTS and "At least ten were solved" in RESULTS
+    assert f"{theirs} are published for the unquantized model" in RESULTS
 
 
 def test_what_is_said_of_the_answer_formats_is_what_the_study_counted() -> None:
