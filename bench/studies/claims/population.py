@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.analysis.arms import instances_by_scenario
+from bench.analysis.frames import Run
 from bench.studies.claims.claim import (
     ANYWHERE,
     CellClaim,
@@ -20,7 +21,6 @@ from bench.studies.claims.claim import (
     RateClaim,
     RatioClaim,
 )
-from bench.analysis.frames import Run
 
 TRAITS = {
     "monolithic": ("one call for all", "at the end", "everything", "nothing"),

@@ -7,12 +7,12 @@ from pathlib import Path
 from records import config_in, edit_manifest, experiment, run_of, trial, write_run
 
 import bench
+from bench.analysis.frames import Run
 from bench.studies.claims.population import population_of
 from bench.studies.claims.published import load_others, load_published
+from bench.studies.claims.table import claims_tables
 from bench.studies.claims.trace import claim_named
 from bench.studies.claims.verdicts import judge_all
-from bench.analysis.frames import Run
-from bench.studies.claims.table import claims_tables
 
 PUBLISHED = load_published()
 BELOW = claim_named(PUBLISHED, "retry.rca.runtime-below-static")
