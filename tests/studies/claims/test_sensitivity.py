@@ -134,7 +134,7 @@ def test_a_run_is_varied_in_what_it_holds_the_data_of(tmp_path: Path) -> None:
     assert [one.name for one in variations(told)] == [
         *("First 2 of 5 repetitions", "All rounds", "At most 3 attempts", "At most 2 attempts", "static as told"),
     ]
-    assert [one.name for one in variations(run)] == ["First 2 of 5 repetitions", "All rounds"]
+    assert [one.name for one in variations(run)] == ["First 2 of 5 repetitions", "All rounds", "At most 2 attempts"]
     first = next(variations(run)).run
     assert set(first.trials["repetition"]) == {1, 2}
 
@@ -170,6 +170,7 @@ def test_a_verdict_is_shown_under_each_variation_and_how_often_it_outlives_one_r
         "Verdict": "holds",
         "First 5 of 10 repetitions": "inconclusive, same side",
         "All rounds": "holds",
+        "At most 2 attempts": "holds",
         "Without one repetition": "10 of 10, same side 10",
     }
     assert any(note.startswith("All rounds: ") and note.endswith("2 of 2 verdicts are the same") for note in table.notes)
