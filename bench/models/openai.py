@@ -26,16 +26,19 @@ from bench.models.blotting import blotted
 from bench.models.cached import CachedModel
 from bench.models.making import Making
 from bench.models.openai_advice import advice_on
+from bench.models.openai_client import Client
 from bench.models.openai_failures import EXPECTED, failure_of
 from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
-from bench.models.openai_http import Client, Refused
 from bench.models.openai_replies import reply_in_error, reply_of
 from bench.models.openai_requests import sent, within, without
 from bench.models.openai_settings import OpenAISettings, key_of, refuse_key_in
+from bench.models.openai_transport import Refused
 from bench.models.options import options_in
 
 LONG_BODY = 2**18
 """Characters of an answer from which on it is read in a thread."""
+ADDRESSED = ("api_version", "organization", "project")
+"""Settings that stand among a model's parameters where the config gives them."""
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
 PROBE_PAUSES = (1.0, 2.0, 4.0)
@@ -67,7 +70,7 @@ class OpenAIModel:
     def parameters(self) -> dict[str, object]:
         """Every setting that can change a reply, whether one comes, or what it costs."""
         unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
-        unrelated |= {"answer_format", "draft_tags", "omit"}
+        unrelated |= {"answer_format", "draft_tags", "omit", *(name for name in ADDRESSED if not getattr(self.settings, name))}
         held = self.settings.response_format or "none"
         omitted = {"omit": sorted(self.settings.omit)} if self.settings.omit else {}
         return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held, **omitted}
@@ -118,7 +121,7 @@ class OpenAIModel:
         """The client, made at its first use, without I/O; raises EndpointError."""
         if self._client is None:
             self._key = key_of(self.settings)
-            self._client = Client(self.settings, self._key)
+            self._client = Client(self.settings, self._key, self._model)
         return self._client
 
     def _body(

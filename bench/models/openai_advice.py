@@ -25,8 +25,8 @@ from bench.errors import (
     UsedUp,
 )
 from bench.models.openai_errors import error_of
-from bench.models.openai_http import Refused
 from bench.models.openai_settings import NEEDED, OpenAISettings, normal_url
+from bench.models.openai_transport import Refused
 from bench.models.options import OPTIONS
 from bench.models.proxies import Proxy
 

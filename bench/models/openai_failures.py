@@ -13,8 +13,8 @@ from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFaile
 from bench.models.openai_advice import PROXY_ASKS, has_no_files, tls_of
 from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
 from bench.models.openai_errors import error_of
-from bench.models.openai_http import Refused
 from bench.models.openai_replies import FAILURES, USED_UP, excerpt
+from bench.models.openai_transport import Refused
 from bench.models.openai_words import error_event
 
 LONGEST_ADDRESS = 300

@@ -35,7 +35,8 @@ def normal_url(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("base_url must be an http:// or https:// address")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise ValueError("base_url may hold no user, key, query or fragment; keys come from the environment")
+        said = "base_url may hold no user, key, query or fragment"
+        raise ValueError(f"{said}; keys come from the environment, and a version of Azure's API from api_version")
     path = parts.path.rstrip("/")
     if path.endswith("/chat/completions"):
         raise ValueError("base_url must end before /chat/completions")
@@ -90,6 +91,13 @@ class OpenAISettings(BaseModel):
     """Its name at the provider; by default its name in the config."""
     base_url: Annotated[str, AfterValidator(normal_url)] = OPENAI_URL
     """The endpoint's address, up to `/chat/completions`."""
+    api_version: str | None = None
+    """The version of Azure's API, such as `2024-10-21`: the endpoint is then asked as Azure OpenAI is. `base_url` is
+    `https://RESOURCE.openai.azure.com`, and `model` names the deployment."""
+    organization: str | None = None
+    """The organization at OpenAI that pays; by default the key's."""
+    project: str | None = None
+    """The project at OpenAI that pays; by default the key's."""
     api_key_env: str = "OPENAI_API_KEY"
     """The environment variable that holds the key; an endpoint on loopback may do without."""
     temperature: float | None = Field(default=None, ge=0)

@@ -138,10 +138,16 @@ class ScriptedServer(StreamServer):
     """
 
     def __init__(
-        self, script: Iterable[Step] | Answerer = (), default: Answerer = always_ok, *, tls: ssl.SSLContext | None = None
+        self,
+        script: Iterable[Step] | Answerer = (),
+        default: Answerer = always_ok,
+        *,
+        tls: ssl.SSLContext | None = None,
+        path: str = PATH,
     ):
         super().__init__("scripted-server", tls)
         self.answer = script if callable(script) else _in_order(script, default)
+        self.path = path
         self.requests: list[Received] = []
         self.most_in_flight = 0
         self._in_flight = 0
@@ -175,7 +181,7 @@ class ScriptedServer(StreamServer):
             writer.close()
 
     def _step(self, received: Received) -> Step:
-        if (received.method, received.path) != ("POST", PATH):
+        if (received.method, received.path) != ("POST", self.path):
             return status(404, body=json.dumps({"error": {"message": f"nothing at {received.path}"}}))
         try:
             return self.answer(received.body)

@@ -1,0 +1,78 @@
+"""OpenAI's own client, or its form for Azure, as a config describes it: it knows addresses, credentials and headers.
+
+It retries nothing, and reads no environment: of the variables that it knows none counts here, but for the key, which the config
+names (`api_key_env`). Its replies stay unread, since it would take any JSON for a completion (`bench.models.openai_replies`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import openai
+
+from bench.models.openai_settings import OpenAISettings
+from bench.models.openai_transport import ANSWER, Answer, Transport
+from bench.models.proxies import Proxy
+
+PATH = "/chat/completions"
+AMBIENT = ("OPENAI_", "AZURE_OPENAI_")
+"""How the variables begin that OpenAI's client reads."""
+NO_KEY = "none"
+"""Sent where an endpoint on loopback needs no key: the client demands one."""
+
+
+class Client:
+    """Belongs to the event loop that it is made on, until it is closed. Raises EndpointError for a proxy of no use."""
+
+    def __init__(self, settings: OpenAISettings, key: str, model: str):
+        self._transport = Transport(settings)
+        given: dict[str, Any] = {
+            "api_key": key or NO_KEY,
+            "organization": settings.organization,
+            "project": settings.project,
+            "max_retries": 0,
+            "timeout": None,  # the caller's bounds the whole
+            "http_client": httpx2.AsyncClient(transport=self._transport, trust_env=False, timeout=None),
+        }
+        with _no_ambient_settings():
+            if settings.api_version is None:
+                self._client: openai.AsyncOpenAI = openai.AsyncOpenAI(base_url=settings.base_url, **given)
+            else:
+                address = f"{settings.base_url}/openai/deployments/{quote(model, safe='')}"
+                self._client = openai.AsyncAzureOpenAI(base_url=address, api_version=settings.api_version, **given)
+
+    @property
+    def proxy(self) -> Proxy | None:
+        """The proxy between this process and the endpoint."""
+        return self._transport.proxy
+
+    async def post(self, body: Mapping[str, object]) -> Answer:
+        """Ask for one chat completion. Raises what `Transport.handle_async_request` raises."""
+        sent = json.dumps(body).encode()  # by ourselves: the client cannot send half a surrogate pair
+        try:
+            response = await self._client.post(PATH, content=sent, cast_to=httpx2.Response)
+        except openai.APIConnectionError as wrapped:
+            failure = wrapped.__cause__ or wrapped
+        else:
+            answer: Answer = response.extensions[ANSWER]
+            return answer
+        raise failure  # not within the handler: it would become the context of its own wrapping
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+@contextmanager
+def _no_ambient_settings() -> Iterator[None]:
+    """While inside, the environment has none of the variables that OpenAI's client reads."""
+    ambient = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(AMBIENT)}
+    try:
+        yield
+    finally:
+        os.environ.update(ambient)
