@@ -1,0 +1,102 @@
+"""The reference of an instance, and wrong answers: too few fixes, repairs in another place, the visible tests by heart."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from bench.scenario import Json, WrongAnswer
+
+from .calls import seen
+from .generate import Repair, repair
+from .names import VISIBLE
+from .running import ProgramTest
+
+
+@dataclass(frozen=True)
+class Made:
+    documents: Mapping[str, str]
+    reference: Mapping[str, Json]
+    wrong: tuple[WrongAnswer, ...]
+    truth: Json
+    secrets: tuple[str, ...]
+
+
+def made_of(instance: str) -> Made:
+    """All of an instance that its name determines."""
+    one = repair(instance)
+    fixes = [_edit(one.path(bug.module), bug.wrong, bug.right) for bug in one.bugs]
+    bugs = [
+        {"file": one.path(bug.module), "line": bug.wrong, "cause": f"{bug.kind}; the line must be: {bug.right}"}
+        for bug in one.bugs
+    ]
+    return Made(
+        documents={"failure.txt": _failure(one), VISIBLE: one.text_of(one.shown), **one.files},
+        reference={"diagnosis": {"bugs": bugs}, "fix": {"edits": fixes}, "review": {"problems": [], "approved": True}},
+        wrong=tuple(
+            WrongAnswer(name, why, {"fix": {"edits": edits}})
+            for name, why, edits in (*_too_few(fixes), *_elsewhere(one, fixes), _by_heart(one))
+        ),
+        truth={
+            "files": dict(one.files),
+            "bugs": len(one.bugs),
+            "tests": [[test.name, test.call, test.value] for test in one.hidden],
+        },
+        secrets=tuple(bug.right for bug in one.bugs),
+    )
+
+
+def _edit(file: str, find: str, replace: str) -> dict[str, str]:
+    return {"file": file, "find": find, "replace": replace}
+
+
+def _failure(one: Repair) -> str:
+    """What the visible tests say of the repository as it is."""
+    results = seen(dict(one.files), [test.call for test in one.shown])
+    said = [failure for test, result in zip(one.shown, results, strict=True) if (failure := test.failure(result))]
+    return "\n".join([f"{len(said)} of {len(one.shown)} tests in {VISIBLE} fail:", *said])
+
+
+Edits = list[dict[str, str]]
+
+
+def _too_few(fixes: Sequence[dict[str, str]]) -> Iterator[tuple[str, str, Edits]]:
+    """Each proper subset of the fixes."""
+    for size in range(1, len(fixes)):
+        for numbers in combinations(range(len(fixes)), size):
+            named = "_".join(str(at + 1) for at in numbers)
+            yield f"only_{named}", "It leaves a bug in, behind which nothing is right.", [fixes[at] for at in numbers]
+
+
+def _elsewhere(one: Repair, fixes: Sequence[dict[str, str]]) -> Iterator[tuple[str, str, Edits]]:
+    """For each bug a repair in the place where it shows, beside the fixes of the others, unless these touch its line."""
+    for at, bug in enumerate(one.bugs):
+        if bug.instead.find in [other.right for other in one.bugs]:
+            continue
+        repaired = _edit(one.path(bug.instead.module), bug.instead.find, bug.instead.replace)
+        others = [fix for number, fix in enumerate(fixes) if number != at]
+        why = f"It makes up for the bug in {bug.module}, in {bug.instead.module}, where it shows, and leaves it."
+        yield f"around_{at + 1}", why, [*others, repaired]
+
+
+def _by_heart(one: Repair) -> tuple[str, str, Edits]:
+    """The functions that the visible tests call return what these tests want, for these arguments alone."""
+    file = one.path(one.entry)
+    definitions = [node for node in ast.parse(one.files[file]).body if isinstance(node, ast.FunctionDef)]
+    edits = []
+    for function in definitions:
+        known = [test for test in one.shown if test.call.startswith(f"{one.entry}.{function.name}(")]
+        if known:
+            parameters = ", ".join(each.arg for each in function.args.args)
+            head = f"def {function.name}({parameters}):"
+            edits.append(_edit(file, head, "\n".join([head, *(_answer(test, parameters) for test in known)])))
+    return "by_heart", "It returns what the visible tests want for their arguments, and what it did for all others.", edits
+
+
+def _answer(test: ProgramTest, parameters: str) -> str:
+    call = ast.parse(test.call, mode="eval").body
+    assert isinstance(call, ast.Call)
+    arguments = ", ".join(map(ast.unparse, call.args))
+    return f"    if ({parameters},) == ({arguments},):\n        return {test.value!r}"

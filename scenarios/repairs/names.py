@@ -1,0 +1,7 @@
+"""The names of the instances, and of the two files of tests."""
+
+from __future__ import annotations
+
+FRESH = tuple(f"case_{number:02}" for number in range(1, 21))
+DEVELOPMENT = tuple(f"dev_{number:02}" for number in range(1, 11))
+VISIBLE, HIDDEN = "tests/test_visible.py", "tests/test_hidden.py"

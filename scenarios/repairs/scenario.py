@@ -1,0 +1,62 @@
+"""Repair a small generated repository in which several lines are wrong. Visible tests verify, hidden ones grade."""
+
+from __future__ import annotations
+
+from bench.packs import PackFolder
+from bench.scenario import Scenario, Subtask
+
+from . import checks
+from .answers import made_of
+from .baseline import baseline
+from .grader import grade
+from .names import DEVELOPMENT, FRESH
+from .schemas import Diagnosis, Fix, Review
+
+VARIANTS = ("repair", "repair_dev")
+"""Whoever tunes a prompt looks at the variant for development, whose instances no reference run takes."""
+
+
+def instances(folder: PackFolder) -> tuple[str, ...]:
+    return DEVELOPMENT if folder.variant == "repair_dev" else FRESH
+
+
+def scenario(folder: PackFolder, instance: str) -> Scenario:
+    made = made_of(instance)
+    sources = tuple(made.documents)
+    subtasks = (
+        Subtask(
+            name="diagnosis",
+            instructions=folder.prompt("diagnosis"),
+            reads=sources,
+            output=Diagnosis,
+            checks=(checks.lines_stand_there,),
+        ),
+        Subtask(
+            name="fix",
+            instructions=folder.prompt("fix"),
+            reads=(*sources, "diagnosis"),
+            output=Fix,
+            checks=(checks.visible_tests_pass,),
+            checkpoint=True,
+        ),
+        Subtask(
+            name="review",
+            instructions=folder.prompt("review"),
+            reads=(*sources, "diagnosis", "fix"),
+            output=Review,
+            checks=(checks.approval_agrees_with_problems,),
+            finds=checks.fix_found_wrong,
+        ),
+    )
+    return folder.scenario(
+        subtasks,
+        grade=grade,
+        baseline=baseline,
+        secrets=made.secrets,
+        answer=("fix",),
+        documents=made.documents,
+        reference=made.reference,
+        wrong=made.wrong,
+        truth=made.truth,
+        made_by=made_of,
+    )
