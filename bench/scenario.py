@@ -91,6 +91,18 @@ def documents_of(documents: Mapping[str, str]) -> Mapping[str, str]:
     return Inputs(documents, "there is no document", "the documents are")
 
 
+Document = str | BaseModel | Mapping[str, Any]
+"""The state of what a task is about, given with a call: a text, or what a tool returned."""
+
+
+def as_document(value: Document) -> str:
+    """Return the same text for the same state, whoever asks."""
+    if isinstance(value, str):
+        return value
+    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    return json.dumps(plain, ensure_ascii=False, indent=1)
+
+
 @dataclass(frozen=True)
 class Context:
     """What a check may look at beside the output it judges: all documents, and the outputs that the subtask reads."""

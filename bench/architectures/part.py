@@ -25,7 +25,7 @@ class ArchitecturePart(Part):
     makes_own_calls  over the measuring endpoint; else it asks on the workbench's line
     answer_formats   those that it can be run in
     parallel         its function takes `parallel`: a form that asks at the same time for what it can
-    forms            its function takes `form`: the forms of a pattern (`bench.worlds.patterns.parts.form`)
+    forms            its function takes `form`: the forms of a pattern (`bench.architectures.form`)
     is_instrument    it measures and is no architecture: it asks, and does nothing
     is_outside       it works in a process that is not ours: what it hands in may be anybody's code
     limits           what it cannot express, or where it differs from ours: a line each, for the reader of a table

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.answers.formats import AnswerFormat
+from bench.architectures.form import Form
 from bench.architectures.part import Architecture, ArchitecturePart
 from bench.errors import ConfigError
 from bench.registry import Kind, attribute_at, importable, is_path, why_not_imported
-from bench.worlds.patterns.parts.form import Form
 
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 """The formats of who makes its calls itself: nothing holds them to a schema."""

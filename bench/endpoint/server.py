@@ -43,10 +43,9 @@ from bench.endpoint.problem import LONGEST_NAME, Problem
 from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
-from bench.runtime.effects import CutReply
+from bench.runtime.effects import AskerDies, CutReply
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.scenario import Subtask
-from bench.worlds.runtime.process import DiesInMidReply
 
 LOOPBACK = "127.0.0.1"
 LEAVE_AT_ONCE = 0.001
@@ -263,7 +262,7 @@ class _Exchange:
         if isinstance(failure, CutOff):
             begun = failure.begun if isinstance(failure, CutReply) else Reply(failure.partial)
             response = await (self._cut_stream if self.asked.stream else self._cut_body)(begun, number)
-            if isinstance(failure, DiesInMidReply):
+            if isinstance(failure, AskerDies):
                 failure.die()
             return response
         if isinstance(failure, TimedOut) and failure.injected:

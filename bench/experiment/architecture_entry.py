@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
+from bench.architectures.form import BARE, Commit, Form, Signal, Strength
 from bench.bounds import Lookup, Many
 from bench.experiment.entry import MOST, Entry
 from bench.runtime.prompt import Repair
-from bench.worlds.patterns.parts.form import BARE, Commit, Form, Signal, Strength
 
 TIME_LIMIT = 300.0
 """Seconds."""

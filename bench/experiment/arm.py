@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bench.architectures.form import Form
 from bench.architectures.part import Architecture, ArchitecturePart
 from bench.models.base import Model
-from bench.runtime.asking import Settings
 from bench.runtime.faults import FaultPlan
+from bench.runtime.trial import Settings
 from bench.scenario import Scenario
-from bench.worlds.patterns.parts.form import Form
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,13 @@ class Graders:
     refusal: str = ""
     _known: dict[Key, Grade] = field(default_factory=dict)
 
-    async def grade(self, scenario: Scenario, answer: Answer) -> Grade:
-        """Raises Unguarded where the answer would have to be graded anew and is not to be, and what `graded` raises."""
+    async def grade(self, scenario: Scenario, answer: Answer | bytes) -> Grade:
+        """Grade an answer, or the content of a world as it ended.
+
+        Raises Unguarded where the answer would have to be graded anew and is not to be, and what `graded` raises.
+        """
+        if isinstance(answer, bytes):
+            return await asyncio.to_thread(lambda: graded(scenario, final_world(answer)))
         key = key_of(scenario, answer)
         if (found := self.stored.get(key) or self._known.get(key)) is not None:
             return found
@@ -85,7 +90,3 @@ class Graders:
             raise Unguarded(self.refusal)
         self._known[key] = await asyncio.to_thread(graded, scenario, answer)
         return self._known[key]
-
-    async def grade_world(self, scenario: Scenario, content: bytes) -> Grade:
-        """Grade what became of a world, whose snapshot this is. Raises what `graded` raises."""
-        return await asyncio.to_thread(lambda: graded(scenario, final_world(content)))

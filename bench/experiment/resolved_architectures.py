@@ -14,7 +14,7 @@ from bench.experiment.code import Codebase
 from bench.experiment.config import Config
 from bench.experiment.provenance import extra_versions
 from bench.registry import module_of
-from bench.runtime.asking import Settings
+from bench.runtime.trial import Settings
 from bench.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config
 from bench.experiment.plan_entries import FaultEntry, Position
-from bench.runtime.effects import EFFECTS, TextEffect
+from bench.runtime.effects import EFFECTS, WORLD_POINTS, TextEffect
 from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.scenario import Scenario
-from bench.worlds.runtime.effects import WORLD_POINTS
 
 
 def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:

@@ -8,29 +8,22 @@ import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import CallFailed, CannotStart, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord, outcome_of
 from bench.models.base import Response
-from bench.runtime.caller import Caller
-from bench.runtime.checks import Checks, Reference, unknown
-from bench.runtime.clock import TrialClock
 from bench.runtime.events import Called
-from bench.runtime.faults import FaultSchedule
-from bench.runtime.injection import Injection
 from bench.runtime.log import TrialLog
 from bench.runtime.slots import Slots
-from bench.runtime.state import State
+from bench.runtime.trial import Surroundings, Trial
 from bench.runtime.workbench import Workbench
 from bench.scenario import Grade, Scenario
-from bench.worlds.environment import World
-from bench.worlds.runtime.acting import Acting
-from bench.worlds.runtime.process import Crashed
+from bench.worlds.runtime.lives import around
 
 if TYPE_CHECKING:  # what a trial runs through is found in the other imports (`bench.experiment.code`)
-    from bench.architectures.part import Architecture
     from bench.experiment.grading import Graders
     from bench.experiment.matrix import Matrix, TrialSpec
 
@@ -46,10 +39,6 @@ class TrialResult:
 
 UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
 """The grade of an answer that something spoiled after it had been verified."""
-
-
-MOST_LIVES = 50
-"""Processes of one trial's agent, each but the first after a crash."""
 
 
 @dataclass(frozen=True)
@@ -77,26 +66,25 @@ async def run_trial(
     `on_response` is told of each response of the model as it arrives, `on_counted` once its tokens are counted.
     """
     arm = matrix.arm(spec)
-    scenario, model, settings, architecture = arm.scenario, arm.model, arm.settings, arm.architecture.work
-    log, clock = TrialLog(on_response, on_counted), TrialClock(model.timing != "live")
-    key = matrix.key(spec)
-    schedule = FaultSchedule(spec.plan, key, log.emit)
-    caller = Caller(model, clock, schedule, slots, matrix.back_off, log)
-    environment = scenario.environment
-    state = State(scenario.task, environment.given if environment else ())
-    injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format, settings.tags)
-    checks = Checks(state, _reference_of(scenario), clock.apart, wait=scenario.checks_use_sandbox)
-    workbench = Workbench(state, key, settings, caller, injection, log, matrix.server, checks)
-    deadline = matrix.config.deadline_seconds
-    if environment:
-        with closing(World(environment, drawn_from=key.drawn_from, keeps_past=schedule.strikes_past)) as world:
-            workbench.acting = Acting(world, schedule, clock, log)
-            caller.mid_reply = workbench.acting.mid_reply
-            living = ending_in_world(architecture, scenario, clock, workbench, workbench.acting, graders, log)
-            ending = await _before(deadline, living)
-    else:
-        ending = await _before(deadline, _ending(architecture, scenario, clock, workbench, graders, log))
-    workbench.close(schedule, answered=ending.grade is not None)
+    scenario = arm.scenario
+    trial = Trial(
+        scenario,
+        arm.model,
+        spec.plan,
+        matrix.key(spec),
+        arm.settings,
+        slots=slots,
+        back_off=matrix.back_off,
+        server=matrix.server,
+        log=TrialLog(on_response, on_counted),
+        around=partial(around, environment=scenario.environment) if scenario.environment else lambda _: Surroundings(),
+    )
+    workbench = Workbench(trial)
+    with closing(trial.surroundings):
+        work = partial(arm.architecture.work, scenario.task, workbench)
+        ending = await _before(matrix.config.deadline_seconds, _ending(trial, work, scenario, graders))
+    trial.close(answered=ending.grade is not None)
+    log, clock = trial.log, trial.clock
     record = TrialRecord(
         id=spec.id,
         scenario=spec.scenario,
@@ -107,24 +95,16 @@ async def run_trial(
         outcome=ending.outcome,
         reason=" ".join(whole_text(ending.reason).split()),
         grade=ending.grade,
-        tokens=caller.tokens,
+        tokens=trial.caller.tokens,
         api_seconds=clock.api_seconds,
         waiting_seconds=clock.waiting_seconds,
         framework_seconds=clock.framework_seconds,
-        timing=model.timing,
+        timing=arm.model.timing,
         events=tuple(log.events),
         instance=spec.instance,
         traceback=log.store_text(ending.traceback) if ending.traceback else None,
     )
     return TrialResult(record, log.texts, ending.failure)
-
-
-def _reference_of(scenario: Scenario) -> Reference:
-    """What the pack says is right."""
-    environment = scenario.environment
-    if environment:
-        return environment.right or unknown
-    return lambda subtask, _: scenario.reference[subtask]
 
 
 async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Ending:
@@ -136,70 +116,21 @@ async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Endin
         return Ending("error", f"no end within {deadline:g} s; give it more with deadline_seconds, or see what it waits for")
 
 
-async def _ending(
-    architecture: Architecture,
-    scenario: Scenario,
-    clock: TrialClock,
-    workbench: Workbench,
-    graders: Graders,
-    log: TrialLog,
-) -> Ending:
-    """Let the architecture work, have its answer graded, and turn whatever was raised into an outcome."""
-    try:
-        await clock.run(architecture(scenario.task, workbench))
-        answer = workbench.answer()
-        grade = await graders.grade(scenario, answer) if answer else UNFIT
-    except Exception as error:
-        return _ended_by(error, log)
-    return Ending(outcome_of(grade), grade=grade)
-
-
-async def ending_in_world(
-    architecture: Architecture,
-    scenario: Scenario,
-    clock: TrialClock,
-    workbench: Workbench,
-    acting: Acting,
-    graders: Graders,
-    log: TrialLog,
-) -> Ending:
-    """Let the architecture work in its world, over all its lives; then see what became of the world, however it ended."""
+async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders) -> Ending:
+    """Let the architecture work, have what came of it graded, and turn whatever was raised into an outcome."""
     stopped = None
     try:
-        async with workbench.lasting:
-            await _live(architecture, scenario, clock, workbench, acting)
+        await trial.surroundings.live(trial, work)
     except Exception as error:
-        stopped = _ended_by(error, log)
+        stopped = _ended_by(error, trial.log)
     try:
-        workbench.decisions()
-        acting.end()
+        graded = trial.surroundings.end(trial, stopped is not None)
         if stopped:
             return stopped
-        content = acting.world.snapshot().content
-        grade = await graders.grade_world(scenario, content)
+        grade = UNFIT if graded is None else await graders.grade(scenario, graded)
     except Exception as error:
-        return stopped or _ended_by(error, log)
+        return stopped or _ended_by(error, trial.log)
     return Ending(outcome_of(grade), grade=grade)
-
-
-async def _live(
-    architecture: Architecture, scenario: Scenario, clock: TrialClock, workbench: Workbench, acting: Acting
-) -> None:
-    """Start the architecture, and again on the same world and the same store each time that it dies. Raises GaveUp where it
-    dies too often, and whatever ends a life that is no death."""
-    for _ in range(MOST_LIVES):
-        failed: BaseException | None = None
-        try:
-            await clock.run(architecture(scenario.task, workbench))
-        except (Exception, Crashed, BaseExceptionGroup) as error:
-            failed = error
-        if not acting.process.ended():
-            if failed:
-                raise failed
-            return
-        workbench.crashed(acting.last_crash)
-        acting.process.restart()
-    raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
 
 
 def _ended_by(error: Exception, log: TrialLog) -> Ending:

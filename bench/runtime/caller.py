@@ -23,14 +23,13 @@ from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flow
 from bench.runtime.causes import Ask
 from bench.runtime.clock import Pause, TrialClock, in_seconds
 from bench.runtime.drafts import LONG
-from bench.runtime.effects import CallEffect, Disturbance, Send, effect_at
+from bench.runtime.effects import AskerDies, CallEffect, Disturbance, Send, effect_at
 from bench.runtime.events import Called, Refused, Waited, stored
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
 from bench.runtime.slots import Slots
 from bench.tokens import count_tokens, uncounted
-from bench.worlds.runtime.process import DiesInMidReply
 
 LONGEST_DETAIL = 120
 """Characters of what a bug says that its call's event keeps; the trial keeps its traceback."""
@@ -44,12 +43,20 @@ Corrupt = Callable[[Reply, int], Corrupted]
 class Caller:
     """Makes the calls of one trial, and keeps its own count of their tokens, apart from the events.
 
-    `read_ahead` is told of each long reply, in a thread. `abandoned` is the last call whose asker went away. `mid_reply` is
-    told of each reply, and of the number of its call: how it breaks off, where the agent dies in its middle.
+    `read_ahead` is told of each long reply, in a thread. `abandoned` is the last call whose asker went away. `broken_off` is
+    told of each reply, and of the number of its call: how it breaks off, where whoever asked dies in its middle.
     """
 
     def __init__(
-        self, model: Model, clock: TrialClock, schedule: FaultSchedule, slots: Slots, back_off: BackOff, log: TrialLog
+        self,
+        model: Model,
+        clock: TrialClock,
+        schedule: FaultSchedule,
+        slots: Slots,
+        back_off: BackOff,
+        log: TrialLog,
+        read_ahead: Callable[[str], object] = lambda _: None,
+        broken_off: Callable[[Reply, int], CallFailed | None] = lambda _, __: None,
     ):
         self._model, self._clock, self._schedule, self._slots = model, clock, schedule, slots
         self._back_off, self._log = back_off, log
@@ -57,8 +64,7 @@ class Caller:
         self._answered: Counter[Asked] = Counter()
         self.calls = 0
         self.abandoned: Lost | None = None
-        self.read_ahead: Callable[[str], object] = lambda _: None
-        self.mid_reply: Callable[[Reply, int], CallFailed | None] = lambda _, __: None
+        self._read_ahead, self._broken_off = read_ahead, broken_off
         self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
 
     @property
@@ -82,7 +88,7 @@ class Caller:
             outcome = await self.send(messages, ask, faults, try_, corrupt, schema)
             if isinstance(outcome, Received):
                 return outcome
-            if isinstance(outcome.failure, DiesInMidReply):
+            if isinstance(outcome.failure, AskerDies):
                 outcome.failure.die()
             self._give_up(ask, outcome.failure, try_)
             ask = after(outcome, ask)
@@ -113,7 +119,7 @@ class Caller:
             if long := uncounted(_received(attempt)):
                 await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
             if attempt.reply and len(attempt.reply.text) > LONG:
-                await self._seen_to_its_end(functools.partial(self.read_ahead, attempt.reply.text))
+                await self._seen_to_its_end(functools.partial(self._read_ahead, attempt.reply.text))
         except asyncio.CancelledError:
             failure = attempt.abandon()
             self.abandoned = Lost(failure, self._account(attempt, None))
@@ -126,7 +132,7 @@ class Caller:
             for response in attempt.responses:
                 self._log.counted(response)
         if attempt.reply and not attempt.failure:
-            attempt.failure = self.mid_reply(attempt.reply, attempt.call)
+            attempt.failure = self._broken_off(attempt.reply, attempt.call)
         if attempt.failure:
             return Lost(attempt.failure, self._account(attempt, None))
         assert attempt.reply  # a call ends with a failure or with a reply

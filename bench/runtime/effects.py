@@ -14,7 +14,7 @@ import json
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import ClassVar, Literal, TypeVar, get_args
+from typing import ClassVar, Literal, NoReturn, TypeVar, get_args
 
 from bench.errors import CutOff
 from bench.models.base import Reply, Sleep
@@ -26,6 +26,7 @@ Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
 """Where a fault strikes; the last three are in worlds."""
 POINTS: tuple[Point, ...] = get_args(Point)
 CONTENT: tuple[Point, ...] = ("output", "input", "state")
+WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,14 @@ class CutReply(CutOff):
         said = begun.text + counted_text_of(begun.tool_calls)
         super().__init__("the connection broke in mid-reply (injected)", partial=said, injected=True)
         self.begun = begun
+
+
+class AskerDies(CutReply):
+    """The connection broke because whoever asked died in mid-reply."""
+
+    def die(self) -> NoReturn:
+        """Whoever asked has what came of the reply, and dies now."""
+        raise NotImplementedError
 
 
 def halved(reply: Reply) -> Reply:

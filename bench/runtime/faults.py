@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
-from bench.runtime.effects import EFFECTS, Point
+from bench.runtime.effects import EFFECTS, Effect, Point
 from bench.runtime.events import Faulted, Stage
 from bench.runtime.key import TrialKey
 from bench.seeding import draw_for
-from bench.worlds.runtime.effects import ToolEffect
 
 EVERY = "*"
 
@@ -141,10 +140,9 @@ class FaultSchedule:
         return None
 
     @property
-    def strikes_past(self) -> bool:
-        """Whether a stale read can be due, for which a world must remember what was."""
-        effects = (EFFECTS[fault.effect, fault.point] for fault in self._plan.faults)
-        return any(isinstance(effect, ToolEffect) and effect.needs_past for effect in effects)
+    def effects(self) -> Iterator[Effect]:
+        """The effects that can be due in this trial."""
+        return (EFFECTS[fault.effect, fault.point] for fault in self._plan.faults)
 
     def plan(self, due: Due, call: int | None) -> Receipt:
         """Open the receipt of a fault whose call or commit is now being made."""

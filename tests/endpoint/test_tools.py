@@ -98,7 +98,7 @@ def agent(ask: Ask, faults: Sequence[Fault] = (), most: int = 60, **how: Any) ->
     """An agent in forty lines, in the world of refunds; after so many replies it stops."""
 
     async def architecture(_: Task, workbench: Workbench) -> None:
-        async with workbench.outside_agent() as session:
+        async with workbench.world.outside_agent() as session:
             await loop(ask, session, workbench, most)
 
     return lived(architecture, faults, server=serve_session, **how)
@@ -106,7 +106,7 @@ def agent(ask: Ask, faults: Sequence[Fault] = (), most: int = 60, **how: Any) ->
 
 async def loop(ask: Ask, session: AgentSession, workbench: Workbench, most: int) -> None:
     messages: list[Any] = [{"role": "user", "content": TASK}]
-    offered = tools(workbench.world)
+    offered = tools(workbench.world.acting.world)
     async with openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key, max_retries=1) as client:
         for _ in range(most):
             turn = await patient(ask, client, messages, offered)
@@ -115,7 +115,7 @@ async def loop(ask: Ask, session: AgentSession, workbench: Workbench, most: int)
                 assert turn.text
                 return
             for call_id, name, given in turn.calls:
-                messages.append(result_of(ask, call_id, carried_out(workbench.world, name, json.loads(given))))
+                messages.append(result_of(ask, call_id, carried_out(workbench.world.acting.world, name, json.loads(given))))
 
 
 async def patient(ask: Ask, client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
@@ -167,12 +167,12 @@ def test_of_a_tool_call_that_is_cut_off_the_first_half_arrives() -> None:
     begun = list[str]()
 
     async def architecture(_: Task, workbench: Workbench) -> None:
-        async with workbench.outside_agent() as session, httpx2.AsyncClient(trust_env=False) as client:
+        async with workbench.world.outside_agent() as session, httpx2.AsyncClient(trust_env=False) as client:
             for path in ("chat/completions", "responses"):
                 said = {"role": "user", "content": path}
-                asked = {"messages": [said], "tools": tools(workbench.world)}
+                asked = {"messages": [said], "tools": tools(workbench.world.acting.world)}
                 if path == "responses":
-                    asked = {"input": [said], "tools": flat(tools(workbench.world))}
+                    asked = {"input": [said], "tools": flat(tools(workbench.world.acting.world))}
                 for stream in (False, True):
                     with pytest.raises(httpx2.RemoteProtocolError):
                         await read(client, session, path, {**asked, "stream": stream})
@@ -236,7 +236,7 @@ def as_called(call: Called) -> tuple[object, ...]:
 def test_n_replies_are_n_calls_each_booked_and_all_but_the_first_are_samples() -> None:
     async def architecture(_: Task, workbench: Workbench) -> None:
         async with (
-            workbench.outside_agent() as session,
+            workbench.world.outside_agent() as session,
             openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key) as client,
         ):
             hello: Any = [{"role": "user", "content": "hello"}]
@@ -257,7 +257,7 @@ def test_n_replies_are_n_calls_each_booked_and_all_but_the_first_are_samples() -
 def test_what_ends_a_reply_is_passed_on_and_the_smaller_bound_counts() -> None:
     async def architecture(_: Task, workbench: Workbench) -> None:
         async with (
-            workbench.outside_agent() as session,
+            workbench.world.outside_agent() as session,
             openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key) as client,
         ):
             for more in ({"stop": ["simulated"]}, {"max_tokens": 4}, {"max_completion_tokens": 4}):

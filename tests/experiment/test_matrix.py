@@ -13,7 +13,7 @@ from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.model_entries import SimulatedEntry
-from bench.runtime.asking import Settings
+from bench.runtime.trial import Settings
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 

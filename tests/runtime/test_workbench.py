@@ -16,6 +16,7 @@ from bench.runtime.proposal import Proposal
 from bench.runtime.reply import parts_of
 from bench.runtime.state import Source
 from bench.runtime.verification import Rejected
+from bench.runtime.workbench import Workbench
 from bench.scenario import Json
 
 DEBUGGING = load_pack("multi_file_debugging", ROOTS)
@@ -128,10 +129,10 @@ def test_an_answer_needs_an_output_of_every_subtask() -> None:
     bench = Bench()
     bench.commit("gather")
     with pytest.raises(RuntimeError, match="without an output"):
-        bench.workbench.answer()
+        bench.trial.answer()
     bench.commit("total")
     bench.commit("review")
-    answer = bench.workbench.answer()
+    answer = bench.trial.answer()
     assert answer is not None
     assert {name: output.model_dump(mode="json") for name, output in answer.items()} == TINY.reference
 
@@ -140,7 +141,7 @@ def test_an_answer_with_an_output_that_does_not_fit_is_none() -> None:
     bench = Bench(faults=(Fault("state", "missing_field", "total", (1,)),))
     for name in TINY.reference:
         bench.commit(name)
-    assert bench.workbench.answer() is None
+    assert bench.trial.answer() is None
 
 
 def test_a_checkpoint_verifies_what_was_handed_on_and_commits_only_if_all_of_it_holds() -> None:
@@ -276,3 +277,13 @@ def test_k8s_a_plan_is_skipped_where_the_analysis_asks_for_none() -> None:
     bench.commit("root_cause_analysis", remediation_needed=False)
     assert bench.skip("remediation_planning")
     assert bench.done("remediation_planning")
+
+
+def test_an_architecture_sees_twenty_members_and_acts_in_no_world_where_there_is_none() -> None:
+    seen = {name for name in dir(Workbench) if not name.startswith("_")}
+    asks = {"propose", "sample", "endpoint", "attempts_left", "max_attempts", "answer_format", "model"}
+    judges = {"verify", "reject", "checkpoint", "finding", "invalidate"}
+    writes = {"commit", "commit_unverified", "skip", "add"}
+    assert seen == asks | judges | writes | {"done", "ready", "output", "world"}
+    with pytest.raises(RuntimeError, match="has no world"):
+        _ = Bench().workbench.world

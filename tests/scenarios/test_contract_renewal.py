@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 from bench.packs import instances_of, load_pack
 from bench.runtime.prompt import render
 from bench.runtime.verification import Rejected, judge
-from bench.scenario import Grade, Json, Subtask
+from bench.scenario import Grade, Json, Subtask, as_document
 from bench.tokens import count_tokens
 from bench.worlds.environment import Environment, Moment, World, final_world
-from bench.worlds.environment.documents import as_document
 from scenarios.contract_renewal import baseline, limits
 from scenarios.contract_renewal.course import Course, Judge
 from scenarios.contract_renewal.dice import Dice

@@ -10,6 +10,7 @@ from little_worlds import harm
 from trials import GRADERS, Fault
 from worlds.trips.scenario import Trip, environment
 
+from bench.architectures.form import Form
 from bench.architectures.part import Architecture
 from bench.architectures.registry import ARCHITECTURES, load_architecture
 from bench.experiment.config import Config
@@ -22,7 +23,6 @@ from bench.runtime.slots import Slots
 from bench.scenario import Scenario
 from bench.worlds.analysis.workflow import waiting_for_people
 from bench.worlds.environment import Environment
-from bench.worlds.patterns.parts.form import Form
 from bench.worlds.runtime.events import Stored, ToolCalled
 
 PATTERNS = tuple(part.name for part in ARCHITECTURES if part.forms)

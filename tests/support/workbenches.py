@@ -9,18 +9,14 @@ from scripted_model import Line, ScriptedModel
 from trials import TINY
 
 from bench.models.base import Model
-from bench.runtime.asking import Settings
 from bench.runtime.call import BackOff
-from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
 from bench.runtime.events import Event
-from bench.runtime.faults import Fault, FaultPlan, FaultSchedule
-from bench.runtime.injection import Injection
+from bench.runtime.faults import Fault, FaultPlan
 from bench.runtime.key import TrialKey
-from bench.runtime.log import TrialLog
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
-from bench.runtime.state import State
+from bench.runtime.trial import Settings, Trial
 from bench.runtime.workbench import Workbench
 from bench.scenario import Scenario
 
@@ -38,14 +34,24 @@ class TrialParts:
         model: Model | None = None,
         settings: Settings | None = None,
     ):
-        self.scenario, self.log, self.clock = scenario, TrialLog(), TrialClock(virtual=True)
-        key = TrialKey(1, scenario.name, 1, instance=scenario.instance)
-        self.schedule = FaultSchedule(FaultPlan("plan", tuple(faults)), key, self.log.emit)
-        self.model = model or ScriptedModel(scenario.reference, script)
-        self.caller = Caller(self.model, self.clock, self.schedule, Slots(), BackOff(), self.log)
-        state = State(scenario.task)
-        injection = Injection(state, self.schedule, scenario.wrong_outputs)
-        self.workbench = Workbench(state, key, settings or Settings(), self.caller, injection, self.log)
+        self.scenario, self.model = scenario, model or ScriptedModel(scenario.reference, script)
+        self.trial = Trial(
+            scenario,
+            self.model,
+            FaultPlan("plan", tuple(faults)),
+            TrialKey(1, scenario.name, 1, instance=scenario.instance),
+            settings or Settings(),
+            slots=Slots(),
+            back_off=BackOff(),
+            clock=TrialClock(virtual=True),
+        )
+        self.log, self.clock, self.schedule, self.caller = (
+            self.trial.log,
+            self.trial.clock,
+            self.trial.schedule,
+            self.trial.caller,
+        )
+        self.workbench = Workbench(self.trial)
 
     @property
     def events(self) -> list[Event]:

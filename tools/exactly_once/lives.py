@@ -17,18 +17,16 @@ from typing import Any, NoReturn
 
 from bench.experiment.keys import key_of
 from bench.experiment.matrix import Matrix, TrialSpec
-from bench.runtime.caller import Caller
 from bench.runtime.clock import TrialClock
-from bench.runtime.faults import FaultSchedule, Receipt
-from bench.runtime.injection import Injection
-from bench.runtime.log import TrialLog
+from bench.runtime.faults import Receipt
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
-from bench.runtime.state import State
+from bench.runtime.trial import Trial
 from bench.runtime.workbench import Workbench
 from bench.worlds.environment import World, final_world
-from bench.worlds.runtime.acting import Acting, Try
+from bench.worlds.runtime.acting import Try
 from bench.worlds.runtime.events import WorldEnded
+from bench.worlds.runtime.lives import InWorld
 from bench.worlds.runtime.process import Process, Store
 
 MOST_LIVES = 50
@@ -110,25 +108,31 @@ def _be(matrix: Matrix, spec: TrialSpec, folder: Path, *, restarted: bool) -> No
 
 def _life(matrix: Matrix, spec: TrialSpec, folder: Path, restarted: bool) -> dict[str, Any]:
     arm = matrix.arm(spec)
-    scenario, settings = arm.scenario, arm.settings
+    scenario = arm.scenario
     environment = scenario.environment
     assert environment is not None
-    log, clock = TrialLog(), TrialClock(virtual=True)
     key = key_of(matrix.config.seed, spec)
-    schedule = FaultSchedule(spec.plan, key, log.emit)
-    caller = Caller(arm.model, clock, schedule, Slots(), matrix.back_off, log)
-    state = State(scenario.task, environment.given)
-    injection = Injection(state, schedule, scenario.wrong_outputs, settings.answer_format)
-    workbench = Workbench(state, key, settings, caller, injection, log, matrix.server)
     with closing(World(environment, folder / WORLD, drawn_from=key.drawn_from)) as world:
         if restarted:
             world.died("killed")
         store, tries = partial(FileStore, file=folder / STORE), KeptTries(folder / TRIES)
-        acting = workbench.acting = Acting(world, schedule, clock, log, process=Mortal, store=store, tries=tries)
-        run(_worked(matrix, spec, workbench, clock))
-        acting.process.ended()
-        acting.end()
-        ended = next(event for event in log.events if isinstance(event, WorldEnded))
+        trial = Trial(
+            scenario,
+            arm.model,
+            spec.plan,
+            key,
+            arm.settings,
+            slots=Slots(),
+            back_off=matrix.back_off,
+            server=matrix.server,
+            clock=TrialClock(virtual=True),
+            around=lambda trial: InWorld(world, trial, process=Mortal, store=store, tries=tries),
+        )
+        workbench = Workbench(trial)
+        run(_worked(matrix, spec, workbench, trial.clock))
+        workbench.world.acting.process.ended()
+        workbench.world.acting.end()
+        ended = next(event for event in trial.log.events if isinstance(event, WorldEnded))
         grade = scenario.grade_world(final_world(world.snapshot().content))
     return {"digest": ended.digest, "damage": ended.damage, "lives": ended.lives, "correct": grade.correct}
 

@@ -60,7 +60,7 @@ def seconds_of_calls(calls: int) -> Took:
         for number in range(EACH):
             for what, tool, given in (("reads", "read_order", {}), ("writes", "notify", {"text": str(number)})):
                 timed.spent, began = 0.0, perf_counter()
-                acted = await workbench.act(tool, {"order": 1, **given}, f"key {number}" if given else None)
+                acted = await workbench.world.act(tool, {"order": 1, **given}, f"key {number}" if given else None)
                 took[what].append(perf_counter() - began - timed.spent)
                 assert acted.ok, acted.reason
 

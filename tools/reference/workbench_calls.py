@@ -8,9 +8,6 @@ import re
 from bench.runtime.asking import Asking
 from bench.runtime.workbench import Workbench
 
-OF_THE_TRIAL = ("answer", "close", "crashed", "decisions", "world")
-"""What the trial itself calls when the architecture has ended."""
-
 
 def page() -> str:
     return table(Asking, Workbench)
@@ -22,7 +19,7 @@ def table(*classes: type) -> str:
         f"| `{_signature(name, member)}` | {_first_sentence(member)} |"
         for of in classes
         for name, member in vars(of).items()
-        if not name.startswith("_") and name not in OF_THE_TRIAL and inspect.getdoc(member)
+        if not name.startswith("_") and inspect.getdoc(member)
     ]
     return "\n".join(("| call | what it does |", "| --- | --- |", *rows))
 

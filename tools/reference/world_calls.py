@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from reference.workbench_calls import table
 
-from bench.worlds.runtime.hands import Hands
+from bench.worlds.runtime.actions import WorldActions
 
 
 def page() -> str:
-    return table(Hands)
+    return table(WorldActions)

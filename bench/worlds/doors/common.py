@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from bench.bounds import Table
 from bench.worlds.environment import Arrival
-from bench.worlds.runtime.hands import Hands
+from bench.worlds.runtime.actions import WorldActions
 
 MOST_DAYS, MOST_MINUTES, MOST_EVENTS = 10_000, 1_000_000, 1_000_000_000
-Work = Callable[[Hands, Any, str | None], Awaitable[Any]]
-"""(hands, arguments, idempotency key) -> the result, as JSON. Raises Crashed and GaveUp as the hands do."""
+Work = Callable[[WorldActions, Any, str | None], Awaitable[Any]]
+"""(world, arguments, idempotency key) -> the result, as JSON. Raises Crashed and GaveUp as the world's actions do."""
 
 
 @dataclass(frozen=True)
@@ -80,24 +80,24 @@ def _of_people(people: tuple[str, ...]) -> type[BaseModel]:
     return create_model("AskPerson", __base__=Asked, kind=(kind, Field(description="who is asked")))
 
 
-async def wait(hands: Hands, asked: Wait, _: str | None) -> Any:
-    came = await hands.wait(asked.days, asked.minutes)
-    return {"day": hands.now.day, "minute": hands.now.minute, "events": [shown(one) for one in came]}
+async def wait(world: WorldActions, asked: Wait, _: str | None) -> Any:
+    came = await world.wait(asked.days, asked.minutes)
+    return {"day": world.now.day, "minute": world.now.minute, "events": [shown(one) for one in came]}
 
 
-async def next_event(hands: Hands, asked: NextEvent, _: str | None) -> Any:
+async def next_event(world: WorldActions, asked: NextEvent, _: str | None) -> Any:
     limited = asked.days is not None or asked.minutes is not None
-    until = hands.now.after(asked.days or 0, asked.minutes or 0) if limited else None
-    found = await hands.next_event(asked.after, until)
+    until = world.now.after(asked.days or 0, asked.minutes or 0) if limited else None
+    found = await world.next_event(asked.after, until)
     return shown(found) if found else None
 
 
-async def list_events(hands: Hands, asked: ListEvents, _: str | None) -> Any:
-    return [shown(one) for one in hands.arrivals(asked.after)]
+async def list_events(world: WorldActions, asked: ListEvents, _: str | None) -> Any:
+    return [shown(one) for one in world.arrivals(asked.after)]
 
 
-async def ask_person(hands: Hands, asked: Any, key: str | None) -> Any:
-    decision = await hands.ask_person(asked.kind, asked.about, asked.question, key, days=asked.days, minutes=asked.minutes)
+async def ask_person(world: WorldActions, asked: Any, key: str | None) -> Any:
+    decision = await world.ask_person(asked.kind, asked.about, asked.question, key, days=asked.days, minutes=asked.minutes)
     return {"answer": decision.said, "ticket": decision.ticket, "event": shown(decision.arrival) if decision.arrival else None}
 
 

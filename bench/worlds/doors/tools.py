@@ -15,7 +15,7 @@ from bench.worlds.doors.answers import STATUS, Answer, answer_of, done, failed
 from bench.worlds.doors.common import Common, common_tools
 from bench.worlds.environment import Tool
 from bench.worlds.environment.calling import fitted
-from bench.worlds.runtime.hands import Hands
+from bench.worlds.runtime.actions import WorldActions
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,10 @@ class Tools:
     taken   how many calls of the world's own tools were passed on to it
     """
 
-    def __init__(self, hands: Hands):
-        if hands.acting is None:
-            raise RuntimeError("there is no world here, and it has no tools")
-        self._hands, self._acting = hands, hands.acting
+    def __init__(self, world: WorldActions):
+        self._world, self._acting = world, world.acting
         self.taken = 0
-        environment = hands.acting.world.environment
+        environment = world.environment
         self._common = {one.name: one for one in common_tools(tuple(environment.people)) if one.name not in environment.by_name}
         own = [Offer(tool.name, _described(tool), tool.arguments, tool.result) for tool in environment.tools]
         self.offers = (*own, *(Offer(one.name, one.description, one.arguments) for one in self._common.values()))
@@ -56,7 +54,7 @@ class Tools:
             return await self._call_common(common, arguments, key)
         self.taken += not self._acting.process.is_dead
         try:
-            return answer_of(await self._hands.act(name, arguments, key, expect=expect))
+            return answer_of(await self._world.act(name, arguments, key, expect=expect))
         except (asyncio.CancelledError, GaveUp):  # it left no trace
             self.taken -= 1
             raise
@@ -65,7 +63,7 @@ class Tools:
         asked = fitted(tool.name, tool.arguments, given)
         if isinstance(asked, str):
             return failed(STATUS["arguments"], "arguments", asked)
-        return done(await tool.work(self._hands, asked, key))
+        return done(await tool.work(self._world, asked, key))
 
 
 def _described(tool: Tool) -> str:

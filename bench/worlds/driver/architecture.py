@@ -14,5 +14,5 @@ class CommandArchitecture:
 
     async def __call__(self, task: Task, workbench: Workbench) -> None:
         """One life of it. Raises as `Place.live` does."""
-        place: Place = await workbench.lasting.get("place", lambda: opened(self.command, task, workbench))
+        place: Place = await workbench.world.lasting.get("place", lambda: opened(self.command, task, workbench))
         await place.live()

@@ -55,21 +55,20 @@ async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIte
     """The place of a trial, until its end. Raises then what went wrong at its doors."""
     with temporary() as outer:
         place = Place(command, task, workbench, outer)
-        async with workbench.outside_agent(place.served):
+        async with workbench.world.outside_agent(place.served):
             yield place
         place.check()
 
 
 class Place(Body):
     def __init__(self, command: Command, task: Task, workbench: Workbench, outer: Path):
-        assert workbench.acting  # a config refuses a command where there is no world
-        environment = workbench.acting.world.environment
+        environment = workbench.world.environment
         self._command, self._task, self._outer = command, task_text(task, environment.work), outer
         if len(self._task.encode()) > LONGEST_TASK:
             said = f"the task is longer than an environment variable can be, {LONGEST_TASK:,} bytes"
             raise ConfigError(f"{said}; a command cannot be given it")
-        self._acting: Acting = workbench.acting
-        self._tools = Tools(workbench)
+        self._acting: Acting = workbench.world.acting
+        self._tools = Tools(workbench.world)
         self._folder = Folder(outer / "home")
         self._token = secrets.token_urlsafe(24)
         self._address = ""

@@ -11,10 +11,10 @@ Source: arXiv 2605.20173; its companion repository composes P1 and P2 around P5,
 
 from __future__ import annotations
 
+from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.form import BARE, Form
 from bench.worlds.patterns.parts.office import Office
 from bench.worlds.patterns.parts.row import Row
 from bench.worlds.patterns.parts.together import together
@@ -24,7 +24,7 @@ from bench.worlds.patterns.supervisor_gate import supervised
 
 async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> None:
     office = Office(task, workbench, form, keeps="steps", gate="asks", compensates=True)
-    row = Row(workbench.store)
+    row = Row(workbench.world.store)
 
     async def attempt(step: Step) -> str:
         return await supervised(office, step, workbench)

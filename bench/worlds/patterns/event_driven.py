@@ -8,11 +8,11 @@ and what was never told.
 
 from __future__ import annotations
 
+from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Arrival
 from bench.worlds.patterns.parts.accounts import Accounts
-from bench.worlds.patterns.parts.form import BARE, Form
 from bench.worlds.patterns.parts.office import Office
 
 PLACE = "place in the log"
@@ -24,14 +24,14 @@ async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> N
     if accounts:
         accounts.begun()
     while True:
-        event = await workbench.next_event(workbench.store.get(PLACE, 0), office.next_start())
+        event = await workbench.world.next_event(workbench.world.store.get(PLACE, 0), office.next_start())
         if event and accounts:
             accounts.consumed(event)
         elif event:
             _begin_anew(office, event)
         await _drain(office, accounts)
         if event:
-            workbench.store.put(PLACE, event.number)
+            workbench.world.store.put(PLACE, event.number)
         elif office.next_start() is None:
             if accounts:
                 accounts.ended()

@@ -34,7 +34,7 @@ async def every_judgment(task: Task, workbench: Workbench) -> None:
             workbench.commit_unverified(proposal)
         else:
             workbench.commit(proposal)
-        workbench.store.append(ASKED, _asked(task, subtask, proposal, rejected, environment))
+        workbench.world.store.append(ASKED, _asked(task, subtask, proposal, rejected, environment))
 
 
 def _asked(

@@ -6,10 +6,10 @@ the retry budget is the orchestrator's, a specialist that stalls is given up at 
 
 from __future__ import annotations
 
+from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.form import BARE, Form
 from bench.worlds.patterns.parts.office import Office
 from bench.worlds.patterns.parts.together import together
 

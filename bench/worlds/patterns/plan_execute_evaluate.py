@@ -7,10 +7,10 @@ to have been done.
 
 from __future__ import annotations
 
+from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.form import BARE, Form
 from bench.worlds.patterns.parts.office import Office
 
 GOES = 2

@@ -6,9 +6,9 @@ made under a key until it is answered, and what cannot be undone is for a person
 
 from __future__ import annotations
 
+from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.patterns.parts.form import BARE, Form
 from bench.worlds.patterns.parts.office import Office
 from bench.worlds.patterns.parts.together import together
 

@@ -7,10 +7,10 @@ worker go on where they died.
 
 from __future__ import annotations
 
+from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.form import BARE, Form
 from bench.worlds.patterns.parts.office import Office
 
 RESTARTS = 2
@@ -25,7 +25,7 @@ async def supervisor_gate(task: Task, workbench: Workbench, form: Form = BARE) -
 async def supervised(office: Office, step: Step, workbench: Workbench) -> str:
     for restart in range(RESTARTS + 1):
         if restart:
-            await workbench.wait(minutes=5 * 2**restart)
+            await workbench.world.wait(minutes=5 * 2**restart)
         if (why := await office.attempt(step)) != "failed":
             break
     return why

@@ -45,8 +45,8 @@ BREATH = 100
 
 
 class Acting:
-    """The hands of one trial's agent, over all its lives. `calls` counts the calls of tools that left an event. Where the lives
-    are real processes, process, store and tries are those of one of them, and outlive it by themselves."""
+    """What one trial's agent does to its world, over all its lives. `calls` counts the calls of tools that left an event. Where
+    the lives are real processes, process, store and tries are those of one of them, and outlive it by themselves."""
 
     def __init__(
         self,

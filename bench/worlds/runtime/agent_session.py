@@ -16,6 +16,8 @@ from bench.runtime.endpoint_session import EndpointSession, Question
 from bench.runtime.host import Host
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import Part
+from bench.runtime.session_host import SessionHost
+from bench.runtime.trial import Trial
 from bench.runtime.turns import Turns
 from bench.runtime.verification import Unreadable
 from bench.scenario import Output, Subtask
@@ -103,6 +105,14 @@ class AgentSession(EndpointSession):
 
     def _recovered(self, event: int) -> None:
         self._agent_causes.recovered(event)
+
+
+def session_of(trial: Trial) -> AgentSession:
+    """Make the session of the agent that works on this trial."""
+    trial.add(AGENT, UNASKED)
+    trial.injection.wordy.add(AGENT.name)
+    causes = AgentCauses(trial.causes, trial.log)
+    return AgentSession(SessionHost(trial), trial.caller, trial.turns(), causes)
 
 
 def _said_in(messages: tuple[Message, ...]) -> set[Said]:

@@ -16,8 +16,6 @@ from bench.worlds.environment import Acted, Moment
 from bench.worlds.environment.calling import Code
 from bench.worlds.environment.schedule import Told
 
-WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
-
 
 class ToolCall(Protocol):
     """One call of a tool, as an effect has it in hand."""

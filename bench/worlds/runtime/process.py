@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Literal, NoReturn
 
 from bench.models.base import Reply
-from bench.runtime.effects import CutReply, halved
+from bench.runtime.effects import AskerDies, halved
 from bench.runtime.faults import Receipt
 from bench.scenario import Json
 
@@ -98,7 +98,7 @@ class Process:
             self.die(*(receipt for _, receipt in self._armed))
 
 
-class DiesInMidReply(CutReply):
+class DiesInMidReply(AskerDies):
     """Half of a reply arrives, and then the process dies."""
 
     def __init__(self, process: Process, receipt: Receipt, reply: Reply):

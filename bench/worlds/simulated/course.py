@@ -3,8 +3,8 @@ it, call by call, in the world that its conversation shows.
 
 Steps of a saga stand or fall together: where one comes to nothing, what they did is taken back in reverse.
 
-It looks for notices whenever time has passed, as an agent in this process does by `workbench.arrivals`. It knows of no restart,
-and reads nothing again for one: what a conversation lost is its system's.
+It looks for notices whenever time has passed, as an agent in this process does by `workbench.world.arrivals`. It knows of no
+restart, and reads nothing again for one: what a conversation lost is its system's.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bench.scenario import Json, Task
+from bench.scenario import Json, Task, as_document
 from bench.worlds.environment import KILL_SWITCH, Arrival, Call, Environment, Facts, Moment, Question, Step
-from bench.worlds.environment.documents import as_document
 from bench.worlds.environment.procedure import AsFarAsKnown, NotKnown
 from bench.worlds.simulated.world import RememberedWorld
 

@@ -13,6 +13,7 @@ from scripted_model import ScriptedModel
 from trials import Fault, events, matrix_of, run_all
 from trips import BARE, ONE, REMEDIED, effects, environment, harm, worked
 
+from bench.architectures.form import Form
 from bench.architectures.registry import ARCHITECTURES, load_architecture
 from bench.experiment.trial import TrialResult
 from bench.models.base import Reply, Request, Sleep
@@ -21,7 +22,6 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Call, Environment, Moment, Scheduled, Step
 from bench.worlds.patterns.parts.accounts import IRREGULAR
-from bench.worlds.patterns.parts.form import Form
 from bench.worlds.runtime.events import Stored
 
 
@@ -57,7 +57,7 @@ def lived_by(model: Exchanged, form: Form, fault: Fault) -> TrialResult:
     whole = load_architecture(ARCHITECTURES["event_driven"], form=form)
 
     async def architecture(task: Task, workbench: Workbench) -> None:
-        model.live(workbench.life)
+        model.live(workbench.world.life)
         await whole(task, workbench)
 
     return worked(architecture, faults=[fault], model=model)

@@ -108,9 +108,9 @@ def working(work: Callable[[Workbench], Awaitable[None]]) -> Callable[[Task, Wor
 
 def test_an_agent_that_calls_what_is_not_there_or_one_tool_a_thousand_times_is_told_so() -> None:
     async def calls(workbench: Workbench) -> None:
-        unknown = await workbench.act("refnd", {"order": 1})
+        unknown = await workbench.world.act("refnd", {"order": 1})
         assert (unknown.code, "did you mean 'refund'" in unknown.reason) == ("unknown_tool", True)
-        codes = [(await workbench.act("read_order", {"order": 1})).code for _ in range(1_000)]
+        codes = [(await workbench.world.act("read_order", {"order": 1})).code for _ in range(1_000)]
         assert codes.count("throttled") == 940
 
     result = lived(working(calls))

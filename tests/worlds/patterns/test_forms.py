@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from trips import ONE, PACK, Trip, effects, environment, harm, worked
 
+from bench.architectures.form import BARE, Form
 from bench.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
 from bench.errors import ConfigError
 from bench.experiment.config import Config
@@ -15,7 +16,6 @@ from bench.experiment.matrix import build_matrix
 from bench.models.base import Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.worlds.environment import Call, Policy, Step, Verdict
-from bench.worlds.patterns.parts.form import BARE, Form
 
 LOST = [{"point": "tool", "effect": "lost_ack", "tool": "pay", "attempts": [1]}]
 

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from trips import BARE, ONE, PATTERNS, REMEDIED, Trip, effects, environment, harm, stored, worked
 
-from bench.experiment.trial import MOST_LIVES
 from bench.worlds.environment import Person
+from bench.worlds.runtime.lives import MOST_LIVES
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 BOOKED = ["book_flight", "book_hotel", "book_car"]

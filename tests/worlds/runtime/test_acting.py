@@ -67,7 +67,7 @@ def test_without_them_the_effects_before_a_crash_are_done_again(point: str) -> N
 
 def test_a_lost_receipt_leaves_an_orphan_and_a_second_try_without_a_key_doubles() -> None:
     async def insists(workbench: Workbench) -> None:
-        while not (await workbench.act("refund", {"order": 1, "amount": 40})).ok:
+        while not (await workbench.world.act("refund", {"order": 1, "amount": 40})).ok:
             pass
 
     result = lived(working(insists), [struck("lost_ack", tool="refund")])
@@ -78,7 +78,7 @@ def test_a_lost_receipt_leaves_an_orphan_and_a_second_try_without_a_key_doubles(
 
 def test_an_error_leaves_the_world_as_it_was() -> None:
     async def tries(workbench: Workbench) -> None:
-        assert (await workbench.act("refund", {"order": 1, "amount": 40})).code == "unavailable"
+        assert (await workbench.world.act("refund", {"order": 1, "amount": 40})).code == "unavailable"
 
     result = lived(working(tries), [struck("error")])
     [call] = of(result, ToolCalled)
@@ -89,7 +89,7 @@ def test_a_request_that_arrives_twice_happens_twice_unless_it_has_a_key() -> Non
     for key, doubled in ((None, 1), ("key", 0)):
 
         async def acts(workbench: Workbench, key: str | None = key) -> None:
-            await workbench.act("refund", {"order": 1, "amount": 40}, key)
+            await workbench.world.act("refund", {"order": 1, "amount": 40}, key)
 
         result = lived(working(acts), [struck("duplicate")])
         assert (harm(result).get("doubled", 0), stages(result)["delivered"]) == (doubled, 1)
@@ -97,8 +97,8 @@ def test_a_request_that_arrives_twice_happens_twice_unless_it_has_a_key() -> Non
 
 def test_a_slow_tool_takes_its_minutes_of_world_time() -> None:
     async def acts(workbench: Workbench) -> None:
-        await workbench.act("read_order", {"order": 1})
-        assert workbench.now == Moment(0, 45)
+        await workbench.world.act("read_order", {"order": 1})
+        assert workbench.world.now == Moment(0, 45)
 
     assert stages(lived(working(acts), [struck("slow", minutes=45)]))["delivered"] == 1
 
@@ -107,8 +107,8 @@ def test_what_happens_while_a_slow_call_waits_is_news_to_the_agent_and_its_effec
     environment = replace(ENVIRONMENT, events=(Scheduled("turns up", "found", Moment(1), {"order": 2}),))
 
     async def acts(workbench: Workbench) -> None:
-        await workbench.act("read_order", {"order": 2})
-        await workbench.act("refund", {"order": 2, "amount": 20})
+        await workbench.world.act("read_order", {"order": 2})
+        await workbench.world.act("refund", {"order": 2, "amount": 20})
 
     slow = struck("slow", tool="refund", minutes=2 * 24 * 60)
     assert harm(lived(working(acts), [slow], environment)).get("stale") == 1
@@ -121,10 +121,10 @@ def test_a_stale_read_is_delivered_once_something_has_changed_and_what_is_based_
     )
 
     async def trusts(workbench: Workbench) -> None:
-        await workbench.wait(days=2)
-        order = (await workbench.act("read_order", {"order": 2})).result
+        await workbench.world.wait(days=2)
+        order = (await workbench.world.act("read_order", {"order": 2})).result
         assert order.state == "lost"
-        await workbench.act("refund", {"order": 2, "amount": 10})
+        await workbench.world.act("refund", {"order": 2, "amount": 10})
 
     result = lived(working(trusts), [struck("stale_read")], environment)
     assert (stages(result)["delivered"], harm(result)["stale"]) == (1, 1)
@@ -132,8 +132,8 @@ def test_a_stale_read_is_delivered_once_something_has_changed_and_what_is_based_
 
 def test_what_a_call_cannot_carry_is_not_applicable() -> None:
     async def refused(workbench: Workbench) -> None:
-        assert (await workbench.act("release", {"order": 1})).code == "declined"
-        await workbench.act("read_order", {"order": 1})
+        assert (await workbench.world.act("release", {"order": 1})).code == "declined"
+        await workbench.world.act("read_order", {"order": 1})
 
     for fault in (struck("lost_ack"), struck("duplicate"), struck("unacknowledged", "process"), struck("stale_read")):
         assert stages(lived(working(refused), [fault])) == {"planned": 1, "not_applicable": 1}
@@ -153,7 +153,7 @@ def test_notices_come_late_twice_and_out_of_order(effect: str, told: list[tuple[
 
     async def waits(workbench: Workbench) -> None:
         read = 0
-        while found := await workbench.next_event(read):
+        while found := await workbench.world.next_event(read):
             read = found.number
 
     result = lived(
@@ -166,7 +166,7 @@ def test_notices_come_late_twice_and_out_of_order(effect: str, told: list[tuple[
 
 def test_no_notice_is_struck_once_the_agent_has_ended() -> None:
     async def leaves(workbench: Workbench) -> None:
-        await workbench.next_event()
+        await workbench.world.next_event()
 
     result = lived(working(leaves), [struck("doubled", "event")])
     assert (stages(result)["planned"], stages(result)["delivered"], ended(result).day) == (1, 1, 10)
@@ -177,9 +177,9 @@ def test_draws_do_not_depend_on_the_architecture_nor_on_the_order_of_calls() -> 
         async def acts(workbench: Workbench) -> None:
             for order in orders:
                 if reads:
-                    await workbench.act("read_order", {"order": order})
+                    await workbench.world.act("read_order", {"order": order})
                 for _ in range(4):
-                    await workbench.act("refund", {"order": order, "amount": 1})
+                    await workbench.world.act("refund", {"order": order, "amount": 1})
 
         result = lived(working(acts), [{"point": "tool", "effect": "lost_ack", "probability": 0.5}])
         return {(event.effect, event.try_) for event in of(result, ToolCalled) if event.reason == "no answer came"}
@@ -191,16 +191,16 @@ def test_all_that_runs_of_a_dead_agent_dies_with_it_and_it_begins_anew() -> None
     lives: list[int] = []
 
     async def twins(workbench: Workbench) -> None:
-        lives.append(workbench.life)
+        lives.append(workbench.world.life)
 
         async def one(order: int) -> None:
             try:
-                await workbench.act("refund", {"order": order, "amount": 1}, f"refund {order}")
-                await workbench.act("notify", {"order": order, "text": "x"}, f"notify {order}")
+                await workbench.world.act("refund", {"order": order, "amount": 1}, f"refund {order}")
+                await workbench.world.act("notify", {"order": order, "text": "x"}, f"notify {order}")
             except Exception:
                 pytest.fail("a death was handled")
 
-        await asyncio.gather(*(one(order) for order in (1, 2, 3)), return_exceptions=workbench.life == 1)
+        await asyncio.gather(*(one(order) for order in (1, 2, 3)), return_exceptions=workbench.world.life == 1)
 
     result = lived(working(twins), [struck("before", "process", tool="refund")])
     assert lives == [1, 2, 3, 4]
@@ -212,7 +212,7 @@ def test_a_death_within_a_group_of_tasks_is_a_death() -> None:
     async def grouped(workbench: Workbench) -> None:
         async with asyncio.TaskGroup() as group:
             for order in (1, 2):
-                group.create_task(workbench.act("refund", {"order": order, "amount": 1}, f"refund {order}"))
+                group.create_task(workbench.world.act("refund", {"order": order, "amount": 1}, f"refund {order}"))
 
     result = lived(working(grouped), [struck("unacknowledged", "process", tool="refund")])
     assert (ended(result).lives, ended(result).damage["doubled"], stages(result)["delivered"]) == (3, 0, 2)
@@ -220,7 +220,7 @@ def test_a_death_within_a_group_of_tasks_is_a_death() -> None:
 
 def test_one_that_always_dies_gives_up_and_is_recorded() -> None:
     async def acts(workbench: Workbench) -> None:
-        await workbench.act("refund", {"order": 1, "amount": 1})
+        await workbench.world.act("refund", {"order": 1, "amount": 1})
 
     result = lived(working(acts), [{"point": "process", "effect": "before", "attempts": "every"}])
     assert (result.record.outcome, "50 times" in result.record.reason) == ("gave_up", True)
@@ -231,14 +231,14 @@ def test_one_that_always_dies_gives_up_and_is_recorded() -> None:
 def test_one_that_calls_without_end_gives_up() -> None:
     async def asks(workbench: Workbench) -> None:
         while True:
-            await workbench.wait(minutes=0)
+            await workbench.world.wait(minutes=0)
 
     assert lived(working(asks)).record.outcome == "gave_up"
 
 
 def test_a_bug_of_an_architecture_is_an_error_and_its_world_is_in_the_record() -> None:
     async def breaks(workbench: Workbench) -> None:
-        await workbench.act("refund", {"order": 1, "amount": 1})
+        await workbench.world.act("refund", {"order": 1, "amount": 1})
         raise KeyError("a bug")
 
     result = lived(working(breaks))
@@ -286,13 +286,13 @@ def test_what_an_agent_held_in_memory_is_gone_after_a_crash_and_what_it_stored_i
 
     async def decides(task: Task, workbench: Workbench) -> None:
         decide = task.subtask("decide")
-        held.append((workbench.done(decide), workbench.store.get("decided")))
-        order = (await workbench.act("read_order", {"order": 1})).result
+        held.append((workbench.done(decide), workbench.world.store.get("decided")))
+        order = (await workbench.world.act("read_order", {"order": 1})).result
         proposal = await workbench.propose(decide, documents={"order": order})
         assert workbench.verify(proposal) is None
         workbench.commit(proposal)
-        workbench.store.put("decided", workbench.life)
-        await workbench.act("refund", {"order": 1, "amount": 40}, "key")
+        workbench.world.store.put("decided", workbench.world.life)
+        await workbench.world.act("refund", {"order": 1, "amount": 40}, "key")
 
     lived(decides, [struck("before", "process")])
     assert held == [(False, None), (False, 1)]
@@ -300,7 +300,7 @@ def test_what_an_agent_held_in_memory_is_gone_after_a_crash_and_what_it_stored_i
 
 def test_samples_of_a_judgment_are_asked_on_the_state_that_is_given() -> None:
     async def votes(task: Task, workbench: Workbench) -> None:
-        state = (await workbench.act("read_order", {"order": 2})).result
+        state = (await workbench.world.act("read_order", {"order": 2})).result
         samples = await workbench.sample(task.subtask("decide"), count=3, documents={"order": state})
         assert [workbench.verify(one) for one in samples] == [None] * 3
         workbench.commit(samples[0])
@@ -317,12 +317,3 @@ def test_a_document_that_nobody_declared_or_nobody_gave_is_refused() -> None:
             await workbench.propose(task.subtask("decide"))
 
     lived(gives)
-
-
-def test_a_world_is_no_business_of_a_pack_without_one() -> None:
-    async def acts(workbench: Workbench) -> None:
-        workbench.acting = None
-        with pytest.raises(RuntimeError, match="has no world"):
-            await workbench.act("refund", {})
-
-    assert lived(working(acts)).record.outcome == "wrong"

@@ -34,17 +34,17 @@ async def ask(session: AgentSession, *texts: str, **more: object) -> str:
 
 
 def die(workbench: Workbench) -> None:
-    assert workbench.acting
-    workbench.acting.process.die()
+    assert workbench.world.acting
+    workbench.world.acting.process.die()
 
 
 def lives(*each: Life, faults: Sequence[Fault] = ()) -> TrialResult:
     """One trial, whose agent does in each life what stands there."""
 
     async def architecture(_: Task, workbench: Workbench) -> None:
-        if workbench.life == 1:
-            opened.append(await door.enter_async_context(workbench.outside_agent()))
-        await each[workbench.life - 1](opened[0], workbench)
+        if workbench.world.life == 1:
+            opened.append(await door.enter_async_context(workbench.world.outside_agent()))
+        await each[workbench.world.life - 1](opened[0], workbench)
         await door.aclose()
 
     door, opened = AsyncExitStack(), list[AgentSession]()

@@ -17,9 +17,8 @@ from bench.digests import case_of
 from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
 from bench.packs import load_pack
-from bench.scenario import Json, Scenario
+from bench.scenario import Json, Scenario, as_document
 from bench.worlds.environment import JudgmentState, World, final_world
-from bench.worlds.environment.documents import as_document
 from bench.worlds.simulated.course import Judge
 from bench.worlds.simulated.proposer import DONE, Proposed, proposed
 

@@ -26,13 +26,16 @@ from bench.runtime.workbench import Workbench
 from bench.worlds.environment import Arrival
 from bench.worlds.environment.knowledge import FIRST
 from bench.worlds.patterns.parts.memory import Effect, Memory
+from bench.worlds.runtime.actions import WorldActions
 
 IRREGULAR = "irregular"
 
 
 class Accounts:
     def __init__(self, workbench: Workbench, memory: Memory):
-        self._workbench, self._memory, self._store = workbench, memory, workbench.store
+        self._workbench, self._memory = workbench, memory
+        self._world: WorldActions = workbench.world
+        self._store = self._world.store
 
     def begun(self) -> None:
         """A life begins, on what earlier ones have decided. Their decisions stand, whoever made them."""
@@ -42,7 +45,7 @@ class Accounts:
 
     def consumed(self, event: Arrival) -> None:
         """A notice is read. Whatever it is, it begins the steps that wait for it, if nothing has begun them."""
-        earlier = [one for one in self._workbench.arrivals() if one.number < event.number]
+        earlier = [one for one in self._world.arrivals() if one.number < event.number]
         if any((one.kind, one.name, one.payload) == (event.kind, event.name, event.payload) for one in earlier):
             self._note("doubled", event=event.name, number=event.number)
             return
@@ -65,7 +68,7 @@ class Accounts:
 
     def _unheard(self) -> Iterator[tuple[str, int, int]]:
         """Each thing that is known in a version above its watermark, that version, and how many changes of others it holds."""
-        arrivals = self._workbench.arrivals()
+        arrivals = self._world.arrivals()
         known: dict[str, int] = {}
         for work in self._memory.works().values():
             for thing, version in work.versions.items():
@@ -83,7 +86,7 @@ class Accounts:
         return 2 if effect.state == "undone" else 1
 
     def _about(self, name: str, arguments: Any) -> tuple[str, ...]:
-        tool = self._workbench.tools[name]
+        tool = self._world.tools[name]
         try:
             return tuple(tool.about(tool.arguments.model_validate(arguments)))
         except ValidationError:

@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bench.runtime.workbench import Workbench
+from bench.architectures.form import Form
 from bench.worlds.environment import Acted, Call, Step
 from bench.worlds.environment.procedure import AGENT, COMPENSATION
-from bench.worlds.patterns.parts.form import Form
 from bench.worlds.patterns.parts.memory import Effect, Memory
+from bench.worlds.runtime.actions import WorldActions
 
 TRIES = 3
 """Of a call that fails, bare: at once, as a client of HTTP does it."""
@@ -22,8 +22,8 @@ LASTING_TRIES = 8
 
 
 class Calling:
-    def __init__(self, workbench: Workbench, form: Form, memory: Memory):
-        self._workbench, self._form, self._memory = workbench, form, memory
+    def __init__(self, world: WorldActions, form: Form, memory: Memory):
+        self._world, self._form, self._memory = world, form, memory
 
     async def read(self, step: Step, call: Call) -> Acted:
         return await self._until_answered(call, None, None, step.role)
@@ -33,10 +33,10 @@ class Calling:
         that it was meant is made under the key that it had."""
         meant = self.meant(step.name, call)
         if meant and meant.state == "done":
-            tool = self._workbench.tools[call.tool]
+            tool = self._world.tools[call.tool]
             return Acted(call.tool, meant.effect, "replayed", tool.result.model_validate(meant.result))
         if meant is None:
-            effect = self._workbench.effect_of(call.tool, call.arguments)
+            effect = self._world.effect_of(call.tool, call.arguments)
             meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected(step.name, call))
         key = meant.key if self._form.keys else None
         acted = await self._until_answered(call, key, meant.versions if self._form.compares else None, step.role)
@@ -64,7 +64,7 @@ class Calling:
 
     def _expected(self, step: str, call: Call) -> Mapping[str, int]:
         """The versions of what this call is about, as the step has read them."""
-        tool, seen = self._workbench.tools[call.tool], self._memory.of(step).versions
+        tool, seen = self._world.tools[call.tool], self._memory.of(step).versions
         try:
             things = tool.about(tool.arguments.model_validate(call.arguments))
         except ValidationError:  # the world says it better
@@ -74,25 +74,25 @@ class Calling:
     async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT) -> Acted:
         """`failed` where no answer comes however often it is tried. With remedies what was throttled is tried again when the
         world says that it is taken."""
-        acted = await self._workbench.act(call.tool, call.arguments, key, expect=expect or None, role=role)
+        acted = await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role)
         for attempt in range(1, LASTING_TRIES if self._form.remedies else TRIES):
             if acted.outcome != "failed" and acted.code != "throttled":
                 break
             await self._wait_for_another(acted, attempt)
-            acted = await self._workbench.act(call.tool, call.arguments, key, expect=expect or None, role=role)
+            acted = await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role)
         return acted
 
     async def _wait_for_another(self, acted: Acted, attempt: int) -> None:
         if not self._form.remedies:
-            await self._workbench.wait(minutes=1)
+            await self._world.wait(minutes=1)
         elif acted.again:
-            await self._workbench.wait(until=acted.again)
+            await self._world.wait(until=acted.again)
         else:
-            await self._workbench.wait(minutes=2 ** (attempt - 1))
+            await self._world.wait(minutes=2 ** (attempt - 1))
 
     async def undo(self, effect: Effect) -> bool:
         """Take an effect back; whether it no longer stands. What is refused does not stand."""
-        tool = self._workbench.tools[effect.tool]
+        tool = self._world.tools[effect.tool]
         arguments: Mapping[str, Any] = effect.arguments
         if tool.undoing:
             if effect.result is None:

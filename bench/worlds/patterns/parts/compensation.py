@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from bench.runtime.workbench import Workbench
 from bench.worlds.patterns.parts.calling import Calling
 from bench.worlds.patterns.parts.memory import Memory
+from bench.worlds.runtime.actions import WorldActions
 
 FOR_A_PERSON = "for a person"
 
 
-async def take_back(steps: Collection[str], calling: Calling, memory: Memory, workbench: Workbench) -> None:
+async def take_back(steps: Collection[str], calling: Calling, memory: Memory, world: WorldActions) -> None:
     """An effect of which it is known only that it was meant may have happened, and is taken back as well."""
     for effect in reversed(memory.effects()):
-        compensable = bool(workbench.tools[effect.tool].undo)
+        compensable = bool(world.tools[effect.tool].undo)
         if effect.step not in steps or not compensable or effect.state not in ("intended", "done"):
             continue
         if not await calling.undo(effect):
-            workbench.store.append(FOR_A_PERSON, {"step": effect.step, "not taken back": effect.effect})
+            world.store.append(FOR_A_PERSON, {"step": effect.step, "not taken back": effect.effect})

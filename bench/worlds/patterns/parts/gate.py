@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bench.runtime.workbench import Workbench
 from bench.worlds.environment import KILL_SWITCH, Call, Facts, Question, Step
+from bench.worlds.runtime.actions import WorldActions
 
 Gate = Literal["open", "stamps", "asks", "keeps_asking"]
 """open           there is none
@@ -19,31 +19,31 @@ DAYS = 3
 Why = Literal["", "denied", "late"]
 
 
-async def passes(gate: Gate, step: Step, call: Call, facts: Facts, workbench: Workbench, *, meant: bool = False) -> Why:
+async def passes(gate: Gate, step: Step, call: Call, facts: Facts, world: WorldActions, *, meant: bool = False) -> Why:
     """Why an effect is not to be made, or "". What is already `meant` was let pass once and may have happened: only the kill
     switch keeps it from being made certain."""
-    if gate == "open" or not workbench.tools[call.tool].writes:
+    if gate == "open" or not world.tools[call.tool].writes:
         return ""
-    verdict = workbench.verdict(call.tool, call.arguments)
+    verdict = world.verdict(call.tool, call.arguments)
     if gate == "keeps_asking":
-        said = {"tool": call.tool, "decision": verdict.decision, "rule": verdict.rule, "policy": workbench.policy_version}
-        workbench.store.append("audit", {"step": step.name, "at": workbench.now.total, **said})
+        said = {"tool": call.tool, "decision": verdict.decision, "rule": verdict.rule, "policy": world.policy_version}
+        world.store.append("audit", {"step": step.name, "at": world.now.total, **said})
     if meant:
         return "denied" if verdict.rule == KILL_SWITCH else ""
     if verdict.decision != "person":
         return "" if verdict.allows else "denied"
     if gate == "stamps":
         return ""
-    asked = step.asks(facts, call) if step.asks else _default(call, workbench)
+    asked = step.asks(facts, call) if step.asks else _default(call, world)
     key = f"ask {asked.person}: {asked.about}" if gate == "keeps_asking" else None
-    decision = await workbench.ask_person(asked.person, asked.about, asked.question, key, days=DAYS)
+    decision = await world.ask_person(asked.person, asked.about, asked.question, key, days=DAYS)
     if decision.said == "denied":
         return "denied"
     if decision.said == "late":
         return "late" if gate == "keeps_asking" else ""
-    return "" if gate == "asks" or workbench.verdict(call.tool, call.arguments).allows else "denied"
+    return "" if gate == "asks" or world.verdict(call.tool, call.arguments).allows else "denied"
 
 
-def _default(call: Call, workbench: Workbench) -> Question:
-    about = workbench.effect_of(call.tool, call.arguments)
-    return Question(workbench.people[0], about, call.arguments)
+def _default(call: Call, world: WorldActions) -> Question:
+    about = world.effect_of(call.tool, call.arguments)
+    return Question(world.people[0], about, call.arguments)

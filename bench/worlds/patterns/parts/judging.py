@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from bench.architectures.form import Form
 from bench.errors import GaveUp
 from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
@@ -13,8 +14,8 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
 from bench.worlds.environment import KILL_SWITCH, Facts, Step
 from bench.worlds.patterns.parts.calling import Calling
-from bench.worlds.patterns.parts.form import Form
 from bench.worlds.patterns.parts.memory import Memory
+from bench.worlds.runtime.actions import WorldActions
 
 CONTENT = ("check", "insufficient", "found_wrong")
 """Rejections that are no schema's."""
@@ -23,10 +24,11 @@ CONTENT = ("check", "insufficient", "found_wrong")
 class Judging:
     def __init__(self, task: Task, workbench: Workbench, form: Form, memory: Memory, calling: Calling):
         self._task, self._workbench, self._form = task, workbench, form
+        self._world: WorldActions = workbench.world
         self._memory, self._calling = memory, calling
 
     def facts(self, step: Step) -> Facts:
-        return self._memory.facts(step.name, self._workbench.arrivals())
+        return self._memory.facts(step.name, self._world.arrivals())
 
     async def read(self, step: Step) -> str:
         """Read what the step reads; why it cannot be, or ""."""
@@ -83,7 +85,7 @@ class Judging:
         facts = self.facts(step)
         would = replace(facts, decided={**facts.decided, step.name: value})
         for call in step.effects(would):
-            verdict = self._workbench.verdict(call.tool, call.arguments)
+            verdict = self._world.verdict(call.tool, call.arguments)
             if verdict.decision == "deny" and verdict.rule != KILL_SWITCH:
                 return verdict.why or verdict.rule or f"the policy denies {call.tool}"
         return ""

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from bench.architectures.form import Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Call, Moment, Step
 from bench.worlds.environment.procedure import NotKnown
 from bench.worlds.patterns.parts.calling import Calling
 from bench.worlds.patterns.parts.compensation import take_back
-from bench.worlds.patterns.parts.form import Form
 from bench.worlds.patterns.parts.gate import Gate, passes
 from bench.worlds.patterns.parts.judging import Judging
 from bench.worlds.patterns.parts.memory import Keeps, Memory, dependents
+from bench.worlds.runtime.actions import WorldActions
 
 MOST_READS = 5
 """How often a step is read anew because the world had moved."""
@@ -34,29 +35,30 @@ class Office:
         gate: Gate = "open",
         compensates: bool = False,
     ):
-        self._workbench, self._form = workbench, form
+        self._form = form
+        self._world: WorldActions = workbench.world
         self._gate: Gate = "asks" if gate == "open" and form.holds("policy") else gate
         if form.remedies:
             self._gate = "keeps_asking"
         self._compensates = form.remedies or compensates
-        self.memory = Memory(workbench.store, "work" if form.remedies else keeps, workbench.undoes)
-        self._calling = Calling(workbench, form, self.memory)
+        self.memory = Memory(self._world.store, "work" if form.remedies else keeps, self._world.undoes)
+        self._calling = Calling(self._world, form, self.memory)
         self._judging = Judging(task, workbench, form, self.memory, self._calling)
-        self.steps = workbench.procedure
+        self.steps = self._world.procedure
         self._heard = 0
 
     # What can be done now.
 
     def ready(self) -> list[Step]:
         """The steps that can begin now, in the procedure's order."""
-        come = {arrival.kind for arrival in self._workbench.arrivals()}
-        return [step for step in self._possible(come) if step.starts is None or step.starts <= self._workbench.now]
+        come = {arrival.kind for arrival in self._world.arrivals()}
+        return [step for step in self._possible(come) if step.starts is None or step.starts <= self._world.now]
 
     def next_start(self) -> Moment | None:
         """When the next step begins of those that wait for a moment and for nothing else."""
-        come = {arrival.kind for arrival in self._workbench.arrivals()}
+        come = {arrival.kind for arrival in self._world.arrivals()}
         waiting = [step.starts for step in self._possible(come) if step.starts is not None]
-        return min((moment for moment in waiting if moment > self._workbench.now), default=None)
+        return min((moment for moment in waiting if moment > self._world.now), default=None)
 
     def _possible(self, come: set[str]) -> list[Step]:
         done = self.memory.done
@@ -77,7 +79,7 @@ class Office:
     async def _wait(self) -> bool:
         """Wait for the next notice, or for the next step's moment; whether there is either."""
         start = self.next_start()
-        event = await self._workbench.next_event(self._heard, start)
+        event = await self._world.next_event(self._heard, start)
         self._heard = event.number if event else self._heard
         return event is not None or start is not None
 
@@ -95,15 +97,15 @@ class Office:
             return self._told("failed")
 
     async def _attempted(self, step: Step) -> str:
-        self._workbench.begin_step(step)
+        self._world.begin_step(step)
         if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
             return "fallen"
         if not step.needed(self._judging.facts(step)):
             return ""
-        if step.until is not None and self._workbench.now > step.until:
+        if step.until is not None and self._world.now > step.until:
             return "late"
         if step.box and self.memory.of(step.name).begun is None:
-            self.memory.keep(step.name, begun=self._workbench.now.total)
+            self.memory.keep(step.name, begun=self._world.now.total)
         for _ in range(MOST_READS):
             why = await self._decided(step) or await self._acted(step)
             if why != "stale":
@@ -115,13 +117,13 @@ class Office:
         """Step is done: where it came to nothing, what it did is taken back, and what the pack says for that is done."""
         if why and self._compensates:
             self.memory.keep(step.name, why=why)
-            await take_back(self._peers(step), self._calling, self.memory, self._workbench)
+            await take_back(self._peers(step), self._calling, self.memory, self._world)
         if why and self._form.remedies:
             for call in step.otherwise(self._judging.facts(step), why):
-                if not await passes(self._gate, step, call, self._judging.facts(step), self._workbench):
+                if not await passes(self._gate, step, call, self._judging.facts(step), self._world):
                     await self._calling.effect(step, call)
         self.memory.keep(step.name, done=True, why=why)
-        self._workbench.end_step(step, why)
+        self._world.end_step(step, why)
 
     def _peers(self, step: Step) -> list[str]:
         """The steps of its saga, and it."""
@@ -163,13 +165,13 @@ class Office:
     def _is_over(self, step: Step) -> bool:
         """Whether the step has taken longer than its box allows."""
         begun = self.memory.of(step.name).begun
-        return bool(step.box) and begun is not None and self._workbench.now.total > begun + step.box
+        return bool(step.box) and begun is not None and self._world.now.total > begun + step.box
 
     async def _effect(self, step: Step, call: Call) -> str:
         meant = self._calling.meant(step.name, call)
         if not (meant and meant.state == "done"):
             facts = self._judging.facts(step)
-            if why := await passes(self._gate, step, call, facts, self._workbench, meant=meant is not None):
+            if why := await passes(self._gate, step, call, facts, self._world, meant=meant is not None):
                 return why
         if meant is None and self._is_over(step):
             return "late"
@@ -183,7 +185,7 @@ class Office:
         wanted = [(call.tool, dict(call.arguments)) for call in calls]
         for effect in reversed(self.memory.effects(step.name)):
             is_left = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted
-            if is_left and self._workbench.tools[effect.tool].undo:
+            if is_left and self._world.tools[effect.tool].undo:
                 await self._calling.undo(effect)
 
     def _told(self, why: str) -> str:

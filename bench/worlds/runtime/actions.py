@@ -1,4 +1,4 @@
-"""What an architecture can do to its world, and what it keeps over a crash: the part of the workbench that is for worlds.
+"""What an architecture can do in its world, and what it keeps over a crash: `workbench.world.acting.world`.
 
 act          call a tool, with an idempotency key and the versions that it expects, if they are given
 wait         let world time pass
@@ -10,13 +10,19 @@ store        values and logs that survive a crash
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.worlds.environment import Acted, Arrival, Moment, Step, Verdict, World
+from bench.runtime.endpoint_session import Server
+from bench.runtime.session_host import served
+from bench.runtime.trial import Trial
+from bench.worlds.environment import Acted, Arrival, Environment, Moment, Step, Verdict
 from bench.worlds.environment.procedure import AGENT
 from bench.worlds.runtime.acting import Acting, Arguments
+from bench.worlds.runtime.agent_session import AgentSession, session_of
+from bench.worlds.runtime.lasting import Lasting
 from bench.worlds.runtime.process import Store
 
 
@@ -30,25 +36,27 @@ class Decision:
     arrival: Arrival | None = None
 
 
-class Hands:
-    """Raises RuntimeError where the scenario has no world."""
+class WorldActions:
+    """`acting` strikes and logs what is done; `lasting` holds what outlives a process of the agent."""
 
-    acting: Acting | None = None
+    def __init__(self, acting: Acting, trial: Trial):
+        self.acting, self._trial, self.lasting = acting, trial, Lasting()
+        self.agent: AgentSession | None = None
 
     @property
     def now(self) -> Moment:
         """World time."""
-        return self._acting.world.now
+        return self.acting.world.now
 
     @property
     def store(self) -> Store:
         """What survives a crash: `put`, `get`, `append`, `log`, `names`."""
-        return self._acting.store
+        return self.acting.store
 
     @property
     def life(self) -> int:
         """Which process of the agent this is: 1, and 1 more after each crash."""
-        return self._acting.world.life
+        return self.acting.world.life
 
     async def act(
         self,
@@ -65,24 +73,24 @@ class Hands:
         expect   thing -> the version that it must have, else the call is refused
         role     in which it is called: the world may have a contract for it
         """
-        return await self._acting.act(tool, arguments, key, expect, role)
+        return await self.acting.act(tool, arguments, key, expect, role)
 
     async def wait(self, days: int = 0, minutes: int = 0, *, until: Moment | None = None) -> tuple[Arrival, ...]:
         """Let world time pass; the notices that came meanwhile."""
-        return await self._acting.wait(until if until is not None else self.now.after(days, minutes))
+        return await self.acting.wait(until if until is not None else self.now.after(days, minutes))
 
     async def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
         """The first notice whose number is above `after`: the log of notices is never emptied, so whoever keeps the last number
         misses none and reads none twice. It waits for one, up to a moment; None where none comes."""
-        return await self._acting.next_event(after, until)
+        return await self.acting.next_event(after, until)
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
         """The notices that have come by now."""
-        return self._acting.world.arrivals(after)
+        return self.acting.world.arrivals(after)
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None) -> str:
         """Ask a person and go on; the ticket, under which the answer arrives as an event of kind `answer`."""
-        return await self._acting.ask(kind, about, question, key)
+        return await self.acting.ask(kind, about, question, key)
 
     async def ask_person(
         self,
@@ -106,57 +114,67 @@ class Hands:
         return self._decided(kind, Decision("late", ticket))
 
     def _decided(self, kind: str, decision: Decision) -> Decision:
-        self._acting.decided(kind, decision.ticket, decision.said)
+        self.acting.decided(kind, decision.ticket, decision.said)
         return decision
 
     def begin_step(self, step: Step) -> None:
         """Say, for the record, that a step of the procedure is attempted."""
-        self._acting.stepped(step.name, "began", "")
+        self.acting.stepped(step.name, "began", "")
 
     def end_step(self, step: Step, why: str) -> None:
         """Say, for the record, that a step is done, or `why` it came to nothing."""
-        self._acting.stepped(step.name, "ended", why)
+        self.acting.stepped(step.name, "ended", why)
 
     def verdict(self, tool: str, arguments: Arguments) -> Verdict:
         """What the policy, and the kill switch, say of a call that is not yet made: a gate asks it, and nothing else does."""
-        return self._acting.verdict(tool, arguments)
+        return self.acting.verdict(tool, arguments)
 
     @property
     def policy_version(self) -> str:
-        policy = self._acting.world.environment.policy
+        policy = self.environment.policy
         return policy.version if policy else ""
 
     def effect_of(self, tool: str, arguments: Arguments) -> str:
         """The business key of what a call means to do; "" where there is no such tool, or its arguments do not fit."""
-        return self._acting.world.effect_of(tool, arguments)
+        return self.acting.world.effect_of(tool, arguments)
 
     @property
     def tools(self) -> Mapping[str, Any]:
         """Name -> `bench.worlds.environment.Tool`: what can be called."""
-        return self._acting.world.environment.by_name
+        return self.environment.by_name
 
     @property
     def undoes(self) -> Mapping[str, str]:
         """Undo -> the tool whose effect it takes back."""
-        return self._acting.world.environment.undoes
+        return self.environment.undoes
 
     @property
     def procedure(self) -> tuple[Step, ...]:
         """The steps of the pack's work; none where it declares no procedure."""
-        return self._acting.world.environment.procedure
+        return self.environment.procedure
 
     @property
     def people(self) -> tuple[str, ...]:
         """The kinds of people who can be asked."""
-        return tuple(self._acting.world.environment.people)
+        return tuple(self.environment.people)
 
     @property
-    def world(self) -> World:
-        """For a server in the same process, and for tests; an architecture calls nothing on it."""
-        return self._acting.world
+    def environment(self) -> Environment:
+        """What the pack declares of the world."""
+        return self.acting.world.environment
 
-    @property
-    def _acting(self) -> Acting:
-        if self.acting is None:
-            raise RuntimeError("this scenario has no world; run the architecture on a pack that declares an environment")
-        return self.acting
+    @asynccontextmanager
+    async def outside_agent(self, server: Server | None = None) -> AsyncIterator[AgentSession]:
+        """The model's door of an agent that is a process of its own, for all its lives: open it once, and keep it open over
+        crashes. `session.base_url()` and `session.api_key` are for the agent; `server` serves it elsewhere than at a port of
+        its own.
+
+        What the agent asks for is the pseudo-subtask `agent`, which nobody verifies. At the end the calls that its last reply
+        stands on are committed as its output, so that their tokens are in the answer. Where it ends with an exception after
+        its last call had failed, GaveUp or that CallFailed is raised in its place.
+        """
+        session = self.agent = session_of(self._trial)
+        async with served(self._trial, session, server):
+            yield session
+        if proposal := session.output():
+            self._trial.write(proposal, verified=False)

@@ -1,0 +1,222 @@
+"""A trial: it owns all that one attempt at a task is made of, and is built in one step.
+
+An architecture sees of it a workbench (`bench.runtime.workbench`), and a session at the endpoint a host
+(`bench.runtime.session_host`). What the task stands in beside its documents are its surroundings: none, or what a wing brings.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.errors import CallFailed
+from bench.models.base import Model, Reply
+from bench.runtime.call import BackOff
+from bench.runtime.caller import Caller
+from bench.runtime.cases import Cases
+from bench.runtime.causes import Ask, Causes
+from bench.runtime.checks import Checks, Reference, unknown
+from bench.runtime.clock import TrialClock
+from bench.runtime.drafts import THINK, Tags
+from bench.runtime.effects import WORLD_POINTS
+from bench.runtime.endpoint_session import Server, no_server
+from bench.runtime.events import Answered, Committed
+from bench.runtime.faults import FaultPlan, FaultSchedule
+from bench.runtime.injection import Corrupted, Injection
+from bench.runtime.judging import Verifier
+from bench.runtime.key import TrialKey
+from bench.runtime.lineage import Lineage
+from bench.runtime.log import TrialLog
+from bench.runtime.prompt import Repair
+from bench.runtime.proposal import Proposal
+from bench.runtime.reading import read_ahead
+from bench.runtime.reply import Part, reread
+from bench.runtime.slots import Slots
+from bench.runtime.state import NOTHING, Source, State, Version
+from bench.runtime.turns import Turns
+from bench.runtime.verification import Unreadable
+from bench.scenario import Answer, Json, Scenario, Subtask
+from bench.values import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an experiment decides for all its trials. `max_attempts` bounds the attempts at one subtask in one trial;
+    `answer_format` and `tags`, in which a model puts its drafts, are the same for all architectures that it works in."""
+
+    max_attempts: int = 3
+    repair: Repair = "reason"
+    answer_format: AnswerFormat = DEFAULT
+    tags: Tags = THINK
+
+
+class Surroundings:
+    """What a task stands in beside its documents: here, nothing. A wing derives its type from this.
+
+    `actions` is what the workbench shows as `world`; None where nothing can be acted on.
+    """
+
+    actions: Any = None
+
+    def before_call(self) -> None:
+        """The architecture is about to ask the model for something. A process that is to die may die here."""
+
+    def broken_off(self, reply: Reply, call: int) -> CallFailed | None:
+        """Return how the reply to the call of this number breaks off; None where it arrives whole."""
+        del reply, call
+        return None
+
+    async def live(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Let the architecture work to its end. Raises what it raises."""
+        await trial.clock.run(work())
+
+    def end(self, trial: Trial, stopped: bool) -> Any:
+        """End what stands around the task, however the architecture ended, and return what is graded; None where an output of
+        the answer does not fit its schema, and where the trial was `stopped`: then nothing is graded."""
+        return None if stopped else trial.answer()
+
+    def close(self) -> None:
+        """Free what it holds."""
+
+
+class Trial:
+    def __init__(
+        self,
+        scenario: Scenario,
+        model: Model,
+        plan: FaultPlan,
+        key: TrialKey,
+        settings: Settings,
+        *,
+        slots: Slots,
+        back_off: BackOff,
+        server: Server = no_server,
+        log: TrialLog | None = None,
+        clock: TrialClock | None = None,
+        around: Callable[[Trial], Surroundings] = lambda _: Surroundings(),
+    ):
+        """Build one trial of a scenario.
+
+        Args:
+            server: Serves the sessions of frameworks that make their calls themselves.
+            log: Where its events go; a new one where none is given.
+            clock: Its time; that of the model's timing where none is given.
+            around: Makes the surroundings. It finds the trial's key, log, clock and schedule there, and nothing else yet.
+        """
+        environment = scenario.environment
+        self.task, self.key, self.settings, self.server = scenario.task, key, settings, server
+        self.right = environment.right if environment else None
+        self.log, self.clock = log or TrialLog(), clock or TrialClock(model.timing != "live")
+        self.schedule = FaultSchedule(plan, key, self.log.emit)
+        self.surroundings = around(self)
+        self.caller = Caller(
+            model,
+            self.clock,
+            self.schedule,
+            slots,
+            back_off,
+            self.log,
+            read_ahead=functools.partial(read_ahead, answer_format=settings.answer_format, tags=settings.tags),
+            broken_off=self.surroundings.broken_off,
+        )
+        self.state = State(scenario.task, environment.given if environment else ())
+        self.injection = Injection(self.state, self.schedule, scenario.wrong_outputs, settings.answer_format, settings.tags)
+        self.checks = Checks(self.state, _reference_of(scenario), self.clock.apart, wait=scenario.checks_use_sandbox)
+        self.cases = Cases(lambda: Causes(key, self.log, settings.max_attempts, model.name, settings.answer_format))
+        self.causes = self.cases.of("")
+        self.verifier = Verifier(self.state, self.cases, self.log, self.checks)
+        self.accepted: set[Proposal] = set()
+        self._in_cases: dict[tuple[str, str], int] = {}
+
+    def add(self, subtask: Subtask, reference: Json = None) -> None:
+        """Add a subtask made at run time (`Workbench.add`)."""
+        self.state.add(subtask)
+        if reference is not None:
+            self.causes.references[subtask.name] = reference
+
+    def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
+        """Return what these subtasks are about to read. Raises RuntimeError where something of it has no output yet: a prompt
+        that lacks an input would be another one than the pack's, and nobody would notice."""
+        joint = {one.name for one in subtasks}
+        for subtask in subtasks:
+            if missing := [name for name in self.state.lacks(subtask, given) if name not in joint]:
+                if missing[0] in self.state.given:
+                    raise RuntimeError(f"'{subtask.name}' reads '{missing[0]}'; give it: propose(..., documents=...)")
+                raise RuntimeError(f"'{subtask.name}' is asked for before '{missing[0]}', which it reads, has an output")
+        return self.state.sources(subtasks, given)
+
+    def turns(self) -> Turns:
+        return Turns(self.state, self.verifier, self.settings.answer_format, self.settings.tags)
+
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
+        """Return a reply as the content faults due leave it."""
+        return self.injection.corrupt(reply, subtasks, ask.context, call)
+
+    async def foresee(self, proposals: Iterable[Proposal]) -> None:
+        """Have the checks that may take long asked of proposals off the event loop; also of what a fault in the state will make
+        of them."""
+        for proposal in (one for one in proposals if self.verifier.takes_long(one.text)):
+            await self.verifier.foresee(proposal)
+            struck = {}
+            for subtask in proposal.subtasks:
+                part = proposal.parts.get(subtask.name)
+                if part and (text := self.injection.foreseen(subtask, part, proposal.attempt)) != part.text:
+                    struck[subtask.name] = reread(text)
+            if struck:
+                await self.verifier.foresee(replace(proposal, parts={**proposal.parts, **struck}, undamaged={}))
+
+    def write(self, proposal: Proposal, verified: bool) -> None:
+        """Write each part of a proposal to the state, as the faults due leave it."""
+        for subtask in proposal.subtasks:
+            name = subtask.name
+            part = proposal.parts.get(name, Part("", Unreadable("empty", "the reply says nothing of it")))
+            call = proposal.calls[-1] if proposal.calls else None
+            text, receipts = self.injection.write(subtask, part, proposal.attempt, call)
+            written = reread(text) if text != part.text else part
+            undamaged = proposal.undamaged.get(name)
+            version = self.state.put(name, written, proposal.calls, proposal.made_from, undamaged)
+            self._in_cases[name, proposal.case] = version.number
+            self.verifier.carried[name] = (*proposal.receipts, *receipts)
+            self.log_commit(version, verified)
+
+    def log_commit(self, version: Version, verified: bool) -> None:
+        made_from = tuple((source.name, source.version, source.digest) for source in version.made_from)
+        self.log.store_text(version.text)
+        self.log.emit(Committed(version.subtask, version.number, version.calls, verified, version.digest, made_from))
+
+    def answer(self) -> Answer | None:
+        """Return the final answer; None where an output in the state does not fit its schema. Raises RuntimeError where one
+        lacks."""
+        names = self.task.answer_names
+        versions = [self.verifier.version(name) for name in names]
+        self.log.emit(Answered(tuple((version.subtask, version.number) for version in versions)))
+        outputs = self.verifier.outputs(names)
+        return outputs if len(outputs) == len(names) else None
+
+    def decisions(self) -> None:
+        """Log the answer of a trial in a world: the last output of each judgment in each state of the world."""
+        self.log.emit(Answered(tuple((name, number) for (name, _), number in self._in_cases.items())))
+
+    def crashed(self, event: int) -> None:
+        """The architecture's process has died, by this event: what it held in memory is gone."""
+        self.injection.settle()
+        self.state.forget()
+        self.accepted.clear()
+        self.verifier.carried.clear()
+        self.cases.crashed(event)
+
+    def close(self, answered: bool) -> None:
+        """Say how each delivered fault ended."""
+        self.injection.settle()
+        calls = Lineage(self.log.events).of_answer if answered else frozenset()
+        self.schedule.close(answered, lambda receipt: receipt.call in calls or receipt.due.fault.point in WORLD_POINTS)
+
+
+def _reference_of(scenario: Scenario) -> Reference:
+    """Return what the pack says is right."""
+    if scenario.environment:
+        return scenario.environment.right or unknown
+    return lambda subtask, _: scenario.reference[subtask]
