@@ -310,7 +310,7 @@ class Scenario:
     def _answer(self, outputs: Mapping[str, Any]) -> Answer:
         return Inputs(outputs, "the answer has no output", "it has")
 
-    @property
+    @cached_property
     def wrong_outputs(self) -> Mapping[str, tuple[Json, ...]]:
         """Plausible wrong outputs by subtask, from the wrong answers."""
         names = {name for wrong in self.wrong for name in wrong.outputs}

@@ -1,4 +1,4 @@
-"""Dataclasses that are frozen for the type checker, and made as fast as any.
+"""Dataclasses that are frozen for the type checker, and made as fast as any, and what they keep once it is worked out.
 
 What `dataclasses` freezes sets each field by a call of `object.__setattr__`, which takes several times as long. A call to a
 model makes some forty values, so that this would be a tenth of our own time.
@@ -7,15 +7,30 @@ model makes some forty values, so that this would be a tenth of our own time.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
+    from functools import cached_property as kept
 else:
 
     def dataclass(cls: type | None = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
         """Where it is `frozen`, mypy lets nobody set a field, and values are hashed by what they hold."""
         return dataclasses.dataclass(cls, eq=eq, unsafe_hash=frozen and eq)
 
+    class kept:  # noqa: N801  it stands where `functools.cached_property` would, which takes a lock before Python 3.12
+        def __init__(self, make: Callable[[Any], Any]):
+            self._make, self.__doc__ = make, make.__doc__
 
-__all__ = ["dataclass"]
+        def __set_name__(self, _: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, one: Any, _: type | None = None) -> Any:
+            if one is None:
+                return self
+            value = vars(one)[self._name] = self._make(one)
+            return value
+
+
+__all__ = ["dataclass", "kept"]

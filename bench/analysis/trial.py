@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 
 from bench.analysis import ledger
 from bench.analysis.faults import Receipt, receipts
@@ -15,7 +14,7 @@ from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Answered, Called, Committed, Judged, of_kind
 from bench.runtime.lineage import Lineage
-from bench.values import dataclass
+from bench.values import dataclass, kept
 from bench.worlds.analysis.processes import unbooked
 from bench.worlds.analysis.workflow import StepTaken, steps_of
 from bench.worlds.runtime.events import ToolCalled, WorldEnded
@@ -46,30 +45,30 @@ class Trial:
     task: tuple[str, ...] = ()
     control: tuple[Entry, ...] = ()
 
-    @cached_property
+    @kept
     def entries(self) -> tuple[Entry, ...]:
         return ledger.book(self.record.events)
 
-    @cached_property
+    @kept
     def receipts(self) -> tuple[Receipt, ...]:
         found = receipts(self.record)
         told = impacts_by_control(found, self.entries, self.control) if self.control else {}
         return receipts(self.record, told) if told else found
 
-    @cached_property
+    @kept
     def course(self) -> Course:
         return Course(self.record.events)
 
-    @cached_property
+    @kept
     def recoveries(self) -> tuple[Recovery, ...]:
         return self.course.recoveries(self.receipts)
 
-    @cached_property
+    @kept
     def first_rounds(self) -> tuple[tuple[Called, ...], ...]:
         """The first round after each failure that told of a fault, where there was one."""
         return tuple(recovery.first for recovery in self.recoveries if recovery.first)
 
-    @cached_property
+    @kept
     def effective(self) -> tuple[Recovery, ...]:
         """The recoveries from faults of which one at least was effective."""
         return tuple(recovery for recovery in self.recoveries if recovery.having("effective"))
@@ -87,7 +86,7 @@ class Trial:
         calls = {call.call: call for recovery in self.effective for call in recovery.calls}
         return measured(tuple(calls.values())) / sum(recovery.having("effective") for recovery in self.effective)
 
-    @cached_property
+    @kept
     def first_attempts(self) -> tuple[Called, ...] | None:
         """The calls that no failure caused; None where a subtask was never asked for, since the trial gave up before."""
         by_code = {commit.subtask for commit in of_kind(self.record.events, Committed) if not commit.calls}
@@ -99,11 +98,11 @@ class Trial:
         """Its first attempts; None where it has not all of them."""
         return None if self.first_attempts is None else measured(self.first_attempts)
 
-    @cached_property
+    @kept
     def accounts(self) -> dict[Account, int]:
         return ledger.totals(self.entries)
 
-    @cached_property
+    @kept
     def imbalance(self) -> str | None:
         """A ledger that does not add up makes the trial an error, and so do requests or kills that are not booked."""
         return ledger.imbalance(self.entries, self.record.tokens) or unbooked(self.record.events)
@@ -112,11 +111,11 @@ class Trial:
     def tool_calls(self) -> Sequence[ToolCalled]:
         return of_kind(self.record.events, ToolCalled)
 
-    @cached_property
+    @kept
     def steps(self) -> Sequence[StepTaken]:
         return steps_of(self.record.events)
 
-    @cached_property
+    @kept
     def world(self) -> WorldEnded | None:
         """What became of its world; None where it has none."""
         return next(iter(of_kind(self.record.events, WorldEnded)), None)
@@ -157,7 +156,7 @@ class Trial:
             return None
         return self.record.grade.score if self.record.grade else 0.0
 
-    @cached_property
+    @kept
     def passed_every_check(self) -> bool:
         """Whether all that the answer stands on was judged at last, and accepted; what code wrote is not judged."""
         events = self.record.events
@@ -175,7 +174,7 @@ class Trial:
         on_the_clock = self.record.api_seconds + self.record.waiting_seconds
         return on_the_clock + self.record.framework_seconds if self.record.timing == "live" else on_the_clock
 
-    @cached_property
+    @kept
     def subtasks(self) -> frozenset[str]:
         return frozenset(name for entry in self.entries for name in entry.call.subtasks)
 

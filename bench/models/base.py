@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
-from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from bench.answers.formats import DEFAULT, AnswerFormat
@@ -13,7 +12,7 @@ from bench.errors import CallFailed
 from bench.models.tool_calls import ToolCall, counted_text_of, text_of
 from bench.scenario import Json
 from bench.tokens import count_tokens
-from bench.values import dataclass
+from bench.values import dataclass, kept
 
 Role = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]
@@ -34,13 +33,13 @@ class Message:
     tool_call_id: str = ""
     extra: str = ""
 
-    @cached_property
+    @kept
     def texts(self) -> tuple[Text, Text | None, Text | None]:
         """Its content, its tool calls as JSON, and what else it has, each behind its digest; None for what it lacks."""
         calls, extra = ((digest_of(text), text) if text else None for text in (text_of(self.tool_calls), self.extra))
         return (digest_of(self.content), self.content), calls, extra
 
-    @cached_property
+    @kept
     def tokens(self) -> int:
         """The number of tokens of its content and of its tool calls, by our tokenizer."""
         return sum(map(count_tokens, filter(None, (self.content, counted_text_of(self.tool_calls)))))

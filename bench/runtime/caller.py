@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bench.errors import Broken, CallFailed, GaveUp, whole_text
@@ -28,7 +27,7 @@ from bench.runtime.events import Called, Refused, Waited, stored
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
-from bench.runtime.slots import Slots
+from bench.runtime.slots import Slot, Slots
 from bench.tokens import count_tokens, uncounted
 
 LONGEST_DETAIL = 120
@@ -38,6 +37,14 @@ Schema = Mapping[str, Any]
 
 Corrupt = Callable[[Reply, int], Corrupted]
 """The reply to the call of this number, by the content faults due."""
+
+
+@dataclass
+class Tally:
+    """How often the same request was sent in this trial, and how often a reply came."""
+
+    sent: int = 0
+    answered: int = 0
 
 
 class Caller:
@@ -60,8 +67,7 @@ class Caller:
     ):
         self._model, self._clock, self._schedule, self._slots = model, clock, schedule, slots
         self._back_off, self._log = back_off, log
-        self._sent: Counter[Asked] = Counter()
-        self._answered: Counter[Asked] = Counter()
+        self._tallies: dict[Asked, Tally] = {}
         self.calls = 0
         self.abandoned: Lost | None = None
         self._read_ahead, self._broken_off = read_ahead, broken_off
@@ -113,9 +119,12 @@ class Caller:
         try:
             if is_long(request):
                 await self._seen_to_its_end(functools.partial(read_whole, request))
-            async with self._slot_held(attempt):
+            slot = attempt.slot = await self._slot_for(request)
+            try:
                 attempt.begun, attempt.started = True, self._clock.now()
                 await self._make(attempt, faults)
+            finally:
+                slot.leave()
             if long := uncounted(_received(attempt)):
                 await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
             if attempt.reply and len(attempt.reply.text) > LONG:
@@ -194,18 +203,15 @@ class Caller:
             raise GaveUp(ask.context.subtasks, f"no reply after {tries} tries: {failure.detail}") from failure
         raise failure
 
-    @asynccontextmanager
-    async def _slot_held(self, attempt: CallAttempt) -> AsyncIterator[None]:
-        slot = attempt.slot = self._slots.slot(attempt.request)
+    async def _slot_for(self, request: Request) -> Slot:
+        """A place in flight, taken."""
+        slot = self._slots.slot(request)
         if slot.is_free:  # asked rather than timed: a loaded machine takes its time over a free slot, too
             await slot.take()
         else:
             with self._waiting("slot"):
                 await slot.take()
-        try:
-            yield
-        finally:
-            slot.leave()
+        return slot
 
     @contextmanager
     def _waiting(self, why: Literal["slot", "backoff"]) -> Iterator[None]:
@@ -254,14 +260,14 @@ class Caller:
         return disturbed
 
     async def _ask_model(self, attempt: CallAttempt) -> Reply:
-        asked = attempt.request.asked
-        self._sent[asked] += 1
+        tally = self._tallies.setdefault(attempt.request.asked, Tally())
+        tally.sent += 1
         attempt.asked = True
-        request = replace(attempt.request, occurrence=self._sent[asked], answers=self._answered[asked])
+        request = replace(attempt.request, occurrence=tally.sent, answers=tally.answered)
         try:
             with self._clock.standing("call") as attempt.at_model:
                 reply = attempt.reply = await flown(self._model.reply(request, self._clock.sleep), attempt.at_model)
-                self._answered[asked] += 1
+                tally.answered += 1
                 if reply.took is not None:
                     self._clock.advance(reply.took)
         except CallFailed as failure:

@@ -79,16 +79,19 @@ class TrialClock:
     @contextmanager
     def standing(self, what: Literal["call", "wait"]) -> Iterator[Span]:
         """While inside, a call is in flight or the trial waits: nothing of it is framework time."""
-        with self._stopwatch.standing() as stood:
-            span = Span(self.now())
-            try:
-                yield span
-            finally:
-                span.ended = self.now()
-                if span.flight and not self.is_virtual:
-                    stood.interval = span.flight
-                    self._narrow(span, span.flight)
-                self._intervals[what].append((span.started, span.ended))
+        began = self._stopwatch.stop()
+        span = Span(self.now())
+        try:
+            yield span
+        finally:
+            span.ended = self.now()
+            stood = began, perf_counter_ns()
+            if span.flight and not self.is_virtual:
+                stood = span.flight
+                self._narrow(span, span.flight)
+            self._intervals[what].append((span.started, span.ended))
+            self._stopwatch.stood(*stood)
+            self._stopwatch.go_on()
 
     def _narrow(self, span: Span, flight: Interval) -> None:
         """To the time in flight."""

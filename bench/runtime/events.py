@@ -8,7 +8,7 @@ is named by its number: its place among the trial's events, from 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from operator import not_
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, Tag
@@ -18,7 +18,7 @@ from bench.digests import Texts
 from bench.models.base import Message, Role
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.verification import ViolationKind
-from bench.values import dataclass
+from bench.values import dataclass, kept
 from bench.worlds.runtime.events import (
     IN_WORLDS,
     Arrived,
@@ -50,11 +50,7 @@ View = Literal["told", "undamaged", "shadow"]
 proposer judges by itself and is told nothing."""
 
 
-def _is_nothing(value: object) -> bool:
-    return not value
-
-
-Seldom = Annotated[str | None, Field(exclude_if=_is_nothing)]
+Seldom = Annotated[str | None, Field(exclude_if=not_)]
 """A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
 there was such a field."""
 
@@ -67,7 +63,7 @@ class StoredMessage:
     role: Role
     content: str
     tool_calls: Seldom = None
-    tool_call_id: Annotated[str, Field(exclude_if=_is_nothing)] = ""
+    tool_call_id: Annotated[str, Field(exclude_if=not_)] = ""
     extra: Seldom = None
 
 
@@ -260,7 +256,7 @@ Event = Annotated[
 class Events(tuple[Event, ...]):
     """A trial's events in order, sorted by kind once: they are asked for by kind many times."""
 
-    @cached_property
+    @kept
     def by_kind(self) -> Mapping[type, Sequence[Any]]:
         found: dict[type, list[Event]] = {}
         for event in self:

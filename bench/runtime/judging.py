@@ -32,7 +32,8 @@ class Verifier:
         self._judged: set[int] = set()
         self._rejected: dict[int, int] = {}
         self._judged_undamaged: set[int] = set()
-        self._validated: dict[tuple[str, int], Verdict] = {}
+        self._validated: dict[str, tuple[Json | Unreadable, Verdict]] = {}
+        """Subtask -> the value that was held against its schema last, and what came of it."""
         self.carried: dict[str, tuple[Receipt, ...]] = {}
 
     def has_judged(self, call: int) -> bool:
@@ -75,6 +76,8 @@ class Verifier:
         self._judge_undamaged(proposal, sufficiency)
         verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
         for name, verdict in verdicts.items():
+            if isinstance(verdict, Output):
+                self._validated[name] = proposal.parts[name].value, verdict
             self.leave(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view, proposal.case)
         rejected = _first_rejected(verdicts)
         return replace(rejected, reply=proposal.text) if rejected else None
@@ -118,11 +121,12 @@ class Verifier:
         return {name: output for name, version in current.items() if isinstance(output := self._output(version), Output)}
 
     def _output(self, version: Version) -> Verdict:
-        """A version held against its schema; once, however often it is read."""
-        place = (version.subtask, version.number)
-        if place not in self._validated:
-            self._validated[place] = verification.validate(self._state.subtask(version.subtask), version.value)
-        return self._validated[place]
+        """A version held against its schema: once, however often it is read, and not again where it was verified as a reply."""
+        known = self._validated.get(version.subtask)
+        if known is None or known[0] is not version.value:
+            verdict = verification.validate(self._state.subtask(version.subtask), version.value)
+            known = self._validated[version.subtask] = version.value, verdict
+        return known[1]
 
     def version(self, name: str) -> Version:
         """The output of this subtask in the state. Raises RuntimeError where there is none."""

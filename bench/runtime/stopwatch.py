@@ -9,20 +9,12 @@ from time import perf_counter_ns
 from typing import Any, Generic, TypeVar
 
 from bench.runtime.intervals import Interval, total, union
-from bench.values import dataclass
 
 Result = TypeVar("Result")
 
 
-@dataclass
-class Stood:
-    """From when to when it really stood, where that is told; nanoseconds of `time.perf_counter_ns`."""
-
-    interval: Interval | None = None
-
-
 class Stopwatch:
-    """Runs during the trial's steps. It stands while a call is in flight or the trial waits (`standing`). While the trial works
+    """Runs during the trial's steps. It stands while a call is in flight or the trial waits (`stop`). While the trial works
     where its steps cannot be seen (`away`), all real time counts in which nothing stood. Of a call that turns out to have been
     in flight for a shorter time, the steps before and after count: a client's own work is framework time."""
 
@@ -39,26 +31,17 @@ class Stopwatch:
         return self._stepped + total(union(self._abroad + stood)) - total(stood)
 
     @contextmanager
-    def standing(self) -> Iterator[Stood]:
-        """While inside, nothing is framework time; but for what lies outside of the interval that it is told it stood for."""
-        stood = Stood()
-        with self._stop() as began:
-            try:
-                yield stood
-            finally:
-                self._stood.append(stood.interval or (began, perf_counter_ns()))
-
-    @contextmanager
     def away(self) -> Iterator[None]:
         """While inside, the trial's code works elsewhere; its steps here are not counted twice."""
-        with self._stop() as began:
-            try:
-                yield
-            finally:
-                self._abroad.append((began, perf_counter_ns()))
+        began = self.stop()
+        try:
+            yield
+        finally:
+            self._abroad.append((began, perf_counter_ns()))
+            self.go_on()
 
     def stood(self, began: int, ended: int) -> None:
-        """An interval of the real clock turns out to have been none of the framework's."""
+        """An interval of the real clock was none of the framework's."""
         self._stood.append((began, ended))
 
     def follow(self, work: Coroutine[Any, Any, Result]) -> Steps[Result]:
@@ -76,15 +59,15 @@ class Stopwatch:
             self._abroad.append((self._mark, now))
         self._mark = now
 
-    @contextmanager
-    def _stop(self) -> Iterator[int]:
+    def stop(self) -> int:
+        """The steps count no more until `go_on`, which is called as often; returns now, by `time.perf_counter_ns`."""
         self.end_step()
         self._stopped += 1
-        try:
-            yield perf_counter_ns()
-        finally:
-            self.end_step()
-            self._stopped -= 1
+        return perf_counter_ns()
+
+    def go_on(self) -> None:
+        self.end_step()
+        self._stopped -= 1
 
 
 class Steps(Generic[Result]):
