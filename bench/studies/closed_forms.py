@@ -99,6 +99,9 @@ def _passes(
 
 # When a round of static is dearer than one of monolithic
 
+NEAR = 0.05
+"""So near to 1 a ratio of rounds decides nothing: it leaves out that a struck output is shorter, and that a reason is told."""
+
 
 def pass_ratio(depth: int, shared: float, handed_on: float = 0.0) -> float:
     """A pass of static by one of monolithic, in a pipeline of `depth` equal calls.

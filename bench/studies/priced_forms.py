@@ -59,6 +59,20 @@ class FirstPrices:
         """Static's pass."""
         return sum(self.static.values())
 
+    def round_of(self, architecture: str, again: Sequence[str]) -> float | None:
+        """What a round takes by the closed form; None for an architecture that has none here.
+
+        Args:
+            architecture: Whose round it is.
+            again: The subtasks from the struck one to the checkpoint that notices it, in order.
+        """
+        rounds = {
+            "monolithic": self.monolithic,
+            "static": sum(self.static[name] for name in again),
+            "runtime_structured": self.static[again[0]],
+        }
+        return rounds.get(architecture)
+
 
 def first_prices(run: Run, scenario: str, model: str) -> FirstPrices | None:
     """None where the run has no such trials of one of the two."""
@@ -67,7 +81,8 @@ def first_prices(run: Run, scenario: str, model: str) -> FirstPrices | None:
     whole, steps = _mean(_of(smooth, "monolithic")["tokens"]), _of(smooth, "static")
     if whole is None or steps.empty:
         return None
-    names = [name for stage in run.pack(scenario).stages for name in stage]
+    pack = run.pack(scenario)
+    names = [name for stage in pack.stages for name in stage] or list(pack.subtasks)
     return FirstPrices(whole, {name: _mean(steps.loc[steps["subtask"] == name, "tokens"]) or 0.0 for name in names})
 
 

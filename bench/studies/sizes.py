@@ -20,15 +20,12 @@ from bench.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, signs_of
 from bench.render.table import Cell, Estimate, Table
-from bench.runtime.effects import EFFECTS, TextEffect
 from bench.studies.by_model import by_model
 from bench.studies.claims.published import load_published
-from bench.studies.closed_forms import pass_ratio, round_ratio, shared_at_parity
-from bench.studies.plans import single_faults
+from bench.studies.closed_forms import NEAR, pass_ratio, round_ratio, shared_at_parity
+from bench.studies.plans import run_again
 from bench.studies.priced_forms import FirstPrices, first_prices
 
-NEAR = 0.05
-"""So near to 1 the closed form decides nothing: it leaves out that a struck output is shorter than a whole one."""
 FEWEST = 5
 """Pairs that are judged."""
 
@@ -86,7 +83,7 @@ def sizes(run: Run) -> list[SizedRound]:
     for scenario in run.names("scenario"):
         for model in run.names("model"):
             prices = first_prices(run, scenario, model)
-            for plan, again in _run_again(run, scenario).items() if prices else ():
+            for plan, again in run_again(run, scenario).items() if prices else ():
                 pair = arms.get(Condition(scenario, model, plan), {})
                 if prices and (measured := _difference(pair.get("static"), pair.get("monolithic"))):
                     found.append(SizedRound(scenario, model, plan, len(prices.static), again, prices, measured))
@@ -95,24 +92,6 @@ def sizes(run: Run) -> list[SizedRound]:
             "needs monolithic and static without faults, and under a plan whose one fault breaks a subtask's form"
         )
     return found
-
-
-def _run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
-    """Plan -> the subtasks from the one that it strikes to its checkpoint."""
-    pack, found = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
-    for plan, fault in single_faults(run).items():
-        struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
-        if fault.point != "output" or not _breaks_form(fault.effect):
-            continue
-        for stage in run.pack(scenario).stages:
-            if struck in stage:
-                found[plan] = tuple(stage[stage.index(struck) :])
-    return found
-
-
-def _breaks_form(effect: str) -> bool:
-    """Whether an output that it struck is rejected where it is looked at first."""
-    return any(isinstance(one, TextEffect) and one.breaks_form for one in EFFECTS if one.name == effect)
 
 
 def _difference(static: Arm | None, monolithic: Arm | None) -> PairedMean | None:

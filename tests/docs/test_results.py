@@ -9,10 +9,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from study_runs import run_of_matrix
 
 import bench
+from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
+from bench.experiment.config import load_config
+from bench.experiment.matrix import build_matrix
+from bench.studies.claims.beside_paper import beside
 from bench.studies.claims.published import load_others, load_published
 from bench.studies.claims.verdicts import Judgement, counts, judge_all, structural
 
@@ -187,34 +192,47 @@ def judgements() -> dict[str, Judgement]:
 
 def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
     found = counts(list(judgements().values()))
+    sides = Counter(one.said for one in judgements().values() if one.verdict == "decided by sizes")
     said = (
-        f"of {len(judgements())} claims of directions and ratios {found['holds']} hold, {found['holds, size differs']} hold in "
-        f"another size, {found['contradicted']} are contradicted, {found['counterexample found']} fall by a counterexample, "
-        f"{found['inconclusive']} are inconclusive, and {found['not measured']} were not measured"
+        f"of {len(judgements())} claims of directions and ratios {found['decided by sizes']} are decided by sizes "
+        f"({sides['decided by sizes, as claimed']} as claimed, {sides['decided by sizes, contrary']} contrary), "
+        f"{found['counterexample found']} fall by a counterexample, {found['inconclusive']} are inconclusive, and "
+        f"{found['not measured']} were not measured"
     )
     assert said in RESULTS
+    assert not any(found[verdict] for verdict in ("holds", "holds, size differs", "contradicted"))
 
 
 @pytest.mark.parametrize(
-    ("claim", "verdict"),
+    ("claim", "verdict", "tested"),
     [
         *(
-            (f"retry.{pack}.runtime-below-{other}", "holds")
+            (f"retry.{pack}.runtime-below-{other}", "decided by sizes, as claimed", "holds")
             for pack in ("debugging", "rca")
             for other in ("monolithic", "static")
         ),
-        ("retry.debugging.static-above-monolithic", "contradicted"),
-        ("retry.rca.static-above-monolithic", "inconclusive"),
-        *((f"tokens.{pack}.runtime-above-monolithic", "inconclusive") for pack in ("debugging", "rca")),
+        ("retry.debugging.static-above-monolithic", "decided by sizes, contrary", "contradicted"),
+        ("retry.rca.static-above-monolithic", "inconclusive", "inconclusive"),
+        *((f"tokens.{pack}.runtime-above-monolithic", "inconclusive", "inconclusive") for pack in ("debugging", "rca")),
     ],
 )
-def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, verdict: str) -> None:
+def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, verdict: str, tested: str) -> None:
     one = judgements()[claim]
-    assert one.verdict == verdict and one.measured
+    assert (one.said, one.tested) == (verdict, tested) and one.measured
     bounds = one.measured.value, one.measured.low, one.measured.high
     value, low, high = (f"{bound:,.0f}" for bound in bounds if bound is not None)
     turned = f"{value.removeprefix('-')} [{high.removeprefix('-')}, {low.removeprefix('-')}]"  # "less" says the sign
     assert f"{value} [{low}, {high}]" in RESULTS or turned in RESULTS.replace("[-", "[")
+
+
+def test_the_results_say_how_the_order_turns_at_the_papers_sizes(tmp_path: Path) -> None:
+    config = load_config(ROOT / "configs" / "paper_sized.toml", {"architectures": ["monolithic", "static"]})
+    run = run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))
+    for one in beside(arms_of(run), load_published()):
+        ratio = one.by_monolithic("static")
+        assert ratio and ratio.ratio and ratio.low and ratio.high
+        said = f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]"
+        assert re.search(rf"{re.escape(said)}[^.]* `{one.condition.scenario}`", RESULTS), said
 
 
 def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:

@@ -83,7 +83,7 @@ def verdicts(name: str, run: Run, simulations: Simulations, rng: np.random.Gener
     for claim, pairs in measured.items():
         reached = there[claim, _measured_side(own[claim])]
         counts = false[claim, 1] + false[claim, -1], simulations.exchanges, reached, simulations.redrawn
-        yield Verdicts(name, claim, pairs, own[claim].said, *counts)
+        yield Verdicts(name, claim, pairs, own[claim].tested or "", *counts)
     yield Verdicts(name, ANY, max(measured.values()), "", false[ANY, 0], simulations.exchanges)
 
 
@@ -91,7 +91,7 @@ def _counted(run: Run, published: Published, again: Again, times: int, rng: np.r
     """(claim, side) -> how often the verdict was on that side; (`ANY`, 0): how often there was one at all."""
     found: Counter[tuple[str, int]] = Counter()
     for _ in range(times):
-        sides = {one.claim.id: _side(one) for one in judge_all(again(run, rng), published) if one.verdict in ONE_SIDED}
+        sides = {one.claim.id: _side(one) for one in judge_all(again(run, rng), published) if one.tested in ONE_SIDED}
         found.update(sides.items())
         found[ANY, 0] += bool(sides)
     return found
@@ -99,7 +99,7 @@ def _counted(run: Run, published: Published, again: Again, times: int, rng: np.r
 
 def _side(judgement: Judgement) -> int:
     """Of a verdict: 1 as the claim says, -1 the other way round."""
-    return -1 if judgement.verdict == "contradicted" else 1
+    return -1 if judgement.tested == "contradicted" else 1
 
 
 def _measured_side(judgement: Judgement) -> int:

@@ -24,6 +24,8 @@ from bench.studies.claims.claim import (
 from bench.toml import read_toml
 from bench.wording import first_violation
 
+SIZE = "paper_sized"
+"""The variant of the paper's packs whose monolithic call has the paper's size."""
 FILE = Path(__file__).with_name("published.toml")
 OTHERS = tuple(Path(__file__).with_name(f"{name}.toml") for name in ("agentchaos", "boundary", "reliabilitybench"))
 """Sources beside the paper. Of one about scenarios that a run does not have, its report says nothing."""
@@ -110,10 +112,15 @@ class Judging(_Strict):
 
 
 class Published(_Strict):
-    """`columns`: architecture of ours -> the paper's column. `monoliths`: further ones of ours, by the paper's sources, which
-    stand beside these."""
+    """One source.
+
+    size       the variant of the packs that its claims are about; "" for the packs as they are
+    columns    architecture of ours -> the paper's column
+    monoliths  further ones of ours, by the paper's sources, which stand beside these
+    """
 
     paper: Paper
+    size: str = ""
     columns: dict[str, str] = {}
     monoliths: tuple[str, ...] = ()
     table: tuple[PublishedTable, ...] = ()
@@ -175,6 +182,21 @@ class Published(_Strict):
         return bool(of and to) and of != to
 
     @property
+    def sized(self) -> tuple[Published, ...]:
+        """The claims about tables at the paper's own sizes; none of a source without tables."""
+        if not self.table or self.size:
+            return ()
+        claims = tuple(
+            claim.model_copy(update={"id": f"{claim.id}:{SIZE}", "scenario": f"{claim.scenario}:{SIZE}"})
+            for claim in self.claim
+        )
+        at_size = {
+            name: tuple(one.model_copy(update={"scenario": f"{one.scenario}:{SIZE}"}) for one in getattr(self, name))
+            for name in ("table", "natural_failures")
+        }
+        return (self.model_copy(update={"size": SIZE, "claim": claims, **at_size}),)
+
+    @property
     def claims(self) -> tuple[Claim, ...]:
         """The paper's sentences, then every cell of its tables."""
         return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
@@ -185,7 +207,7 @@ class Published(_Strict):
             for architecture in cells.values:
                 column = self.columns[architecture]
                 yield CellClaim(
-                    id=f"table{table.number}.{row}.{architecture}",
+                    id=f"table{table.number}.{row}.{architecture}{self.size and f':{self.size}'}",
                     sentence=f"Table {table.number}, {cells.row}, {column}",
                     source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
                     why=ours.why,

@@ -256,6 +256,7 @@ _IN_WORDS: dict[ClaimVerdict, str] = {
     "holds": "hold",
     "holds, size differs": "hold with another size",
     "contradicted": "are contradicted",
+    "decided by sizes": "are decided by the sizes of calls",
     "counterexample found": "fall by a counterexample",
     "inconclusive": "are inconclusive",
 }

@@ -28,7 +28,7 @@ class TracedValue:
 
 def claim_named(published: Published, name: str) -> Claim:
     """Raises ResultsError, with the nearest one, where there is none of this name."""
-    known = {claim.id: claim for claim in published.claims}
+    known = {claim.id: claim for one in (published, *published.sized) for claim in one.claims}
     if name not in known:
         raise ResultsError(f"no claim is called '{name}': {nearest(name, known)}")
     return known[name]
@@ -36,7 +36,7 @@ def claim_named(published: Published, name: str) -> Claim:
 
 def source_of(sources: Sequence[Published], name: str) -> Published:
     """The source that makes this claim. Raises ResultsError, with the nearest one, where none does."""
-    by_claim = {claim.id: one for one in sources for claim in one.claims}
+    by_claim = {claim.id: one for one in sources for size in (one, *one.sized) for claim in size.claims}
     if name not in by_claim:
         raise ResultsError(f"no claim is called '{name}': {nearest(name, by_claim)}")
     return by_claim[name]

@@ -6,6 +6,8 @@
                 in that interval as well; where it does not: holds, size differs
     none, all   a share that is said to be 0 or 1: a counterexample is found, or holds where there is none and the interval
                 ends within the tolerance
+    by sizes    of a direction or a ratio of two rounds: decided where the closed form, which knows no model, has the side on
+                which the interval lies, be it the claimed one or the other
     level       holds where our interval lies wholly within what counts as the published value (`ranges`), contradicted where
                 it lies wholly outside; not comparable unless the model and the prompts are the paper's (`comparable`)
 
@@ -29,6 +31,7 @@ from bench.analysis import statistics
 from bench.analysis.arms import Arms
 from bench.analysis.frames import Run
 from bench.analysis.statistics import PairedTest
+from bench.studies.claims.by_sizes import ratio_by_sizes
 from bench.studies.claims.claim import (
     ANYWHERE,
     Claim,
@@ -48,6 +51,7 @@ ClaimVerdict = Literal[
     "holds",
     "holds, size differs",
     "contradicted",
+    "decided by sizes",
     "counterexample found",
     "inconclusive",
     "not comparable",
@@ -72,6 +76,7 @@ class Judgement:
 
     p       of a comparison of two architectures: adjusted
     floor   the least p that so many pairs can give, before the correction, where p is just that
+    tested  the verdict by the measurement alone, whatever sizes decide
     """
 
     claim: Claim
@@ -82,10 +87,13 @@ class Judgement:
     measured: Measurement | None = None
     p: float | None = None
     floor: float | None = None
+    tested: ClaimVerdict | None = None
 
     @property
     def said(self) -> str:
-        """The verdict, a counterexample with how many there are of how many."""
+        """The verdict; a counterexample with how many there are of how many, and what sizes decide with the side."""
+        if self.verdict == "decided by sizes":
+            return f"{self.verdict}, {'as claimed' if self.side > 0 else 'contrary'}"
         if self.verdict != "counterexample found" or self.measured is None:
             return self.verdict
         return f"{self.verdict} ({self.measured.otherwise} of {self.measured.n})"
@@ -119,8 +127,13 @@ def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None)
 
 
 def can_judge(run: Run, published: Published) -> bool:
-    """Whether the run holds what any of the claims is about: its scenario, and of a loss one of the plans that cost it, in the
-    words that it is told in; of claims about any world, whether it has one."""
+    """Whether the run holds what any of the claims is about, as it stands or at the paper's sizes."""
+    return any(_holds(run, one) for one in (published, *published.sized))
+
+
+def _holds(run: Run, published: Published) -> bool:
+    """Whether the run has the scenario of any claim, and of a loss one of the plans that cost it, in the words that it is told
+    in; of claims about any world, whether it has one."""
     if any(claim.scenario == ANYWHERE for claim in published.claims):
         return bool(run.trials["lives"].notna().any())
     there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
@@ -136,10 +149,21 @@ def can_judge(run: Run, published: Published) -> bool:
 def judge_all(
     run: Run, published: Published, arms: Arms | None = None, only: Callable[[Claim], bool] = lambda _: True
 ) -> tuple[Judgement, ...]:
-    """Every claim by every model of the run, in the file's order, or `only` some; the correction is over the whole family."""
-    claims = [claim for claim in published.claims if only(claim)]
-    by_model = [_judge_model(source, claims, published) for source in results_by_model(run, arms)]
-    return tuple(judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
+    """Every claim by every model of the run, in the file's order, or `only` some, and behind them the same at the paper's sizes
+    where the run has packs of these. The correction is over the whole family, at each of the two."""
+    found: list[Judgement] = []
+    sources = results_by_model(run, arms)
+    for one in sizes_in(run, published):
+        claims = [claim for claim in one.claims if only(claim)]
+        by_model = [_judge_model(source, claims, one) for source in sources]
+        found += (judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
+    return tuple(found)
+
+
+def sizes_in(run: Run, published: Published) -> tuple[Published, ...]:
+    """The claims as they stand, and at the paper's sizes, each where the run holds what they are about; as they stand where it
+    holds neither."""
+    return tuple(one for one in (published, *published.sized) if _holds(run, one)) or (published,)
 
 
 def structural(judgements: Sequence[Judgement]) -> list[Judgement]:
@@ -197,13 +221,30 @@ def _judge(
     wanted = range_of(published, claim)
     if isinstance(found, Missing):
         return Judgement(claim, source.model, "not measured", found.reason, wanted)
+    p, floor = adjusted.get(_comparison(claim)), _floor(found.test)
+    tested, reason = _verdict(claim, found, wanted, p)
     if in_the_way := obstacle(source.run, source.model, claim, published.paper):
-        return Judgement(claim, source.model, "not comparable", in_the_way, wanted, found)
-    p = adjusted.get(_comparison(claim))
-    verdict, reason = _verdict(claim, found, wanted, p)
-    if source.run.is_simulated(source.model):
+        tested, reason = "not comparable", in_the_way
+    verdict: ClaimVerdict = tested
+    if sized := _by_sizes(claim, found, wanted, ratio_by_sizes(source, claim)):
+        verdict, reason = "decided by sizes", f"{sized}; by the measurement alone: {tested}"
+    if source.run.is_simulated(source.model) and verdict != "not comparable":
         reason = f"{reason}; {ON_SIMULATED}"
-    return Judgement(claim, source.model, verdict, reason, wanted, found, p, _floor(found.test))
+    if verdict == "not comparable":
+        p = floor = None
+    return Judgement(claim, source.model, verdict, reason, wanted, found, p, floor, tested)
+
+
+def _by_sizes(claim: Claim, found: Measurement, wanted: PublishedRange, ratio: float | None) -> str:
+    """What the closed form says, where it has the side that was measured; '' where it has none, or another."""
+    side = _side(claim, found, wanted)
+    if ratio is None or not side:
+        return ""
+    above = not isinstance(claim, RatioClaim) or wanted.value > 1
+    if ((ratio > 1) is above) is not (side > 0):
+        return ""
+    where = "claimed" if side > 0 else "other"
+    return f"the closed form has {ratio:.2f}, on the {where} side as measured, for the sizes of these calls"
 
 
 def _floor(test: PairedTest | None) -> float | None:

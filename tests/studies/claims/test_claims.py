@@ -373,8 +373,8 @@ def test_values_without_a_counterpart_are_not_measured(tmp_path: Path) -> None:
     assert one.verdict == "not measured" and "no pair" in one.reason
 
 
-def test_every_verdict_is_one_of_seven() -> None:
-    structure = ("holds", "holds, size differs", "contradicted", "counterexample found", "inconclusive")
+def test_every_verdict_is_one_of_eight() -> None:
+    structure = ("holds", "holds, size differs", "contradicted", "decided by sizes", "counterexample found", "inconclusive")
     assert (*structure, "not comparable", "not measured") == VERDICTS
     assert counts([]) == dict.fromkeys(VERDICTS, 0)
 

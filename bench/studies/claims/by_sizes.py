@@ -1,0 +1,36 @@
+"""What the closed form says of a claim before any model is asked: which of two rounds is dearer, by the sizes of calls alone.
+
+A round of monolithic is its pass, one of static the calls from what was struck to the checkpoint, one of runtime_structured the
+struck call. So call sizes, shared context, depth and the place of detection decide which is dearer, whatever the model.
+"""
+
+from __future__ import annotations
+
+from bench.analysis.metrics import FIRST_ROUND
+from bench.studies.claims.claim import Claim, DirectionClaim, RatioClaim
+from bench.studies.claims.evidence import ModelResults
+from bench.studies.closed_forms import NEAR
+from bench.studies.plans import run_again
+from bench.studies.priced_forms import first_prices
+
+
+def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
+    """Return the closed form's ratio of a claim's two rounds, the one that it names first by the other.
+
+    None where the claim is about no rounds, where the run has no trials without a fault to take the sizes of calls from, where
+    the plan strikes no subtask's form, and where the ratio is so near to 1 that it decides nothing.
+    """
+    match claim:
+        case DirectionClaim():
+            first, second = claim.higher, claim.lower
+        case RatioClaim():
+            first, second = claim.of, claim.to
+        case _:
+            return None
+    prices = first_prices(source.run, claim.scenario, source.model)
+    again = run_again(source.run, claim.scenario).get(claim.plan)
+    if claim.measure != FIRST_ROUND.tokens.name or prices is None or again is None:
+        return None
+    above, below = prices.round_of(first, again), prices.round_of(second, again)
+    ratio = above / below if above and below else None
+    return None if ratio is None or abs(ratio - 1) < NEAR else ratio
