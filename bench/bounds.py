@@ -52,7 +52,8 @@ def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
     collects, and where fields are missing, each is about the whole.
     """
     if len(text) < LONG:
-        return adapter.validate_json(text)
+        made: Item = adapter.validator.validate_json(text)
+        return made
     try:
         value = from_json(text, cache_strings=False)
     except ValueError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from bench import files
 from bench.bounds import SPARSE, crowded
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
-from bench.experiment.chain import Broken, sealed, unsealed
+from bench.experiment.chain import Broken, link_of, sealed, unsealed
 
 FORMAT = 4
 """Of the files in a run's folder."""
@@ -152,6 +153,12 @@ def last_link(path: Path) -> str:
         except Broken as error:
             raise damaged(path, number) from error
     return link
+
+
+def link_at_end(path: Path) -> str:
+    """The link that a file's last line says it has; whoever has read the lines before it knows that it is right."""
+    last = deque(lines_of(path), maxlen=1)
+    return link_of(last[0][1]) if last else ""
 
 
 def damaged(path: Path, number: int) -> ResultsError:

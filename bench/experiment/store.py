@@ -181,6 +181,6 @@ def _lock(trials: AppendOnly) -> None:
 def _line(adapter: TypeAdapter[Any], record: object) -> bytes:
     """One line. Text that came from outside may hold half a surrogate pair, in whatever field: no record is lost for that."""
     try:
-        return adapter.dump_json(record)
+        return adapter.serializer.to_json(record)
     except PydanticSerializationError:
         return whole_text(json.dumps(adapter.dump_python(record, mode="json"), ensure_ascii=False)).encode()

@@ -28,8 +28,8 @@ from bench.experiment.files import (
     TEXTS,
     TRIALS,
     holds,
-    last_link,
     lines_of,
+    link_at_end,
     manifest_bytes,
     opened,
 )
@@ -124,9 +124,9 @@ def whole_digest(folder: Path) -> str:
 
 def sources(folder: Path) -> str:
     """What numbers are made from, by digest: the manifest as it stands, and the last links of the trials and of the grades
-    made anew, each of which names all lines before it."""
+    made anew, each of which names all lines before it. The lines are not checked: whoever reads them does."""
     digests = {MANIFEST: hashlib.blake2b(manifest_bytes(folder), digest_size=10).hexdigest()}
-    digests |= {name: last_link(folder / name) for name in (TRIALS, GRADES) if holds(folder, name)}
+    digests |= {name: link_at_end(folder / name) for name in (TRIALS, GRADES) if holds(folder, name)}
     return ", ".join(f"{name} {digest}" for name, digest in digests.items())
 
 

@@ -19,10 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
-
-from commands import environment
-
 CHECKOUT = Path(__file__).parents[2]
 TRIALS, ARMS, ROUNDS = 10_000, 12, 2
 RUN = "large"
@@ -86,6 +82,9 @@ class Cost:
 
 def cost_of(*command: str, folder: Path) -> Cost:
     """Of a Python process from its start to its end."""
+    sys.path.insert(0, str(CHECKOUT / "tests" / "support"))
+    from commands import environment  # noqa: PLC0415  it loads half of the package, which is no part of a stage
+
     began = perf_counter()
     process = subprocess.Popen([sys.executable, *command], cwd=folder, env=environment(), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
