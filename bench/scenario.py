@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -22,7 +22,6 @@ from pydantic_core import CoreSchema
 
 from bench.bounds import Lookup
 from bench.errors import one_line
-from bench.worlds.environment import Environment, FinalWorld
 
 Json = Any
 """A value that came out of `json.loads`: nothing is known of it before it is verified."""
@@ -232,6 +231,33 @@ class WrongAnswer:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call of a tool."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+class Environment(Protocol):
+    """What a pack's task stands in beside its documents, such as a world that tools act on.
+
+    A wing brings a type of it, and registers what is done with it (`bench.packs.environments`).
+
+    part    the name of the wing's entry
+    given   names of documents that are given with each call
+    right   (subtask, documents) -> the right output in that state, as JSON; None where the pack does not say
+    """
+
+    part: ClassVar[str]
+
+    @property
+    def given(self) -> tuple[str, ...]: ...
+
+    @property
+    def right(self) -> Callable[[str, Mapping[str, str]], Json] | None: ...
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One instance of a pack, loaded in one variant.
 
@@ -245,7 +271,7 @@ class Scenario:
     graded_by   digest of what grades: the truth, and the code that only the grader and the baseline reach
     made_by     the function that made documents, reference, wrong answers and truth, where code did: what it makes is in the
                 digests, so that an edit of it that makes the same voids no run. It returns values, and no functions
-    environment   the world that its tools act on; None where it has none
+    environment   what its task stands in, an `Environment` such as a world that tools act on; None where that is nothing
     graded      whether there is an answer to grade; else calls are only counted
     checks_run_code, grader_runs_code   whether these run, in the sandbox, code that an answer holds
     checks_use_sandbox   whether a check may wait for the sandbox, to run code or to parse it
@@ -268,7 +294,7 @@ class Scenario:
     checks_use_sandbox: bool = False
     checks_run_code: bool = False
     grader_runs_code: bool = False
-    environment: Environment | None = None
+    environment: Any = None
 
     @property
     def key(self) -> str:
@@ -288,8 +314,8 @@ class Scenario:
         """
         return self._graded(self._answer({name: answer[name] for name in self.task.answer_names}))
 
-    def grade_world(self, world: FinalWorld) -> Grade:
-        """Grade what became of its world. Raises TypeError where the grader returns no Grade, and whatever it raises itself."""
+    def grade_world(self, world: Any) -> Grade:
+        """Grade what became of its environment. Raises TypeError where the grader returns no Grade, and what that raises."""
         return self._graded(world)
 
     def _graded(self, answer: Any) -> Grade:

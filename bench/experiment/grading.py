@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 from bench.digests import digest_of
 from bench.errors import Unguarded, one_line
 from bench.experiment.places import place_of
+from bench.packs.environments import of_packs
 from bench.sandbox import SandboxBroken
 from bench.scenario import Answer, Grade, Scenario
-from bench.worlds.environment import FinalWorld, World, final_world
 
 LONGEST = 200
 """Characters of what an exception says."""
@@ -29,8 +29,8 @@ def key_of(scenario: Scenario, answer: Answer) -> Key:
     return scenario.key, scenario.graded_by, digest_of(text)
 
 
-def graded(scenario: Scenario, given: Answer | FinalWorld) -> Grade:
-    """Return the grade of an answer, or of what became of a world.
+def graded(scenario: Scenario, given: Any) -> Grade:
+    """Return the grade of an answer, or of what became of the environment.
 
     Raises what the grader raises on the reference, too, and SandboxBroken where this machine could not run the sandbox.
     """
@@ -45,8 +45,8 @@ def graded(scenario: Scenario, given: Answer | FinalWorld) -> Grade:
         return Grade(False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(said, LONGEST)}")
 
 
-def _graded(scenario: Scenario, given: Answer | FinalWorld) -> Grade:
-    return scenario.grade_world(given) if isinstance(given, FinalWorld) else scenario.grade_answer(given)
+def _graded(scenario: Scenario, given: Any) -> Grade:
+    return scenario.grade_world(given) if scenario.environment else scenario.grade_answer(given)
 
 
 def _grades_its_reference(scenario: Scenario) -> bool:
@@ -54,11 +54,8 @@ def _grades_its_reference(scenario: Scenario) -> bool:
     try:
         if scenario.environment is None:
             scenario.grade_outputs(scenario.reference)
-            return True
-        with closing(World(scenario.environment)) as world:
-            scenario.environment.reference(world)
-            world.end()
-            scenario.grade_world(final_world(world.snapshot().content))
+        else:
+            scenario.grade_world(of_packs(scenario.environment).right_end(scenario.environment))
     except Exception:
         return False
     return True
@@ -76,13 +73,14 @@ class Graders:
     refusal: str = ""
     _known: dict[Key, Grade] = field(default_factory=dict)
 
-    async def grade(self, scenario: Scenario, answer: Answer | bytes) -> Grade:
-        """Grade an answer, or the content of a world as it ended.
+    async def grade(self, scenario: Scenario, answer: Any) -> Grade:
+        """Grade an answer, or the content of the environment as it ended.
 
         Raises Unguarded where the answer would have to be graded anew and is not to be, and what `graded` raises.
         """
-        if isinstance(answer, bytes):
-            return await asyncio.to_thread(lambda: graded(scenario, final_world(answer)))
+        if scenario.environment:
+            ended = of_packs(scenario.environment).ended
+            return await asyncio.to_thread(lambda: graded(scenario, ended(answer)))
         key = key_of(scenario, answer)
         if (found := self.stored.get(key) or self._known.get(key)) is not None:
             return found

@@ -21,6 +21,7 @@ from bench.experiment.resolved_models import refuse_unknown_routes, resolve_mode
 from bench.experiment.resolved_plans import resolve_plan
 from bench.models.base import Model
 from bench.packs import load_instances, load_pack
+from bench.packs.environments import ENVIRONMENTS
 from bench.runtime.call import BackOff
 from bench.runtime.effects import EFFECTS
 from bench.runtime.endpoint_session import Server, no_server
@@ -66,6 +67,7 @@ class Matrix:
     models: Mapping[str, Model]
     effects: Mapping[tuple[str, str], str]
     kinds: Mapping[str, str]
+    environments: Mapping[str, str]
     back_off: BackOff
     server: Server
     specs: tuple[TrialSpec, ...]
@@ -121,6 +123,7 @@ def build_matrix(
     kinds = {
         name: [MODELS[config.model[one].kind] for one in (name, *config.model[name].passes_on_to)] for name in config.models
     }
+    surrounding = dict.fromkeys(one.environment.part for one in loaded if one.environment)
     server: Server = no_server
     if any(one.part.makes_own_calls for one in chosen.values()):
         from bench.endpoint.server import serve_session as server  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
@@ -131,6 +134,7 @@ def build_matrix(
         models=resolve_models(config, known, chosen.values()),
         effects={key: codebase.of_part(EFFECTS[key]) for key in effects},
         kinds={name: " + ".join(dict.fromkeys(map(codebase.of_part, parts))) for name, parts in kinds.items()},
+        environments={kind: codebase.of_part(ENVIRONMENTS[kind]) for kind in surrounding},
         back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
         server=server,
         specs=(),
@@ -181,6 +185,8 @@ def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
         "seed": matrix.config.seed,
         "settings": [asdict(arm.settings), asdict(matrix.back_off)],
     }
+    if arm.scenario.environment:
+        determined_by["environment"] = matrix.environments[arm.scenario.environment.part]
     if answers_by_reference(arm.model, spec.plan):
         determined_by["reference"] = arm.scenario.reference_digest
     text = json.dumps(determined_by, sort_keys=True, default=str)

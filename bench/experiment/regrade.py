@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from bench.errors import ResultsError, Unguarded
+from bench.errors import BenchError, ResultsError, Unguarded
 from bench.experiment.answers import answer_of
 from bench.experiment.grading import graded
 from bench.experiment.new_manifest import joint_digest
@@ -18,10 +19,9 @@ from bench.experiment.store import append_grades, writing
 from bench.experiment.trial import UNFIT
 from bench.experiment.untrusted import missing_guards, refusal
 from bench.packs import load_pack
-from bench.scenario import Answer, Grade, Scenario, scenario_key
-from bench.worlds.environment import CannotRestore, FinalWorld, final_world
-from bench.worlds.environment.final import content_of
-from bench.worlds.runtime.events import WorldEnded
+from bench.packs.environments import ENVIRONMENTS, of_packs
+from bench.registry import attribute_at
+from bench.scenario import Environment, Grade, Scenario, scenario_key
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,19 @@ def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fo
         raise ResultsError(" ".join(said.split())) from error
 
 
-def _given(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> FinalWorld | Answer | None:
-    """What the trial left to be graded: its world, or its answer; None where that does not fit."""
-    return answer_of(trial, scenario, texts, folder) if scenario.environment is None else _world(trial, texts, folder)
+def _given(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Any:
+    """What the trial left to be graded: its environment, or its answer; None where that does not fit."""
+    if scenario.environment is None:
+        return answer_of(trial, scenario, texts, folder)
+    return _ended(scenario.environment, trial, texts, folder)
 
 
-def _world(trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> FinalWorld:
-    """What became of the trial's world, as it was kept."""
-    kept = next((event.kept for event in trial.events if isinstance(event, WorldEnded)), "")
+def _ended(environment: Environment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
+    """What became of the trial's environment, as it was kept."""
+    kept = attribute_at(ENVIRONMENTS[environment.part].trial).kept(trial.events)
     if kept not in texts:
         raise ResultsError(f"{folder}: lacks the text '{kept}' of trial {trial.id}; restore it from a copy")
     try:
-        return final_world(content_of(texts[kept]))
-    except CannotRestore as error:
+        return of_packs(environment).restored(texts[kept])
+    except BenchError as error:
         raise ResultsError(f"{folder}: the text '{kept}' of trial {trial.id}: {error}; restore it from a copy") from error

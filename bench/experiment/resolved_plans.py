@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from bench.errors import ConfigError, nearest
 from bench.experiment.config import Config
 from bench.experiment.plan_entries import FaultEntry, Position
+from bench.packs.environments import of_packs
 from bench.runtime.effects import EFFECTS, WORLD_POINTS, TextEffect
 from bench.runtime.faults import EVERY, Fault, FaultPlan
 from bench.scenario import Scenario
@@ -63,10 +64,7 @@ def _in_world(entry: FaultEntry, where: str, scenario: Scenario) -> str:
     target = (given.get(pack) if isinstance(given, Mapping) else given or EVERY) or ""
     if not target:
         raise ConfigError(f"{where}: {name} names no {what} for scenario '{pack}'; add {pack} = \"...\" to it")
-    if entry.point == "event":
-        known = [kind.name for kind in environment.kinds]
-    else:
-        known = [tool.name for tool in environment.tools if effect.on in ("any", "write" if tool.writes else "read")]
+    known = of_packs(environment).targets(environment, entry.point, effect.on)
     if not known:
         raise ConfigError(f"{where}: scenario '{pack}' has no {what} that {name} can strike; leave the fault out")
     if target not in (EVERY, *known):

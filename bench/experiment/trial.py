@@ -15,13 +15,14 @@ from bench.errors import CallFailed, CannotStart, GaveUp, ResultsError, Ungraded
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord, outcome_of
 from bench.models.base import Response
+from bench.packs.environments import ENVIRONMENTS
+from bench.registry import attribute_at
 from bench.runtime.events import Called
 from bench.runtime.log import TrialLog
 from bench.runtime.slots import Slots
 from bench.runtime.trial import Surroundings, Trial
 from bench.runtime.workbench import Workbench
-from bench.scenario import Grade, Scenario
-from bench.worlds.runtime.lives import around
+from bench.scenario import Environment, Grade, Scenario
 
 if TYPE_CHECKING:  # what a trial runs through is found in the other imports (`bench.experiment.code`)
     from bench.experiment.grading import Graders
@@ -77,7 +78,7 @@ async def run_trial(
         back_off=matrix.back_off,
         server=matrix.server,
         log=TrialLog(on_response, on_counted),
-        around=partial(around, environment=scenario.environment) if scenario.environment else lambda _: Surroundings(),
+        around=partial(_around, environment=scenario.environment),
     )
     workbench = Workbench(trial)
     with closing(trial.surroundings):
@@ -105,6 +106,14 @@ async def run_trial(
         traceback=log.store_text(ending.traceback) if ending.traceback else None,
     )
     return TrialResult(record, log.texts, ending.failure)
+
+
+def _around(trial: Trial, environment: Environment | None) -> Surroundings:
+    """Make what stands around the task."""
+    if environment is None:
+        return Surroundings()
+    surroundings: Surroundings = attribute_at(ENVIRONMENTS[environment.part].trial).around(trial, environment)
+    return surroundings
 
 
 async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Ending:

@@ -4,12 +4,13 @@ What it simulates is declared, not measured: a rate of natural failures (a requi
 its JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's
 seed, scenario and subtasks, so that a trial is the same wherever and whenever it runs. Asked for a judgment, it looks whether
 what it is shown fits its schema. Offered tools in a pack that has a world, it does the pack's work with them
-(`bench.worlds.simulated.proposer`). Elsewhere it reads documents with those that do that (`bench.models.simulated_reader`), and
+(`bench.packs.environments`). Elsewhere it reads documents with those that do that (`bench.models.simulated_reader`), and
 calls any other only where it has to.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +21,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bench.answers.fenced import written
 from bench.answers.places import Schema, holds_code
-from bench.digests import case_of
 from bench.models.bank import Bank
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
@@ -30,11 +30,10 @@ from bench.models.simulated_reader import next_look
 from bench.models.simulated_replies import calling, within
 from bench.models.smallest import smallest
 from bench.numbers import Price
-from bench.scenario import Json, Output, Scenario, scenario_key
+from bench.packs.environments import ENVIRONMENTS
+from bench.registry import attribute_at
+from bench.scenario import Call, Json, Output, Scenario, scenario_key
 from bench.seeding import draw_for
-from bench.worlds.environment import Call, Environment
-from bench.worlds.simulated.course import Judge
-from bench.worlds.simulated.proposer import proposed
 
 ADVICE = "Give every field of the form that is asked for."
 
@@ -107,41 +106,13 @@ class SimulatedModel:
             if isinstance(choice, dict) or (choice == "required" and scenario.environment is None):
                 return calling([self._forced(request, draw, options)], request)
             if scenario.environment is not None:
-                return self._working(scenario, scenario.environment, request, draw, options)
+                working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).working
+                forced = functools.partial(self._forced, request, draw)
+                reply: Reply = working(scenario, request, draw, options, self._settings.failure_rate, self._bank, forced)
+                return reply
             if look := next_look(scenario.task, request.context.subtasks, request.messages, options["tools"]):
                 return calling([look], request)
         return within(Reply(self._text(request, draw)), options)
-
-    def _working(
-        self, scenario: Scenario, environment: Environment, request: Request, draw: Random, options: Mapping[str, Any]
-    ) -> Reply:
-        """The next calls of the work that the conversation is about; of one of them a required argument may be forgotten."""
-        together = options.get("parallel_tool_calls", True)
-        judge = self._drawn_judgments(scenario, environment, request) if self._bank else None
-        next_ = proposed(environment, scenario.task, request.messages, options["tools"], together, judge)
-        if not next_.calls:
-            own = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
-            if own and options.get("tool_choice") == "required":  # a framework's own, by which an agent says that it is done
-                return calling([self._forced(request, draw, {**options, "tools": own})], request)
-            return within(Reply(next_.text), options)
-        calls = list(next_.calls)
-        if draw.random() < self._settings.failure_rate and calls[0].arguments:
-            forgotten = draw.choice(list(calls[0].arguments))
-            calls[0] = Call(calls[0].tool, {name: one for name, one in calls[0].arguments.items() if name != forgotten})
-        return calling(calls, request)
-
-    def _drawn_judgments(self, scenario: Scenario, environment: Environment, request: Request) -> Judge:
-        """The bank's. A conversation is gone through anew for each reply: so a draw is the trial's, whatever call it is for."""
-        bank, right, context = self._bank, environment.right, request.context
-        assert bank and right, "a bank is refused where a procedure or what is right is missing"
-
-        def judge(subtask: str, shown: Mapping[str, str]) -> Json | str:
-            state = case_of(shown)
-            draw = draw_for("bank", *context.drawn_from, subtask, state)
-            rightly = right(subtask, {**scenario.task.documents, **shown})
-            return bank.draw(scenario.name, context.instance, subtask, state, rightly, draw)
-
-        return judge
 
     def _forced(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
         """The tool that has to be called, with the output that is asked for where that fits, else the smallest arguments."""

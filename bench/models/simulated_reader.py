@@ -8,8 +8,7 @@ from typing import Any
 
 from bench.models.base import Message
 from bench.models.document_tools import LIST, NAME, READ, name_in
-from bench.scenario import Task
-from bench.worlds.environment import Call
+from bench.scenario import Call, Task
 
 
 def next_look(

@@ -10,9 +10,9 @@ from typing import Any
 from bench.models.base import Reply, Request
 from bench.models.options import LENGTHS
 from bench.models.tool_calls import ToolCall
+from bench.scenario import Call
 from bench.seeding import seed_of
 from bench.tokens import first_tokens
-from bench.worlds.environment import Call
 
 
 def calling(calls: Sequence[Call], request: Request) -> Reply:

@@ -21,8 +21,8 @@ from pydantic import BaseModel
 
 from bench.errors import PackError
 from bench.packs.code import Code, plain
+from bench.packs.environments import of_packs
 from bench.scenario import Json, Scenario, Subtask, schema_of
-from bench.worlds.environment import Environment, Tool
 
 
 def asked(scenario: Scenario, folder: Path, code: Code) -> str:
@@ -36,7 +36,7 @@ def asked(scenario: Scenario, folder: Path, code: Code) -> str:
             "subtasks": [_subtask(subtask) for subtask in task.subtasks],
             "answer": task.answer_names,
             "code": _files(code.asked, folder),
-            **({"environment": _environment(scenario.environment)} if scenario.environment else {}),
+            **({"environment": of_packs(scenario.environment).declared(scenario.environment)} if scenario.environment else {}),
         }
     )
 
@@ -46,7 +46,7 @@ def graded_by(scenario: Scenario, folder: Path, code: Code) -> str:
     return _digest(
         {
             "truth": _truth(scenario.truth, folder),
-            "functions": [_function(scenario.grade), _function(scenario.baseline)],
+            "functions": [function_of(scenario.grade), function_of(scenario.baseline)],
             "code": _files(code.grading, folder),
         }
     )
@@ -59,38 +59,21 @@ def _subtask(subtask: Subtask) -> Json:
         "instructions": subtask.instructions,
         "reads": subtask.reads,
         "output": schema_of(subtask.output),
-        "checks": [_function(check) for check in subtask.checks],
-        "signals": [signal and _function(signal) for signal in signals],
+        "checks": [function_of(check) for check in subtask.checks],
+        "signals": [signal and function_of(signal) for signal in signals],
         "checkpoint": subtask.checkpoint,
     }
 
 
-def _environment(environment: Environment) -> Json:
-    """What determines a world: its tables and rows, its tools, and what comes in it. `audit` and `reference` only judge it."""
-    return {
-        "tables": [environment.schema, _value(environment.rows)],
-        "tools": [_tool(tool) for tool in environment.tools],
-        "given": list(environment.given),
-        "events": _value(environment.events),
-        "kinds": [_held(kind) for kind in environment.kinds],
-        "people": [[name, _held(person)] for name, person in environment.people.items()],
-        "policy": environment.policy and _held(environment.policy),
-        "halted": environment.halted and _function(environment.halted),
-        "time": [environment.throttle, _value(environment.begins), _value(environment.ends)],
-    }
-
-
-def _tool(tool: Tool) -> Json:
-    return [_held(tool), schema_of(tool.arguments), schema_of(tool.result)]
-
-
-def _held(part: Any) -> Json:
+def fields_of(part: Any) -> Json:
     """The fields of a declared part; of a function its name and what is bound to it."""
     fields = [getattr(part, field.name) for field in dataclasses.fields(part)]
-    return [_function(one) if inspect.isroutine(one) or isinstance(one, functools.partial) else _value(one) for one in fields]
+    return [
+        function_of(one) if inspect.isroutine(one) or isinstance(one, functools.partial) else value_of(one) for one in fields
+    ]
 
 
-def _function(function: Callable[..., Any]) -> Json:
+def function_of(function: Callable[..., Any]) -> Json:
     """A function's name, and the values that were bound to it where it was made: they can differ by instance."""
     bound: list[Any] = []
     while isinstance(function, functools.partial):
@@ -103,23 +86,23 @@ def _function(function: Callable[..., Any]) -> Json:
             bound.append(cell.cell_contents)
         except ValueError:  # a name that was never given a value
             continue
-    return [getattr(inner, "__qualname__", type(inner).__qualname__), [_value(value) for value in bound]]
+    return [getattr(inner, "__qualname__", type(inner).__qualname__), [value_of(value) for value in bound]]
 
 
-def _value(value: Any) -> Json:
+def value_of(value: Any) -> Json:
     """A bound value as JSON; of what JSON cannot hold, its type's name: never an address, which differs each time."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):
-        return [[_value(key), _value(item)] for key, item in value.items()]
+        return [[value_of(key), value_of(item)] for key, item in value.items()]
     if isinstance(value, list | tuple):
-        return [_value(item) for item in value]
+        return [value_of(item) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted(json.dumps(_value(item)) for item in value)
+        return sorted(json.dumps(value_of(item)) for item in value)
     if isinstance(value, BaseModel):
-        return _value(value.model_dump())
+        return value_of(value.model_dump())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [_value(getattr(value, field.name)) for field in dataclasses.fields(value)]
+        return [value_of(getattr(value, field.name)) for field in dataclasses.fields(value)]
     return type(value).__qualname__
 
 

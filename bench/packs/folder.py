@@ -11,8 +11,7 @@ from typing import Any, NoReturn
 
 from bench.errors import PackError
 from bench.files import text_of
-from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, WrongAnswer
-from bench.worlds.environment import Environment
+from bench.scenario import Baseline, Environment, Grader, Json, Scenario, Subtask, Task, WrongAnswer
 
 LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """Files that an operating system leaves in a folder."""
@@ -94,7 +93,7 @@ class PackFolder:
         answer     the subtasks whose outputs are graded; () stands for all
         documents, reference, wrong, truth   take the place of the files, where a pack makes them in code
         made_by    the function of the pack that made these
-        environment   the world that its tools act on
+        environment   what the task stands in, such as a world that tools act on
         """
         for field, names in (("secrets", secrets), ("answer", answer)):
             if isinstance(names, str):

@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from bench.errors import PackError, nearest
+from bench.packs.environments import of_packs
 from bench.packs.names import refuse_names
 from bench.packs.reads import refuse_prompt, refuse_reads
 from bench.raised import words_of
 from bench.scenario import Json, Output, Scenario, Subtask, Task, schema_of
 from bench.wording import first_violation
-from bench.worlds.environment.refusals import refuse_environment
 
 
 def refuse(scenario: Scenario) -> None:
@@ -39,7 +39,7 @@ def refuse(scenario: Scenario) -> None:
     if lacking := [subtask.name for subtask in task.subtasks if subtask.name not in scenario.reference]:
         raise PackError(f"{where}: the reference answer must hold an output for each subtask, and has none for '{lacking[0]}'")
     if scenario.environment is not None:
-        refuse_environment(scenario.environment, where)
+        of_packs(scenario.environment).refuse(scenario.environment, where)
     for wrong in scenario.wrong:
         _refuse_outputs(wrong.outputs, task, f"{where}: the wrong answer '{wrong.name}'")
 

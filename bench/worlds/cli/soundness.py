@@ -54,8 +54,9 @@ def problems_of_wrong(hooks: Hooks) -> Iterator[str]:
 
 
 def _environment(hooks: Hooks) -> Environment:
-    assert hooks.scenario.environment is not None, "only a pack with a world is asked"
-    return hooks.scenario.environment
+    environment = hooks.scenario.environment
+    assert isinstance(environment, Environment), "only a pack with a world is asked"
+    return environment
 
 
 def _taken(hooks: Hooks, world: World, course: Course, what: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Worlds: what tools act on, outside of the agent. `docs/worlds.md` says what one is and how a pack declares it."""
 
 from bench.errors import ToolRefused
+from bench.scenario import Call
 from bench.worlds.environment.calling import Acted
 from bench.worlds.environment.contracts import Quota, Role
 from bench.worlds.environment.damage import Damage
@@ -10,7 +11,7 @@ from bench.worlds.environment.final import FinalWorld, final_world
 from bench.worlds.environment.journal import Entry
 from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.parts import Arrival, EventKind, Person, Policy, Scheduled, Standing, Tool, Verdict
-from bench.worlds.environment.procedure import Call, Facts, Question, Step
+from bench.worlds.environment.procedure import Facts, Question, Step
 from bench.worlds.environment.rules import KILL_SWITCH
 from bench.worlds.environment.snapshot import CannotRestore, Snapshot
 from bench.worlds.environment.world import World

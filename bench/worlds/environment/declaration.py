@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from bench.worlds.environment.contracts import Quota, Role
 from bench.worlds.environment.database import Db
@@ -54,6 +54,7 @@ class Environment:
     work        the same in words, for an agent that is told what to do; it stands in the place of the task's role
     """
 
+    part: ClassVar[str] = "world"
     schema: str
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
     tools: tuple[Tool, ...]

@@ -8,19 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.errors import PackError, nearest
+from bench.scenario import Call
 from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.parts import Payload
 
 AGENT, COMPENSATION = "agent", "compensation"
 """The roles of who acts in none that the world declares, and of who takes an effect back."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call of a tool that a step makes."""
-
-    tool: str
-    arguments: Payload
 
 
 @dataclass(frozen=True)

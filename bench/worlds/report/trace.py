@@ -80,6 +80,7 @@ class Worlds:
 
     def _load(self, scenario: str, instance: str) -> Environment | None:
         try:
-            return load_pack(scenario, self._packs, instance).environment
+            environment: Environment | None = load_pack(scenario, self._packs, instance).environment
         except BenchError:
             return None
+        return environment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from bench.errors import CallFailed, GaveUp
@@ -12,6 +12,7 @@ from bench.worlds.environment import World
 from bench.worlds.runtime.acting import Acting
 from bench.worlds.runtime.actions import WorldActions
 from bench.worlds.runtime.effects import ToolEffect
+from bench.worlds.runtime.events import WorldEnded
 from bench.worlds.runtime.process import Crashed
 
 MOST_LIVES = 50
@@ -60,6 +61,11 @@ class InWorld(Surroundings):
 
     def close(self) -> None:
         self.world.close()
+
+
+def kept(events: Iterable[object]) -> str:
+    """Return the digest of the text that the world was kept in; "" where it never ended."""
+    return next((event.kept for event in events if isinstance(event, WorldEnded)), "")
 
 
 def around(trial: Trial, environment: Any) -> InWorld:

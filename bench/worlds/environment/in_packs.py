@@ -1,0 +1,56 @@
+"""What packs, faults and graders need of a world (`bench.packs.environments.OfPacks`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from bench.packs.digests import fields_of, function_of, value_of
+from bench.scenario import Json, schema_of
+from bench.worlds.environment.declaration import Environment
+from bench.worlds.environment.final import FinalWorld, content_of, final_world
+from bench.worlds.environment.parts import Tool
+from bench.worlds.environment.refusals import refuse_environment
+from bench.worlds.environment.world import World
+
+refuse = refuse_environment
+ended = final_world
+
+
+def declared(environment: Environment) -> Json:
+    """What determines a world: its tables and rows, its tools, and what comes in it. `audit` and `reference` only judge it."""
+    return {
+        "tables": [environment.schema, value_of(environment.rows)],
+        "tools": [_tool(tool) for tool in environment.tools],
+        "given": list(environment.given),
+        "events": value_of(environment.events),
+        "kinds": [fields_of(kind) for kind in environment.kinds],
+        "people": [[name, fields_of(person)] for name, person in environment.people.items()],
+        "policy": environment.policy and fields_of(environment.policy),
+        "halted": environment.halted and function_of(environment.halted),
+        "time": [environment.throttle, value_of(environment.begins), value_of(environment.ends)],
+    }
+
+
+def _tool(tool: Tool) -> Json:
+    return [fields_of(tool), schema_of(tool.arguments), schema_of(tool.result)]
+
+
+def targets(environment: Environment, point: str, on: str) -> Sequence[str]:
+    """Return the kinds of events, or the tools that read or write, as `on` says."""
+    if point == "event":
+        return [kind.name for kind in environment.kinds]
+    return [tool.name for tool in environment.tools if on in ("any", "write" if tool.writes else "read")]
+
+
+def restored(kept: str) -> FinalWorld:
+    """Return the world that this SQL makes. Raises CannotRestore for any other text."""
+    return final_world(content_of(kept))
+
+
+def right_end(environment: Environment) -> FinalWorld:
+    """Return the world in which the reference's course was taken."""
+    with closing(World(environment)) as world:
+        environment.reference(world)
+        world.end()
+        return final_world(world.snapshot().content)

@@ -1,0 +1,63 @@
+"""A simulated model at work in a pack's world: its next calls of tools, and its judgments, drawn from a bank if it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from bench.digests import case_of
+from bench.models.bank import Bank
+from bench.models.base import Reply, Request
+from bench.models.simulated_replies import calling, within
+from bench.scenario import Call, Json, Scenario
+from bench.seeding import draw_for
+from bench.worlds.environment import Environment
+from bench.worlds.simulated.course import Judge
+from bench.worlds.simulated.proposer import proposed
+
+
+def working(
+    scenario: Scenario,
+    request: Request,
+    draw: Random,
+    options: Mapping[str, Any],
+    failure_rate: float,
+    bank: Bank | None,
+    forced: Callable[[Mapping[str, Any]], Call],
+) -> Reply:
+    """Return the next calls of the work that the conversation is about; of one of them a required argument may be forgotten.
+
+    Args:
+        failure_rate: The chance with which an argument is forgotten.
+        forced: Makes a call of one of the tools in the options, which has to be called.
+    """
+    environment = scenario.environment
+    assert isinstance(environment, Environment)
+    together = options.get("parallel_tool_calls", True)
+    judge = _drawn_judgments(scenario, environment, request, bank) if bank else None
+    next_ = proposed(environment, scenario.task, request.messages, options["tools"], together, judge)
+    if not next_.calls:
+        own = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
+        if own and options.get("tool_choice") == "required":  # a framework's own, by which an agent says that it is done
+            return calling([forced({**options, "tools": own})], request)
+        return within(Reply(next_.text), options)
+    calls = list(next_.calls)
+    if draw.random() < failure_rate and calls[0].arguments:
+        forgotten = draw.choice(list(calls[0].arguments))
+        calls[0] = Call(calls[0].tool, {name: one for name, one in calls[0].arguments.items() if name != forgotten})
+    return calling(calls, request)
+
+
+def _drawn_judgments(scenario: Scenario, environment: Environment, request: Request, bank: Bank) -> Judge:
+    """The bank's. A conversation is gone through anew for each reply: so a draw is the trial's, whatever call it is for."""
+    right, context = environment.right, request.context
+    assert right, "a bank is refused where a procedure or what is right is missing"
+
+    def judge(subtask: str, shown: Mapping[str, str]) -> Json | str:
+        state = case_of(shown)
+        draw = draw_for("bank", *context.drawn_from, subtask, state)
+        rightly = right(subtask, {**scenario.task.documents, **shown})
+        return bank.draw(scenario.name, context.instance, subtask, state, rightly, draw)
+
+    return judge
