@@ -1,11 +1,16 @@
-"""DSPy: the task as a program of one Predict for each subtask, and Refine over the whole of it: the program runs again until
-the verifier accepts all its outputs, each run with a model's advice on the run before."""
+"""DSPy: the task as a program of one Predict for each subtask, and Refine: it runs again what the verifier does not accept,
+each time with a model's advice on the time before.
+
+dspy            Refine over the whole program
+dspy_by_module  a Refine around each Predict, in the place of the Assertions that earlier versions had
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import dspy as framework
 from dspy.predict import refine
@@ -51,6 +56,12 @@ async def dspy(task: Task, workbench: Workbench) -> None:
         await asyncio.to_thread(_refine, task, workbench, session)
 
 
+async def dspy_by_module(task: Task, workbench: Workbench) -> None:
+    async with workbench.endpoint(*task.subtasks, judges=advises) as session:
+        for subtask in task.subtasks:
+            await asyncio.to_thread(_refine, replace(task, subtasks=(subtask,)), workbench, session)
+
+
 def _refine(task: Task, workbench: Workbench, session: EndpointSession) -> None:
     verdicts: list[Rejected | None] = []
     bench = workbench  # DSPy shows the model the source of `reward`: its words are part of the prompt, and stay as recorded
@@ -65,7 +76,7 @@ def _refine(task: Task, workbench: Workbench, session: EndpointSession) -> None:
 
     vars(refine)["print"] = logging.getLogger(__name__).debug  # it prints what failed, into our progress
     framework.disable_logging()  # and so do its warnings
-    model = framework.LM("openai/bench", api_base=session.base_url(), api_key=session.api_key, cache=False)
+    model = framework.LM("openai/bench", api_base=session.base_url(*task.subtasks), api_key=session.api_key, cache=False)
     attempts = workbench.attempts_left(*task.subtasks)
     with framework.context(lm=model, adapter=framework.JSONAdapter()):
         try:

@@ -2,11 +2,13 @@
 
 langgraph        a chain of nodes, handed on unverified; at a rejection a chain of what is left from there on, same prompts
 langgraph_retry  each node verifies its output; a conditional edge leads back to it, with the reason, until it will do
+langgraph_retry_same_words   the same graph; the reason stands where, and in the words in which, our architectures tell it
+langgraph_retry_policy       LangGraph's own way: a node raises what the verifier says, and its `RetryPolicy` runs it again
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,12 +16,16 @@ from typing import Any, TypedDict
 
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import RetryPolicy
 from openai import DefaultAsyncHttpxClient as AsyncHttpxClient
 from openai import DefaultHttpxClient as HttpxClient
 from pydantic import SecretStr
 
+from bench.errors import GaveUp
+from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.proposal import Proposal
+from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
 
@@ -27,11 +33,17 @@ from bench.scenario import Subtask, Task
 class Rejection(TypedDict):
     """A graph's own state. The outputs are in the workbench's, from which the prompts are made."""
 
-    rejection: str
+    rejected: Rejected | None
+
+
+class NotAccepted(Exception):
+    """The verifier rejected what a node made."""
 
 
 Node = Callable[[Rejection], Awaitable[Rejection]]
-NONE = Rejection(rejection="")
+Words = Callable[[Subtask, "Line", Rejected | None], Sequence[Message]]
+"""The messages that ask for a subtask, the first time or after a rejection."""
+NONE = Rejection(rejected=None)
 
 
 @dataclass(frozen=True)
@@ -73,11 +85,34 @@ async def langgraph(task: Task, workbench: Workbench) -> None:
 
 
 async def langgraph_retry(task: Task, workbench: Workbench) -> None:
+    await _with_edges_back(task, workbench, _reason_behind)
+
+
+async def langgraph_retry_same_words(task: Task, workbench: Workbench) -> None:
+    await _with_edges_back(task, workbench, _as_ours)
+
+
+async def langgraph_retry_policy(task: Task, workbench: Workbench) -> None:
+    again = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=workbench.max_attempts, retry_on=NotAccepted)
     async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
         graph.add_edge(START, task.subtasks[0].name)
         for subtask, following in zip(task.subtasks, [*(one.name for one in task.subtasks[1:]), END], strict=True):
-            graph.add_node(subtask.name, _verifying(subtask, workbench, line))
+            graph.add_node(subtask.name, _raising(subtask, workbench, line), retry_policy=again)
+            graph.add_edge(subtask.name, following)
+        try:
+            await graph.compile().ainvoke(NONE)
+        except NotAccepted as error:
+            names = [one.name for one in task.subtasks if not workbench.done(one)][:1]
+            raise GaveUp(names, f"no accepted output in {workbench.max_attempts} attempts") from error
+
+
+async def _with_edges_back(task: Task, workbench: Workbench, words: Words) -> None:
+    async with _line(task, workbench) as line:
+        graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
+        graph.add_edge(START, task.subtasks[0].name)
+        for subtask, following in zip(task.subtasks, [*(one.name for one in task.subtasks[1:]), END], strict=True):
+            graph.add_node(subtask.name, _verifying(subtask, workbench, line, words))
             graph.add_conditional_edges(subtask.name, _rejected, {True: subtask.name, False: following})
         await graph.compile().ainvoke(NONE, {"recursion_limit": len(task.subtasks) * workbench.max_attempts + 1})
 
@@ -90,25 +125,45 @@ def _handing_on(subtask: Subtask, workbench: Workbench, line: Line) -> Node:
     return node
 
 
-def _verifying(subtask: Subtask, workbench: Workbench, line: Line) -> Node:
+def _verifying(subtask: Subtask, workbench: Workbench, line: Line, words: Words) -> Node:
     async def node(state: Rejection) -> Rejection:
-        proposal = await _ask(subtask, workbench, line, state["rejection"])
+        proposal = await _ask(subtask, workbench, line, words, state["rejected"])
         rejected = workbench.verify(proposal)
         if rejected is None:
             workbench.commit(proposal)
-        return Rejection(rejection=rejected.detail if rejected else "")
+        return Rejection(rejected=rejected)
+
+    return node
+
+
+def _raising(subtask: Subtask, workbench: Workbench, line: Line) -> Node:
+    async def node(_: Rejection) -> Rejection:
+        proposal = await _ask(subtask, workbench, line)
+        if rejected := workbench.verify(proposal):
+            raise NotAccepted(rejected.detail)
+        workbench.commit(proposal)
+        return NONE
 
     return node
 
 
 def _rejected(state: Rejection) -> bool:
-    return bool(state["rejection"])
+    return state["rejected"] is not None
 
 
-async def _ask(subtask: Subtask, workbench: Workbench, line: Line, rejection: str = "") -> Proposal:
+def _reason_behind(subtask: Subtask, line: Line, rejected: Rejected | None) -> Sequence[Message]:
+    behind = [Message("user", f"Your last answer was rejected: {rejected.detail}")] if rejected else []
+    return [*line.session.messages(subtask), *behind]
+
+
+def _as_ours(subtask: Subtask, line: Line, rejected: Rejected | None) -> Sequence[Message]:
+    return line.session.messages(subtask, repair=rejected)
+
+
+async def _ask(
+    subtask: Subtask, workbench: Workbench, line: Line, words: Words = _as_ours, rejected: Rejected | None = None
+) -> Proposal:
     workbench.attempts_left(subtask)
-    said = [(message.role, message.content) for message in line.session.messages(subtask)]
-    if rejection:
-        said.append(("user", f"Your last answer was rejected: {rejection}"))
-    reply = await line.chat(subtask).ainvoke(said)
+    messages = words(subtask, line, rejected)
+    reply = await line.chat(subtask).ainvoke([(message.role, message.content) for message in messages])
     return line.session.proposal(reply.text, subtask)

@@ -80,12 +80,25 @@ OURS = (
         "its edges know a rejection only: nothing is skipped, found too weak, or reopened by a later subtask",
     ),
     _system(
+        *("langgraph_retry_same_words", "langgraph", "langgraph"),
+        "as langgraph_retry, but a rejection is told in the words of our architectures, and at the same place of the prompt",
+    ),
+    _system(
+        *("langgraph_retry_policy", "langgraph", "langgraph"),
+        "RetryPolicy runs a node again as it was: no reason is told, and nothing is skipped or reopened",
+    ),
+    _system(
         *("dspy", "dspy", "dspy"),
         "Refine runs the whole program again; it cannot keep the subtasks that were right",
         "an output that DSPy cannot parse fails the run before there is a reward: Refine then tries again without advice",
         "DSPy repairs broken JSON before it reads it",
         "its advice is accounted for as judging",
         formats=("json",),  # its parser reads nothing else
+    ),
+    _system(
+        *("dspy_by_module", "dspy", "dspy"),
+        "one Refine around each subtask's Predict, for the rest as dspy; nothing is skipped, or reopened by a later subtask",
+        formats=("json",),
     ),
     _system(
         *("reflexion", "reflexion", ""),
@@ -97,6 +110,11 @@ OURS = (
         "one conversation does the whole task: faults in what one subtask reads of another have nothing to strike",
         "a pack's documents stand in the place of a cluster's logs and of a repository",
         lineage="fuzzylabs/sre-agent",
+    ),
+    _system(
+        *("autogen_team", "autogen_team", "autogen"),
+        "one conversation does the whole task: faults in what one subtask reads of another have nothing to strike",
+        "its reviewer's words are accounted for as judging",
     ),
     _system(
         *("autogen_graph", "autogen_graph", "autogen"),

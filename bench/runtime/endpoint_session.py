@@ -27,6 +27,7 @@ from bench.runtime.injection import Corrupted
 from bench.runtime.prompt import Prompt
 from bench.runtime.proposal import Proposal
 from bench.runtime.turns import Turns
+from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 
 PARALLEL = "X-Bench-Parallel"
@@ -95,18 +96,21 @@ class EndpointSession:
         names = "+".join(subtask.name for subtask in subtasks)
         return f"{self.root}/{names}/v1" if names else f"{self.root}/v1"
 
-    def messages(self, *subtasks: Subtask, documents_alone: bool = False) -> tuple[Message, ...]:
+    def messages(
+        self, *subtasks: Subtask, documents_alone: bool = False, repair: Rejected | None = None
+    ) -> tuple[Message, ...]:
         """The messages of our own prompt for these subtasks, system and user. Taken, and raises, as `prompt`."""
-        return self.prompt(*subtasks, documents_alone=documents_alone).messages
+        return self.prompt(*subtasks, documents_alone=documents_alone, repair=repair).messages
 
-    def prompt(self, *subtasks: Subtask, documents_alone: bool = False) -> Prompt:
+    def prompt(self, *subtasks: Subtask, documents_alone: bool = False, repair: Rejected | None = None) -> Prompt:
         """Our own prompt for these subtasks (all of the session's, if none is named) as the state stands.
 
         To be asked for once an attempt: faults in what is read strike here. With `documents_alone` the outputs that are read
-        are left to the framework, which passes them on itself. Raises RuntimeError where one of them is not there yet.
+        are left to the framework, which passes them on itself. `repair` is told in our words, as the repair setting says;
+        a framework with words of its own leaves it out. Raises RuntimeError where one of them is not there yet.
         """
         chosen = subtasks or self.subtasks
-        prompt, self._read[_names(chosen)] = self._host.prompt(chosen, documents_alone)
+        prompt, self._read[_names(chosen)] = self._host.prompt(chosen, documents_alone, repair)
         return prompt
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:

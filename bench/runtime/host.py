@@ -12,6 +12,7 @@ from bench.runtime.faults import Receipt
 from bench.runtime.injection import Corrupted
 from bench.runtime.prompt import Prompt
 from bench.runtime.proposal import Proposal
+from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 
 
@@ -36,7 +37,9 @@ class Host(Protocol):
         """A judge call about these subtasks, within their latest attempt."""
         ...
 
-    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[Prompt, tuple[Receipt, ...]]:
+    def prompt(
+        self, subtasks: Sequence[Subtask], documents_alone: bool, repair: Rejected | None
+    ) -> tuple[Prompt, tuple[Receipt, ...]]:
         """Our own prompt for these subtasks, and the receipts of faults in what they read."""
         ...
 

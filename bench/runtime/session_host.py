@@ -15,6 +15,7 @@ from bench.runtime.injection import Corrupted
 from bench.runtime.prompt import Prompt, prompt_of
 from bench.runtime.proposal import Proposal
 from bench.runtime.trial import Trial
+from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 
 Session = TypeVar("Session", bound=EndpointSession)
@@ -39,14 +40,16 @@ class SessionHost:
     def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
         return self._trial.causes.judge(names_of(subtasks))
 
-    def prompt(self, subtasks: Sequence[Subtask], documents_alone: bool) -> tuple[Prompt, tuple[Receipt, ...]]:
+    def prompt(
+        self, subtasks: Sequence[Subtask], documents_alone: bool, repair: Rejected | None
+    ) -> tuple[Prompt, tuple[Receipt, ...]]:
         trial = self._trial
         sources = trial.state.sources(subtasks) if documents_alone else trial.sources(subtasks)
         if documents_alone:
             sources = tuple(source for source in sources if not source.version)
         inputs = {source.name: trial.state.text_of(source) for source in sources}
         inputs, receipts = trial.injection.read(subtasks, inputs, trial.causes.attempts(names_of(subtasks)) + 1)
-        return prompt_of(trial.task, subtasks, inputs, None, "none", self.answer_format), receipts
+        return prompt_of(trial.task, subtasks, inputs, repair, trial.settings.repair, self.answer_format), receipts
 
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
         await self._trial.foresee(proposals)

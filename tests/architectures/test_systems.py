@@ -27,7 +27,7 @@ BROUGHT = {"mellea": "mellea", "langgraph": "langgraph", "dspy": "dspy", "autoge
 FIRST = [("gather", 1, "first"), ("total", 1, "first"), ("review", 1, "first")]
 AGAIN = [("total", 2, "retry"), ("review", 2, "rerun")]
 WHOLE = "gather+total+review"
-IN_ONE = ("reflexion", "sre_agent_monolith")
+IN_ONE = ("reflexion", "sre_agent_monolith", "autogen_team")
 """Those that ask for the whole task at once."""
 FORGOTTEN: Fault = {"point": "output", "effect": "missing_field", "attempts": [1], "subtask": "total"}
 TOO_LOW = {"total": 5, "unit": "apples"}
@@ -118,7 +118,7 @@ def test_without_a_fault_every_system_solves_the_task_at_the_first_try(name: str
     assert without_judges(result) == ([(WHOLE, 1, "first")] if name in IN_ONE else FIRST)
     for request in model.requests:
         assert (
-            name in ("dspy", "autogen_graph")
+            name in ("dspy", "dspy_by_module", "autogen_graph")
             or request.context.judging
             or request.messages[0].content.startswith(TINY.task.role)
         )
@@ -128,6 +128,10 @@ SEQUENCES = {
     "mellea_code": [*FIRST[:2], ("total", 2, "retry"), FIRST[2]],
     "langgraph": [*FIRST, *AGAIN],
     "langgraph_retry": [*FIRST[:2], ("total", 2, "retry"), FIRST[2]],
+    "langgraph_retry_same_words": [*FIRST[:2], ("total", 2, "retry"), FIRST[2]],
+    "langgraph_retry_policy": [*FIRST[:2], ("total", 2, "retry"), FIRST[2]],
+    "dspy_by_module": [*FIRST[:2], ("total", 2, "retry"), FIRST[2]],
+    "autogen_team": [(WHOLE, 1, "first"), (WHOLE, 1, "judge"), (WHOLE, 2, "retry"), (WHOLE, 2, "judge")],
     "dspy": [*FIRST[:2], ("gather", 2, "rerun"), ("total", 2, "retry"), FIRST[2]],
     "reflexion": [(WHOLE, 1, "first"), (WHOLE, 1, "judge"), (WHOLE, 2, "retry")],
     "autogen_graph": [*FIRST, *AGAIN],
@@ -146,7 +150,8 @@ def test_after_a_forgotten_field_each_system_asks_again_what_it_means_to(name: s
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_gives_up_after_three_attempts_at_one_subtask(name: str) -> None:
     broken = {"total": ["about forty"] * 9, WHOLE: ["about forty"] * 9}
-    result, _ = scripted(name, broken, judgments=(["yes"] * 3 + ["no"] * 6) if name == "mellea" else ["{}"] * 9)
+    judgments = {"mellea": ["yes"] * 3 + ["no"] * 6, "autogen_team": ["yes"] * 9}
+    result, _ = scripted(name, broken, judgments=judgments.get(name, ["{}"] * 9))
     assert result.record.outcome == "gave_up", result.record.reason
     asked = [call for call in without_judges(result) if call[0] in ("total", WHOLE)]
     assert [attempt for _, attempt, _ in asked] == [1, 2, 3]
@@ -244,6 +249,26 @@ def test_langgraphs_chain_hands_on_what_is_wrong_and_its_retry_does_not() -> Non
         _, model = scripted(name, {"total": ["about forty"]})
         review = next(request for request in model.requests if request.context.subtasks == ("review",))
         assert ("about forty" in said(review.messages)) is seen
+
+
+def test_in_the_same_words_langgraph_asks_again_as_runtime_structured_does() -> None:
+    script = {"total": [TOO_LOW]}
+    _, model = scripted("langgraph_retry_same_words", script)
+    ours = ScriptedModel(TINY.reference, {"total": [TOO_LOW]})
+    run_all(with_model(matrix_of(architectures=["runtime_structured"], repair="reason"), ours))
+    assert [request.messages for request in model.requests] == [request.messages for request in ours.requests]
+
+
+def test_langgraphs_retry_policy_tells_no_reason() -> None:
+    _, model = scripted("langgraph_retry_policy", {"total": [TOO_LOW]})
+    first, again = (one for one in model.requests if one.context.subtasks == ("total",))
+    assert again.messages == first.messages
+
+
+def test_the_team_answers_again_what_its_reviewer_does_not_approve() -> None:
+    result, model = scripted("autogen_team", judgments=["The total is wrong.", "yes"])
+    assert calls(result) == [(WHOLE, 1, "first"), (WHOLE, 1, "judge"), (WHOLE, 1, "step"), (WHOLE, 1, "judge")]
+    assert "The total is wrong." in said(model.requests[2].messages)
 
 
 def test_langgraphs_retry_tells_the_node_why_it_runs_again() -> None:

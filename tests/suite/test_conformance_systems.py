@@ -18,7 +18,7 @@ INSTALLED = [name for name, system in SYSTEMS.items() if not system.extra or uti
 PASSING = {"rate_limit": 0.01, "server_error": 0.0, "timeout": 0.01, "cut_off": 0.0, "slow": 0.01}
 """The API's failures, and how many seconds they take: the clients wait in real time."""
 
-READ_BY_THEMSELVES = ("reflexion", "autogen_graph", "sre_agent_monolith")
+READ_BY_THEMSELVES = ("reflexion", "autogen_graph", "autogen_team", "sre_agent_monolith")
 """What one subtask reads of another never passes the workbench. And who asks for three subtasks at once meets the failures of
 all three, one more than the two retries of OpenAI's client."""
 
