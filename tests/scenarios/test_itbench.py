@@ -23,6 +23,7 @@ from scenarios.itbench.objects import cluster_of
 from scenarios.itbench.truth import Truth, precision_and_recall
 
 ROOTS = (Path(__file__).parents[2] / "scenarios",)
+SCENES = Path(__file__).parents[1] / "support" / "scenes"
 
 
 @pytest.fixture
@@ -104,6 +105,58 @@ def test_documents_are_bounded_however_much_there_is_and_say_what_is_left_out(tm
     for name, text in documents.items():
         assert BUDGET[name] // 2 < count_tokens(text) <= BUDGET[name] and text.endswith(" more)")
     assert documents == documents_of(folder, cluster_of(folder))
+
+
+@pytest.fixture
+def bakery(monkeypatch: pytest.MonkeyPatch) -> Scenario:
+    """A whole scene of our own, on disk in the form in which ITBench publishes its scenarios, with all files and columns."""
+    monkeypatch.setenv("BENCH_ITBENCH", str(SCENES))
+    return load_pack("itbench", ROOTS)
+
+
+def test_a_scene_in_the_published_form_is_loaded_with_all_that_tells_its_cause(bakery: Scenario) -> None:
+    documents = bakery.task.documents
+    assert (bakery.instance, instances_of("itbench", ROOTS)) == ("scenario_7", ("scenario_7",))
+    assert [line.split(" (")[0] for line in documents["alerts.txt"].splitlines()] == [
+        "2026-03-02 09:07:05 RequestErrorRate bakery/Service/price",
+        "2026-03-02 09:07:35 RequestErrorRate bakery/Service/storefront",
+        "2026-03-02 09:08:05 KubePodNotReady bakery/Pod/price-6c9d8f7b5-m8n5b",
+    ]
+    policy = "bakery/NetworkPolicy/ledger-ingress spec.ingress[0].from[0].podSelector.matchLabels.app: price -> pricing"
+    assert documents["changes.txt"].splitlines() == [
+        "2026-03-02 09:06:00 bakery/ConfigMap/storefront-settings data.banner: spring -> easter",
+        f"2026-03-02 09:06:00 {policy}",
+    ]
+    assert documents["events.txt"].startswith("5x Warning Unhealthy bakery/Pod/price-6c9d8f7b5-m8n5b, last 2026-03-02 09:09:20")
+    assert documents["logs.txt"].splitlines() == [
+        '2x price, first 2026-03-02 09:06:41: call of "ledger:8080" failed: connection timed out after 3 tries (order 4711)',
+        "1x storefront, first 2026-03-02 09:07:03: no price for order 4712: upstream answered 503",
+    ]
+    assert "bakery/NetworkPolicy/: ledger-ingress" in documents["entities.txt"]
+
+
+@pytest.mark.usefixtures("bakery")
+def test_a_scene_in_the_published_form_is_sound_and_every_architecture_solves_it() -> None:
+    assert [result for _, result in check_pack("itbench", ROOTS) if result.status != "ok"] == []
+    results = run_all(matrix_of("itbench"))
+    assert len(results) >= 3 and {result.record.outcome for result in results} == {"solved"}
+
+
+@pytest.mark.parametrize(
+    ("entities", "f1"),
+    [
+        (["bakery/NetworkPolicy/ledger-ingress"], 1),
+        (["bakery/NetworkPolicy/ledger-ingress", "bakery/Service/price"], 2 / 3),
+        (["bakery/ConfigMap/storefront-settings"], 0),
+        (["bakery/Pod/ledger-6c9d8f7b5-t6y3u"], 0),
+        (["shop/NetworkPolicy/ledger-ingress"], 0),
+    ],
+)
+def test_a_scene_in_the_published_form_is_graded_by_its_root_cause(bakery: Scenario, entities: list[str], f1: float) -> None:
+    grade = bakery.grade_outputs({**bakery.reference, **named(*entities)})
+    assert grade.score == grade.parts["f1"] == pytest.approx(f1) and grade.correct is (f1 == 1)
+    right = bakery.grade_outputs(bakery.reference)
+    assert right.parts["propagation"] == 1 and grade.parts["propagation"] == 0
 
 
 def named(*entities: str) -> dict[str, Any]:
