@@ -13,14 +13,6 @@ from bench.analysis.faults import silently_corrupted
 from bench.analysis.measure import Measure
 from bench.analysis.trial import MEASURED, CallMeasure, Trial
 from bench.registry import Kind, Part
-from bench.worlds.analysis.workflow import (
-    compensations,
-    completion_minutes,
-    refused_for,
-    tool_retries,
-    waiting_for_people,
-)
-from bench.worlds.environment.damage import DAMAGES
 
 DTYPES = ("str", "bool", "boolean", "int64", "Int64", "float64")
 
@@ -35,6 +27,7 @@ class Metric(Part):
     digits      behind the point, of ours; `published_digits` of the paper's
     measure     what it is an amount of, by which its interval is chosen
     in_costs    it is one of the things that a trial costs
+    harm        it counts what a trial damaged
     """
 
     dtype: str
@@ -45,6 +38,7 @@ class Metric(Part):
     percent: bool = field(default=False, kw_only=True)
     measure: Measure = field(default="spent", kw_only=True)
     in_costs: bool = field(default=False, kw_only=True)
+    harm: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         self.refuse_unknown("dtype", [self.dtype], DTYPES)
@@ -76,10 +70,6 @@ def _family(name: str, title: str, measure: Measure, of: Callable[[Trial, CallMe
         for one, measured in MEASURED.items()
     }
     return Family(**metrics)
-
-
-def _damaged(kind: str) -> Callable[[Trial], int | None]:
-    return lambda trial: trial.damage(kind)
 
 
 def _seconds(name: str, title: str, value: Callable[[Trial], float], digits: int = 2) -> Metric:
@@ -130,20 +120,6 @@ OURS: tuple[Metric, ...] = (
         lambda trial: trial.outcome != "error" and silently_corrupted(trial.record, trial.receipts),
     ),
     Metric("undetected_failure", "bool", lambda trial: trial.outcome == "wrong" and trial.passed_every_check),
-    *(Metric(f"damage_{kind}", "Int64", _damaged(kind)) for kind in DAMAGES),
-    Metric("recount_agrees", "boolean", lambda trial: trial.recount_agrees),
-    Metric("lives", "Int64", lambda trial: trial.world.lives if trial.world else None),
-    Metric("tool_calls", "int64", lambda trial: len(trial.tool_calls)),
-    Metric("tool_retries", "int64", lambda trial: tool_retries(trial.record.events)),
-    Metric("compensated_pairs", "int64", lambda trial: compensations(trial.record.events)[0]),
-    Metric("compensated_out_of_order", "int64", lambda trial: compensations(trial.record.events)[1]),
-    Metric("stale_refused", "int64", lambda trial: refused_for(trial.record.events, "stale")),
-    Metric("calls_forbidden", "int64", lambda trial: refused_for(trial.record.events, "forbidden")),
-    Metric("calls_over_quota", "int64", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
-    Metric("steps_done", "int64", lambda trial: sum(step.done for step in trial.steps)),
-    Metric("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in trial.steps)),
-    Metric("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events)),
-    Metric("waiting_for_people_minutes", "int64", lambda trial: waiting_for_people(trial.record.events)),
     API,
     WAITING,
     FRAMEWORK,
@@ -152,7 +128,7 @@ OURS: tuple[Metric, ...] = (
     COST,
     Metric("reason", "str", lambda trial: trial.imbalance or trial.record.reason),
 )
-METRICS = Kind("metric", Metric, f"{__name__}:OURS")
+METRICS = Kind("metric", Metric, f"{__name__}:OURS", "bench.worlds.analysis.metrics:METRICS")
 PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
 """The published figures that stand for a first pass and a first round: the tokens of a run without a failure, and what the
 paper says of retries, which is of one."""

@@ -12,12 +12,13 @@ from bench.analysis.ledger import Account, Entry
 from bench.analysis.recovery import Course, Recovery, seconds_of, tokens_of
 from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
+from bench.packs.environments import ENVIRONMENTS
+from bench.registry import attribute_at
 from bench.runtime.events import Answered, Called, Committed, Judged, of_kind
 from bench.runtime.lineage import Lineage
 from bench.values import dataclass, kept
-from bench.worlds.analysis.processes import unbooked
 from bench.worlds.analysis.workflow import StepTaken, steps_of
-from bench.worlds.runtime.events import ToolCalled, WorldEnded
+from bench.worlds.runtime.events import ToolCalled
 
 CallMeasure = Callable[[Sequence[Called]], float]
 """What is measured of some calls."""
@@ -105,7 +106,9 @@ class Trial:
     @kept
     def imbalance(self) -> str | None:
         """A ledger that does not add up makes the trial an error, and so do requests or kills that are not booked."""
-        return ledger.imbalance(self.entries, self.record.tokens) or unbooked(self.record.events)
+        checks = [attribute_at(part.booked) for part in ENVIRONMENTS]
+        found = (check(self.record.events) for check in checks)
+        return ledger.imbalance(self.entries, self.record.tokens) or next(filter(None, found), None)
 
     @property
     def tool_calls(self) -> Sequence[ToolCalled]:
@@ -114,23 +117,6 @@ class Trial:
     @kept
     def steps(self) -> Sequence[StepTaken]:
         return steps_of(self.record.events)
-
-    @kept
-    def world(self) -> WorldEnded | None:
-        """What became of its world; None where it has none."""
-        return next(iter(of_kind(self.record.events, WorldEnded)), None)
-
-    def damage(self, kind: str) -> int | None:
-        """How often this kind of damage happened, by the journal; None where there is no world."""
-        return self.world.damage.get(kind) if self.world else None
-
-    @property
-    def recount_agrees(self) -> bool | None:
-        """Whether the count from the world's tables says the same as that from its journal, of all that both tell."""
-        if self.world is None:
-            return None
-        told = {kind: count for kind, count in self.world.recount.items() if count is not None}
-        return all(self.world.damage.get(kind) == count for kind, count in told.items())
 
     @property
     def outcome(self) -> str:

@@ -23,11 +23,6 @@ IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 """The formats of who makes its calls itself: nothing holds them to a schema."""
 
 
-def _pattern(name: str) -> ArchitecturePart:
-    """One of ours that acts in a world, in several forms."""
-    return ArchitecturePart(name, f"bench.worlds.patterns.{name}:{name}", acts_in="world", forms=True)
-
-
 def _system(
     name: str, module: str, extra: str, *limits: str, formats: tuple[AnswerFormat, ...] = IN_WORDS, lineage: str = ""
 ) -> ArchitecturePart:
@@ -48,18 +43,6 @@ OURS = (
     ArchitecturePart("static", "bench.architectures.static:static", parallel=True),
     ArchitecturePart("runtime_structured", "bench.architectures.runtime_structured:runtime_structured", parallel=True),
     ArchitecturePart("llm_compiler", "bench.architectures.llm_compiler:llm_compiler", lineage="LLMCompiler, arXiv:2312.04511"),
-    _pattern("bare_agent"),
-    _pattern("hierarchical_delegation"),
-    _pattern("scatter_gather_saga"),
-    _pattern("event_driven"),
-    _pattern("supervisor_gate"),
-    _pattern("state_machine"),
-    _pattern("human_in_the_loop"),
-    _pattern("plan_execute_evaluate"),
-    _pattern("composition"),
-    ArchitecturePart(
-        "every_judgment", "bench.worlds.patterns.every_judgment:every_judgment", acts_in="world", is_instrument=True
-    ),
     _system(
         *("mellea", "mellea", "mellea"),
         "requirements are words: the checks beyond the schema cannot be said in them, and a model judges each one",
@@ -122,10 +105,11 @@ OURS = (
         "prompts are fixed when the agents are made: outputs that are read follow behind the form of the answer",
     ),
 )
-ARCHITECTURES = Kind("architecture", ArchitecturePart, f"{__name__}:OURS")
+ARCHITECTURES = Kind("architecture", ArchitecturePart, f"{__name__}:OURS", "bench.worlds.entries:ARCHITECTURES")
 COMMAND = ArchitecturePart(
     "command",
-    through=("bench.worlds.driver.architecture", "bench.worlds.driver.supervisor"),
+    "bench.worlds.driver.architecture:of_command",
+    through=("bench.worlds.driver.supervisor",),
     acts_in="world",
     makes_own_calls=True,
     answer_formats=IN_WORDS,

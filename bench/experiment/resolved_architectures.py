@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from bench.architectures.part import Architecture
 from bench.architectures.registry import ARCHITECTURES, COMMAND, SERVED, architecture_named, load_architecture
@@ -13,12 +13,9 @@ from bench.experiment.arm import ResolvedArchitecture
 from bench.experiment.code import Codebase
 from bench.experiment.config import Config
 from bench.experiment.provenance import extra_versions
-from bench.registry import module_of
+from bench.registry import attribute_at, module_of
 from bench.runtime.trial import Settings
 from bench.scenario import Scenario
-
-if TYPE_CHECKING:
-    from bench.worlds.driver.architecture import CommandArchitecture
 
 
 def resolve_architectures(
@@ -52,15 +49,17 @@ def resolve_architectures(
     return resolved
 
 
-def _command(name: str, entry: ArchitectureEntry) -> CommandArchitecture:
-    from bench.worlds.driver.architecture import CommandArchitecture  # noqa: PLC0415  aiohttp is slow to import, and few run commands
-    from bench.worlds.driver.command import Bounds, command_of  # noqa: PLC0415  the same
-
-    assert entry.command  # the config has seen to it
-    bounds = Bounds(entry.time_limit_seconds or TIME_LIMIT, entry.model_calls)
-    where = f"architecture.{name}"
-    command = command_of(entry.command, entry.folder, entry.env, bounds, where, entry.files, entry.packages)
-    return CommandArchitecture(command)
+def _command(name: str, entry: ArchitectureEntry) -> Any:
+    return attribute_at(COMMAND.path)(  # aiohttp is slow to import, and few run commands
+        entry.command,
+        entry.folder,
+        entry.env,
+        f"architecture.{name}",
+        files=entry.files,
+        packages=entry.packages,
+        seconds=entry.time_limit_seconds or TIME_LIMIT,
+        model_calls=entry.model_calls,
+    )
 
 
 def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture], scenarios: Mapping[str, Scenario]) -> None:

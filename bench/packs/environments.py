@@ -18,11 +18,15 @@ class EnvironmentPart(Part):
     trial       what a trial needs: `around(trial, environment)` makes its surroundings, and `kept(events)` is the digest of the
                 text that the environment was kept in at the end
     simulated   what a simulated model needs: `working(...)` makes its next calls of tools (`bench.models.simulated`)
+    booked      a function from a trial's events to what of them does not add up, in words; None where all does
+    shown       what is shown of a trial (`bench.report.surroundings`)
     """
 
     pack: str = ""
     trial: str = ""
     simulated: str = ""
+    booked: str = ""
+    shown: str = ""
 
     @property
     def modules(self) -> Sequence[str]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from bench.analysis.arms import Arm, Arms, Condition, instances_by_scenario
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
-from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
+from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, METRICS, PRICE, SCORE, Metric
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm, model_label
-from bench.worlds.environment.damage import DAMAGES
 
 WIDTH, MOST_LINES = 100, 11
 """Of what a terminal shows: characters of a line, and lines."""
@@ -223,7 +222,7 @@ def _damaged(run: Run, arms: Arms) -> Finding | None:
 def _harmed(arm: Arm) -> tuple[int, int]:
     """Return how many of an arm's trials in a world did damage, and how many there are."""
     lived = arm.usable[arm.usable["lives"].notna()]
-    harmed = lived[[f"damage_{kind}" for kind in DAMAGES]].gt(0).any(axis=1).fillna(False)
+    harmed = lived[[metric.name for metric in METRICS if metric.harm]].gt(0).any(axis=1).fillna(False)
     return int(harmed.sum()), len(lived)
 
 

@@ -21,9 +21,10 @@ from bench.analysis.frames import Run
 from bench.analysis.merge import records_of
 from bench.experiment.reading import read_texts
 from bench.experiment.record import TrialRecord
+from bench.packs.environments import ENVIRONMENTS
 from bench.render.labels import model_label
+from bench.report.surroundings import Shown, Surroundings, showing
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
-from bench.worlds.report.trace import DUMP, Worlds, WorldTrace, texts_of_worlds
 
 PIECE = 1 << 18
 """Characters of JSON after which a piece is closed: inflated in milliseconds, and large enough to compress well."""
@@ -78,17 +79,20 @@ def trace_of(run: Run) -> Trace | None:
     """Read the events and texts of a run, or of all runs that it was put together from; None where it was not read from a
     folder. Raises ResultsError where a folder can no longer be read.
 
-    In memory at one time: the texts of one run, or of all where there are worlds, and of each trial what the page shows of it.
+    In memory at one time: the texts of one run, or of all where trials stood in environments, and of each trial what the page
+    shows of it.
     """
     records = records_of(run)
     if records is None:
         return None
     folders = [part.folder for part in run.parts or (run,) if part.folder is not None]
-    kept = texts_of_worlds(run, folders)
+    kept: dict[str, str] = {}
+    for part in ENVIRONMENTS:
+        kept |= showing(part.shown).texts_of(run, folders)
     texts, numbers, left_out = _packed_texts(folders, kept)
-    worlds = Worlds(run, kept)
+    around = Surroundings(run, kept)
     # A trial that was run again after an error stands twice; its last record is the one that the frame has.
-    shown = {record.id: _json({**_trial(record, numbers), **_world(worlds.of(record))}) for record in records}
+    shown = {record.id: _json({**_trial(record, numbers), **_around(around.of(record))}) for record in records}
     trials = Packer()
     for trial in run.trials["trial"]:
         trials.add(shown[trial])
@@ -96,17 +100,18 @@ def trace_of(run: Run) -> Trace | None:
     return Trace(_pack(_json(_index(run, packed, texts))), packed, texts, left_out)
 
 
-def _world(world: WorldTrace | None) -> JsonObject:
-    return {"world": world.json} if world else {}
+def _around(found: tuple[str, Shown] | None) -> JsonObject:
+    return {found[0]: found[1].json} if found else {}
 
 
-def _packed_texts(folders: Iterable[Path], of_worlds: Mapping[str, str]) -> tuple[Pieces, Mapping[str, int], int]:
-    """The texts, each once; digest -> the text's number; how many are left out. Worlds' dumps are not among them: what the page
-    shows of a world stands in its steps."""
+def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[Pieces, Mapping[str, int], int]:
+    """The texts, each once; digest -> the text's number; how many are left out. Those that an environment shows otherwise
+    are not among them."""
+    shown_otherwise = [showing(part.shown).is_shown_otherwise for part in ENVIRONMENTS]
     texts, numbers, left_out = Packer(), dict[str, int](), set[str]()
     for folder in folders:
         for digest, text in read_texts(folder).items():
-            if digest in numbers or (digest in of_worlds and text.startswith(DUMP)):
+            if digest in numbers or (digest in of_environments and any(is_shown(text) for is_shown in shown_otherwise)):
                 continue
             if texts.characters < MOST:
                 numbers[digest] = texts.add(_json(text))

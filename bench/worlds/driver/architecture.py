@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.driver.command import Command
+from bench.worlds.driver.command import Bounds, Command, command_of
 from bench.worlds.driver.place import Place, opened
 
 
@@ -16,3 +19,18 @@ class CommandArchitecture:
         """One life of it. Raises as `Place.live` does."""
         place: Place = await workbench.world.lasting.get("place", lambda: opened(self.command, task, workbench))
         await place.live()
+
+
+def of_command(
+    words: Sequence[str],
+    folder: Path | None,
+    env: Mapping[str, str],
+    where: str,
+    *,
+    files: Sequence[Path],
+    packages: Sequence[str],
+    seconds: float,
+    model_calls: int | None,
+) -> CommandArchitecture:
+    """Make the architecture that a command is. Raises ConfigError, which begins with `where`, where it cannot be one."""
+    return CommandArchitecture(command_of(words, folder, env, Bounds(seconds, model_calls), where, files, packages))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ MOST_REMADE = 200
 """Trials of one page whose worlds are made again; of the others it shows no rows, and says so."""
 DUMP = "BEGIN TRANSACTION;\nCREATE TABLE"
 """How the SQL of a world begins that a record keeps."""
+SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "What it says")
+"""Details that a terminal has room for; the page has all."""
 UNKEPT = "its last state is not in the run's texts"
 
 
@@ -43,6 +46,11 @@ class WorldTrace:
         """What holds nothing is left out, step by step."""
         steps = [{name: value for name, value in asdict(step).items() if value not in ("", (), None)} for step in self.steps]
         return {**vars(self), "steps": steps}
+
+    def lines(self) -> Iterator[str]:
+        """What happened, for a terminal."""
+        yield from _damage_told(self)
+        yield from _steps_told(self)
 
 
 def texts_of_worlds(run: Run, folders: Iterable[Path]) -> dict[str, str]:
@@ -84,3 +92,41 @@ class Worlds:
         except BenchError:
             return None
         return environment
+
+
+def _damage_told(world: WorldTrace) -> Iterator[str]:
+    kinds = {kind: count for kind, count in world.damage.items() if count}
+    yield "damage: " + (", ".join(f"{kind} {count}" for kind, count in kinds.items()) or "none")
+    for harm in world.harms:
+        entries = ", ".join(map(str, harm["entries"])) if isinstance(harm["entries"], Sequence) else ""
+        yield f"  {harm['kind']}: {harm['effect']} ({f'entries {entries}' if entries else 'no entry'})"
+    if world.lacking:
+        yield f"  rows, and what damage was counted from, are not shown: {world.lacking}"
+
+
+def _steps_told(world: WorldTrace) -> Iterator[str]:
+    life = 0
+    for (kind, of), own in groupby(world.steps, key=lambda step: (step.kind, step.life)):
+        if of != life:
+            life = of
+            yield f"── life {life} of {world.lives} " + "─" * 40
+        if kind == "stored":
+            yield f"{'':21}wrote to its store: {', '.join(dict.fromkeys(step.title for step in own))}"
+        else:
+            yield from (line for step in own for line in _step(step))
+
+
+def _step(step: WorldStep) -> Iterator[str]:
+    when = "" if step.day is None else f"day {step.day} {step.minute // 60:02}:{step.minute % 60:02}"
+    what = step.title if step.kind in ("call", "crash") else f"{step.kind}: {step.title}"
+    how = f"  {step.how}" if step.kind == "call" else ""
+    harms = f"  !! {', '.join(step.harms)}" if step.harms else ""
+    mark = "✗ " if step.kind == "crash" else ""
+    yield f"{when:>14} {f'[{step.entry}]' if step.entry else '':>5} {mark}{what}{how}{harms}"
+    if step.kind != "event" and not _is_plain_read(step):
+        yield from (f"{'':21}{name.lower()}: {text}" for name, text in step.details if name in SHOWN and text != step.how)
+    yield from (f"{'':21}{line}" for line in step.changes)
+
+
+def _is_plain_read(step: WorldStep) -> bool:
+    return step.kind == "call" and step.title.endswith("(read)") and step.how == "done"

@@ -1,0 +1,11 @@
+"""What a report and a terminal show of a trial in a world (`bench.report.surroundings.Showing`)."""
+
+from bench.worlds.report.trace import DUMP, Worlds, texts_of_worlds
+
+texts_of = texts_of_worlds
+shows = Worlds
+
+
+def is_shown_otherwise(text: str) -> bool:
+    """Return whether a text is the SQL of a world: what the page shows of it stands in its steps."""
+    return text.startswith(DUMP)
