@@ -17,6 +17,7 @@ import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
+from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import (
     Mean,
     Measure,
@@ -30,7 +31,6 @@ from bench.analysis.statistics import (
 )
 from bench.analysis.statistics.bootstrap import Numbers
 from bench.experiment.config import FAULT_FREE
-from bench.studies.claims.published import Published
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Rivals:
     published: BreakEven | None
 
 
-def rivals_of(arms: Arms, published: Published) -> Mapping[Condition, tuple[Rivals, ...]]:
+def rivals_of(arms: Arms, published: PublishedFigures) -> Mapping[Condition, tuple[Rivals, ...]]:
     """Each two architectures, by condition with faults; left out are conditions in which no two can be compared."""
     found: dict[Condition, tuple[Rivals, ...]] = {}
     for condition, struck in arms.items():
@@ -87,7 +87,7 @@ def rivals_of(arms: Arms, published: Published) -> Mapping[Condition, tuple[Riva
     return found
 
 
-def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Iterator[Rivals]:
+def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: PublishedFigures) -> Iterator[Rivals]:
     for other, name in combinations([name for name in struck if name in free], 2):
         found = _compared(name, other, free, struck, published)
         yield _compared(other, name, free, struck, published) if _is_the_other_way(found) else found
@@ -103,7 +103,7 @@ def _less(sides: Sides) -> float:
     return (sides.ours.mean or 0.0) - (sides.theirs.mean or 0.0)
 
 
-def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Published) -> Rivals:
+def _compared(name: str, other: str, free: Mapping[str, Arm], struck: Mapping[str, Arm], published: PublishedFigures) -> Rivals:
     passes = in_common(free[name].by_pair(FIRST_PASS.tokens.name), free[other].by_pair(FIRST_PASS.tokens.name))
     rounds = in_common(struck[name].by_pair(FIRST_ROUND.tokens.name), struck[other].by_pair(FIRST_ROUND.tokens.name))
     condition = struck[name].condition
@@ -123,7 +123,7 @@ def _sides(ours: Mapping[Pair, float], theirs: Mapping[Pair, float], measure: Me
     return Sides(*(amount_of(by_unit(values).values(), measure) for values in (ours, theirs)))
 
 
-def _published(published: Published, condition: Condition, name: str, other: str) -> BreakEven | None:
+def _published(published: PublishedFigures, condition: Condition, name: str, other: str) -> BreakEven | None:
     cells = [
         published.value(condition.scenario, condition.plan, measure, architecture)
         for measure in (PUBLISHED_PASS, PUBLISHED_ROUND)

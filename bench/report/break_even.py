@@ -12,20 +12,20 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import Arms, Condition
 from bench.analysis.break_even import BreakEven, Rivals, rivals_of
 from bench.analysis.frames import Run
+from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import Mean
 from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table
 from bench.report.failure_tables import NOT_MEASURED
 from bench.report.table_part import TablePart
-from bench.studies.claims.published import Published
 
 ANY, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
 FEWEST = 5
 """Units below which a bootstrap's interval cannot hold the truth in 93% of experiments."""
 
 
-def break_even_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
+def break_even_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
     """None where no two architectures have first passes without faults, and rounds with them."""
     found = list(chain.from_iterable(rivals_of(arms, published).values()))
     table = Table(
@@ -97,7 +97,7 @@ def _rate(rate: float) -> Cell:
 # The figure
 
 
-def break_even_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
+def break_even_figures(run: Run, arms: Arms, published: PublishedFigures) -> list[Picture]:
     """One for each model that has a break-even."""
     found = rivals_of(arms, published)
     own = {model: {key: pairs for key, pairs in found.items() if key.model == model} for model in run.names("model")}

@@ -14,23 +14,23 @@ from bench.analysis.arms import Arm, Arms, control_of, tokens_over
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Metric
+from bench.analysis.published import PublishedFigures, PublishedMean
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import ARM, arm_cells, arm_columns, each_arm, model_label
 from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
-from bench.studies.claims.published import Published, PublishedValue
 
 NOT_MEASURED = "not measured"
 
 
-def failure_tables(run: Run, arms: Arms, published: Published) -> list[Table]:
+def failure_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
     """Those that there is something to say in; the first round first."""
     struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
     tables = [first_round(run, struck, published), price(run, arms, struck)] if struck else []
     return [*tables, first_pass(run, arms), differences(run, arms), by_subtask(run, arms)]
 
 
-def first_round(run: Run, struck: Sequence[Arm], published: Published) -> Table:
+def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) -> Table:
     """The first round after each fault that was noticed, beside what the paper calls a retry."""
 
     @cache
@@ -69,11 +69,11 @@ def _mean(metric: Metric, with_n: bool = False) -> TableColumn[Arm]:
     return TableColumn(metric.title, lambda arm: Estimate(arm.mean(metric.name), metric.digits, with_n))
 
 
-def _published(arm: Arm, published: Published) -> PublishedValue | None:
+def _published(arm: Arm, published: PublishedFigures) -> PublishedMean | None:
     return published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture)
 
 
-def _of_paper(published: Published) -> str:
+def _of_paper(published: PublishedFigures) -> str:
     paper = published.paper
     said = f"{paper.source}, {paper.asked}, {paper.runs} runs, mean ± sd"
     return f"paper: its retry tokens ({said}); our prompts and inputs are not the paper's"

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_ROUND, PRICE, PUBLISHED_ROUND
+from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
@@ -79,7 +80,7 @@ def _drawable(arms: Arms, model: str) -> Arms:
     return {condition: found for condition, found in kept.items() if found}
 
 
-def first_round(run: Run, arms: Arms, published: Published) -> Picture:
+def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
     """Each trial's first round after a fault, their mean with its interval, and the paper's mean with its sd; one panel a
     scenario."""
     figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
@@ -127,7 +128,7 @@ def _errors(mean: Mean) -> list[list[float]] | None:
     return [[mean.mean - mean.low], [mean.high - mean.mean]]
 
 
-def _published_point(ax: Axes, place: int, arm: Arm, published: Published) -> None:
+def _published_point(ax: Axes, place: int, arm: Arm, published: PublishedFigures) -> None:
     value = published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture)
     if value is None:
         return

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from bench.analysis.frames import Run
 from bench.analysis.lived import lived_through
 from bench.analysis.prompt_cache import PromptCache, Reading, prompt_caches
+from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import Part
 from bench.render.labels import model_label
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
 from bench.report.table_part import TablePart
-from bench.studies.claims.published import Published
 
 NOT_TOLD = "not told by this server"
 
 
-def latency_tables(run: Run, published: Published) -> list[Table]:
+def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
     """Each of them only where there is something of it."""
     return [table for table in (framework_time(run, published), client_time(run), prompt_cache(run)) if table.rows]
 
 
-def framework_time(run: Run, published: Published) -> Table:
+def framework_time(run: Run, published: PublishedFigures) -> Table:
     """Of live trials by arm; of a replay those of its recording."""
     rows: list[tuple[Cell, ...]] = []
     for model, arm in lived_through(run):
@@ -78,7 +78,7 @@ def _at_a_time(run: Run) -> Iterator[str]:
         yield f"calls at a time at most: {', '.join(several)}"
 
 
-def _papers_share(published: Published, scenario: str, architecture: str) -> Cell:
+def _papers_share(published: PublishedFigures, scenario: str, architecture: str) -> Cell:
     try:
         part, whole = (published.cell(scenario, what, architecture) for what in ("framework_seconds", "latency_seconds"))
     except KeyError:

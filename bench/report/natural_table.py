@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bench.analysis.frames import Run
 from bench.analysis.natural import Rejections, natural_failures
+from bench.analysis.published import PublishedFigures
 from bench.analysis.replies import KINDS, MALFORMED
 from bench.render.labels import model_label
 from bench.render.table import Cell, Number, Rate, Table
 from bench.report.table_part import TablePart
 from bench.runtime.verification import ViolationKind
-from bench.studies.claims.published import Published
 
 EVERY_CALL = "every call"
 MISSING: tuple[ViolationKind, ...] = ("missing_field",)
@@ -25,7 +25,7 @@ WORDS: dict[tuple[ViolationKind, ...], str] = {
 }
 
 
-def natural_table(run: Run, published: Published) -> Table:
+def natural_table(run: Run, published: PublishedFigures) -> Table:
     """How often replies were rejected that no fault had touched, by subtask and kind."""
     found = list(natural_failures(run))
     return Table(
@@ -49,13 +49,13 @@ def natural_table(run: Run, published: Published) -> Table:
     )
 
 
-def _row(run: Run, one: Rejections, published: Published) -> tuple[Cell, ...]:
+def _row(run: Run, one: Rejections, published: PublishedFigures) -> tuple[Cell, ...]:
     came = "–" if one.reached is None else "{} of {}".format(*one.reached)
     place = (one.scenario, model_label(run, one.model), one.subtask or EVERY_CALL, came)
     return *place, WORDS[one.kinds], Rate(one.share), Number(one.counts_as, 1), _paper(one, published)
 
 
-def _paper(one: Rejections, published: Published) -> str:
+def _paper(one: Rejections, published: PublishedFigures) -> str:
     """Beside our missing fields: no other kind is among the paper's failures."""
     found = published.natural(one.scenario) if (one.subtask, one.kinds) == (None, MISSING) else None
     return f"{found.failures}/{found.executions}" if found else "–"
@@ -69,7 +69,7 @@ def _survivors(found: list[Rejections]) -> list[str]:
     return [f"{said}: {', '.join(late)}"]
 
 
-def _sources(run: Run, published: Published) -> list[str]:
+def _sources(run: Run, published: PublishedFigures) -> list[str]:
     """Where the paper's counts stand, for the packs of this run."""
     counted = (published.natural(scenario) for scenario in run.names("scenario"))
     said = (f"{one.place}{': ' + one.note if one.note else ''}" for one in counted if one)
