@@ -10,6 +10,8 @@ from bench.errors import ConfigError
 
 RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
 PACKS = [Path("scenarios")]
+SHIPPED = Path(__file__).parent / "scenarios"
+"""The packs that came with an installed package; a checkout has none here."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$"
 """Of what is part of a folder's name: a config's own, a model's, a variant's, a plan's."""

@@ -25,7 +25,8 @@ seconds. By a level of several criteria an arm is worse where it is by any of th
     inconclusive   all else
 
 So an arm that solves fewer is worse, however cheap it is. Where the runs are too short to tell what is solved, one that is
-dearer is worse only if it was not found to solve more.
+dearer is worse only if it was not found to solve more. Where both runs have prices, an arm that costs fewer dollars and solves
+no fewer is a trade-off at worst, whatever its tokens and seconds: models are not paid in tokens.
 
 A run is worse if an arm is, and no worse if all of them are, which needs no correction (an intersection-union test: Berger,
 Technometrics 24, 1982). That one arm is worse by chance among many is not corrected for.
@@ -46,6 +47,7 @@ from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of, require
 from bench.analysis.frames import Run
 from bench.analysis.metrics import LEAST_PRICED
 from bench.analysis.overlap import Overlap, overlap_of
+from bench.analysis.per_solved import PerSolved, per_solved
 from bench.analysis.statistics import Mean, Pair, RateDifference
 from bench.experiment.config import FAULT_FREE
 
@@ -103,15 +105,29 @@ class ArmDifference:
 
 @dataclass(frozen=True)
 class ArmComparison:
-    """One arm of the first run, and what it is compared with, by each criterion."""
+    """One arm of the first run, and what it is compared with, by each criterion. `dollars`: what a solved task costs in each,
+    of the trials that are compared."""
 
     first: Condition
     second: Condition
     architectures: tuple[str, str]
     rows: tuple[ArmDifference, ...]
+    dollars: tuple[PerSolved, PerSolved]
 
     @cached_property
     def verdict(self) -> Verdict:
+        by_levels = self._by_levels()
+        return "trade-off" if by_levels == "worse" and self._saves_dollars() else by_levels
+
+    def _saves_dollars(self) -> bool:
+        """Whether it costs fewer dollars and was found to solve no fewer."""
+        row = {row.criterion: row for row in self.rows}
+        if not {"solved", "cost"} <= row.keys() or row["cost"].finding != "better" or row["solved"].finding == "worse":
+            return False
+        solved = row["solved"].difference
+        return isinstance(solved, RateDifference) and (solved.difference or 0.0) >= 0
+
+    def _by_levels(self) -> Verdict:
         better = doubtful = hopeful = measured = False
         for rows in filter(None, map(self._deciding, LEVELS)):
             findings, measured = {row.finding for row in rows}, True
@@ -155,6 +171,11 @@ class Comparison:
         return next(verdict for verdict in VERDICTS if verdict in verdicts)
 
     @property
+    def priced(self) -> tuple[ArmComparison, ...]:
+        """The arms of which it is known what was spent in dollars, in both runs."""
+        return tuple(arm for arm in self.arms if all(one.spent is not None for one in arm.dollars))
+
+    @property
     def summary(self) -> str:
         """The verdict, and by what the arms that decide it are better and worse."""
         deciding = [arm for arm in self.arms if arm.verdict == self.verdict]
@@ -183,6 +204,7 @@ def compare(
         ArmComparison(
             *(one.condition, other.condition, (one.architecture, other.architecture)),
             rows=tuple(_rows(one, other, margin, criteria)),
+            dollars=(per_solved(one.trials, COLUMNS["cost"]), per_solved(other.trials, COLUMNS["cost"])),
         )
         for one, other in pairs
     )

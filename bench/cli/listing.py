@@ -48,7 +48,10 @@ def tell_left_out(err: Terminal, *kinds: Kind[Any]) -> None:
 
 def _print_packs(out: Terminal, roots: Sequence[Path]) -> None:
     out.print("scenarios")
-    for name, folder in find_packs(roots).items():
+    if not (found := find_packs(roots)):
+        todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
+        out.print(f"  none in {', '.join(f'{root}/' for root in roots)}; {todo}")
+    for name, folder in found.items():
         lacking = lacks(name, roots)
         note = f"; not available here: {lacking}" if lacking else ""
         out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")

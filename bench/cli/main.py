@@ -15,6 +15,7 @@ from bench.cli.check import check_pack
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
+from bench.cli.once import Once
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.running import run_to_its_end, show_preview
@@ -313,6 +314,8 @@ app.command()(scorecard)
 app.command()(compare)
 app.command()(trace)
 app.command()(runs)
+for each in (*app.registered_commands, *new_app.registered_commands):
+    each.cls = Once
 app.command()(verify)
 
 

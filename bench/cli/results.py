@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.cli.terminal import Terminal
+from bench.cli.terminal import Terminal, grid
 from bench.errors import ConfigError
 from bench.paths import PACKS, folder_of
 from bench.worlds.cli import scorecard
@@ -15,6 +15,7 @@ from bench.worlds.cli import scorecard
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
     from bench.analysis.compare import Criterion
+    from bench.render.table import Table
     from bench.studies.claims.trace import TracedValue
 
 EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
@@ -62,10 +63,11 @@ def compare(
     config has no prices, and its seconds.
 
     worse: B is worse by one of these, and none before it speaks for B. trade-off: worse by one, but better by one before it: it
-    solves more and costs more, say. better: worse by none, better by one, and nothing before that one in doubt. no worse: no
-    worse by all. inconclusive: all else. A run is worse if one of its arms is, and no worse if none is worse or inconclusive.
+    solves more and costs more, say; or it costs fewer dollars and solves no fewer. better: worse by none, better by one, and
+    nothing before that one in doubt. no worse: no worse by all. inconclusive: all else. A run is worse if one of its arms is,
+    and no worse if none is worse or inconclusive.
 
-    Compared is what both runs share: packs, fault plans, architectures, models, repetitions; the rest is named and left out.
+    What both runs share is compared: packs, fault plans, architectures, models, repetitions. The rest is named and left out.
     Two runs with one model each, or one architecture each, are compared across these. Of a run with several models
     `bench compare RUN --models A B` compares two.
 
@@ -79,7 +81,6 @@ def compare(
     from bench.analysis.compare import compare as compared  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.overlap import only  # noqa: PLC0415
-    from bench.render.table import markdown  # noqa: PLC0415
     from bench.report import compare_table  # noqa: PLC0415
 
     if not (run_b or models or architectures):
@@ -94,11 +95,28 @@ def compare(
     if as_json:
         out.print(compare_table.as_json(found))
     else:
-        out.print(markdown(compare_table.arms_table(found)) + "\n" + markdown(compare_table.compare_table(found)))
+        _print_tables(compare_table.arms_table(found), compare_table.compare_table(found))
         picked = [pick for pick in (models, architectures) if pick]
         a, b = (", ".join((Path(run).name, *(one[n] for one in picked))) for n, run in enumerate((run_a, run_b or run_a)))
+        if dollars := compare_table.dollars_line(found):
+            out.print(dollars)
         out.print(f"{b} against {a}: {found.summary}")
     raise typer.Exit(EXIT_CODES[found.verdict])
+
+
+def _print_tables(verdicts: Table, measures: Table) -> None:
+    """As Markdown, for a log; to a terminal the columns that it has room for."""
+    from bench.render.table import markdown  # noqa: PLC0415
+    from bench.report.compare_table import NARROW  # noqa: PLC0415
+
+    if not out.is_terminal:
+        out.print(f"{markdown(verdicts)}\n{markdown(measures)}")
+        return
+    wrapped = Terminal(wrapped=True)
+    for table in (verdicts, measures.without(NARROW)):
+        wrapped.print(grid(table))
+        wrapped.print("\n".join(f"- {note}" for note in table.notes), end="\n\n")
+    wrapped.print("Margins, pairs, reasons and what would decide are shown with --json, or with | cat.")
 
 
 def _compare_scorecards(a: str, b: str | None, margin: float, whole: bool, as_json: bool) -> None:

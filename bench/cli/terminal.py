@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -10,6 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.render.escaping import escape_terminal
+
+# It imports pandas, for which no command that shows no results should wait.
+if TYPE_CHECKING:
+    from bench.render import table
 
 LONGEST_LINE = 1000
 
@@ -34,3 +38,14 @@ class Terminal(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Every text that is printed, alone or in a table, comes by here."""
         return super().render_str(escape_terminal(text), **options)
+
+
+def grid(shown: table.Table) -> Table:
+    """A report's table as the terminal draws it, as wide as the terminal."""
+    short = shown.shortened()
+    drawn = Table(title=short.title, title_justify="left", title_style="bold")
+    for column in short.columns:
+        drawn.add_column(column, overflow="fold")
+    for row in short.texts():
+        drawn.add_row(*row)
+    return drawn

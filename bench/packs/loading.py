@@ -20,6 +20,7 @@ from bench.packs.folder import PackFolder
 from bench.packs.names import refuse_names
 from bench.packs.refusals import refuse, takes
 from bench.packs.untrusted import run_code, use_sandbox
+from bench.paths import PACKS, SHIPPED
 from bench.raised import place_of, words_of
 from bench.scenario import Scenario
 from bench.seeding import seed_of
@@ -99,9 +100,11 @@ class Pack:
 
 
 def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
-    """Name -> folder of every pack under the roots. Raises PackError where a name stands twice."""
+    """Name -> folder of every pack under the roots, or of those that came with the package where the folder that is looked in
+    by default does not exist. Raises PackError where a name stands twice."""
     found: dict[str, Path] = {}
-    for root in roots:
+    roots = list(roots)
+    for root in [SHIPPED] if roots == PACKS and not PACKS[0].is_dir() else roots:
         for path in sorted(root.glob("*/scenario.py")):
             folder = path.parent
             if folder.name in found and found[folder.name].resolve() != folder.resolve():

@@ -161,11 +161,11 @@ MOST_IN_A_LINE = 4
 """Entries of a legend that stand beside each other."""
 
 
-def legend_of(figure: Figure, looks: Mapping[str, Look]) -> None:
-    """A legend of filled areas below everything."""
-    handles = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
-    names, columns = [name.replace("_", " ") for name in looks], min(len(looks), MOST_IN_A_LINE)
-    figure.legend(handles, names, loc="outside lower center", ncols=columns)
+def legend_of(figure: Figure, looks: Mapping[str, Look], *signs: Line2D) -> None:
+    """A legend of filled areas, and of signs with a label, below everything."""
+    areas = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
+    names = [*(name.replace("_", " ") for name in looks), *(str(sign.get_label()) for sign in signs)]
+    figure.legend([*areas, *signs], names, loc="outside lower center", ncols=min(len(names), MOST_IN_A_LINE))
 
 
 def legend_of_points(figure: Figure, signs: Mapping[str, tuple[str, str]]) -> None:

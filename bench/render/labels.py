@@ -4,7 +4,7 @@ names its recording."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
@@ -55,9 +55,25 @@ def condition_label(run: Run, condition: Condition) -> str:
 
 def trials_in(arms: Iterable[Arm]) -> str:
     """How many trials each mean is of."""
-    numbers = sorted({len(arm.usable) for arm in arms})
-    shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
+    return numbers_said([len(arm.usable) for arm in arms])
+
+
+def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
+    """How many of something each value of a panel is of: "10 trials each"."""
+    least, most = min(counts), max(counts)
+    shown = f"{least} {noun} each" if least == most else f"{least} to {most} {noun} each"
     return shown.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def extremes_said(values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "") -> str:
+    """The least and the greatest of some arms' values: "357 tokens with static and 1,674 with monolithic"; "" of none."""
+    known = sorted((value, name) for name, value in values.items() if value is not None)
+    if not known:
+        return ""
+    (low, first), (high, last) = known[0], known[-1]
+    if first != last and shown(low) == shown(high):
+        return f"{shown(low)}{unit} with each"
+    return f"{shown(low)}{unit} with {first}" + (f" and {shown(high)} with {last}" if first != last else "")
 
 
 def slug(*names: str) -> str:

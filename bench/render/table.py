@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -19,6 +19,8 @@ from bench.render.escaping import escape_csv, escape_markdown
 
 Item = TypeVar("Item")
 NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
+TOO_FEW, TOO_WIDE = "(too few to say)", 20
+"""What stands for the interval of an amount that ends beyond so many times the amount: it is exact, and says nothing."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Estimate:
         if mean.mean is None:
             return NOTHING
         value, sd = _shown(mean.mean, self.digits), _shown(mean.sd, self.digits)
-        interval = f"[{_shown(mean.low, self.digits)}, {_shown(mean.high, self.digits)}]" if mean.low is not None else NOTHING
+        interval = _interval(mean.mean, mean.low, mean.high, self.digits) or NOTHING
         shown = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
         return f"{shown}, N={mean.n}" if self.with_n else shown
 
@@ -71,8 +73,8 @@ class BoundedNumber:
     def text(self) -> str:
         if self.value is None:
             return NOTHING
-        value, low, high = (_shown(one, self.digits, self.percent) for one in (self.value, self.low, self.high))
-        return f"{value} [{low}, {high}]" if self.low is not None and self.high is not None else f"{value} (interval {NOTHING})"
+        interval = _interval(self.value, self.low, self.high, self.digits, self.percent) or f"(interval {NOTHING})"
+        return f"{_shown(self.value, self.digits, self.percent)} {interval}"
 
     def numbers(self) -> dict[str, object]:
         return {"": self.value, " low": self.low, " high": self.high}
@@ -169,8 +171,7 @@ class Spent:
         spent = _shown(found.spent, self.digits)
         if found.value is None:
             return f"{NONE_SOLVED} ({spent} in {found.trials} trials)"
-        low, high = _shown(found.low, self.digits), _shown(found.high, self.digits)
-        interval = f"[{low}, {high}]" if found.low is not None else f"(interval {NOTHING})"
+        interval = _interval(found.value, found.low, found.high, self.digits) or f"(interval {NOTHING})"
         return f"{spent}/{found.solved} = {_shown(found.value, self.digits)} {interval}"
 
     def numbers(self) -> dict[str, object]:
@@ -248,9 +249,13 @@ class Table:
         if not shared:
             return self
         said = ", ".join(f"{self.columns[place].lower()} {text_of(self.rows[0][place])}" for place in shared)
-        kept = [place for place in range(len(self.columns)) if place not in shared]
+        return replace(self.without([self.columns[place] for place in shared]), title=f"{self.title}: {said}")
+
+    def without(self, columns: Collection[str]) -> Table:
+        """The same table without these columns."""
+        kept = [place for place, name in enumerate(self.columns) if name not in columns]
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
-        return replace(self, title=f"{self.title}: {said}", columns=tuple(self.columns[place] for place in kept), rows=rows)
+        return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows)
 
 
 @dataclass(frozen=True)
@@ -271,6 +276,15 @@ def table_of(
 
 def text_of(cell: Cell) -> str:
     return str(cell) if isinstance(cell, str | int) else cell.text()
+
+
+def _interval(value: float, low: float | None, high: float | None, digits: int, percent: bool = False) -> str:
+    """An interval as text; "" where there is none."""
+    if low is None or high is None:
+        return ""
+    if not percent and low >= 0 and high > TOO_WIDE * value > 0:
+        return TOO_FEW
+    return f"[{_shown(low, digits, percent)}, {_shown(high, digits, percent)}]"
 
 
 def _shown(value: float | None, digits: int, percent: bool = False) -> str:

@@ -118,7 +118,7 @@ def _figure(run: Run, model: str, found: Mapping[Condition, Sequence[Rivals]]) -
         ax.grid(axis="x", color=PALE, lw=0.6)
         panel_title(ax, condition.scenario, f"fault plan {condition.plan}")
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
-    title = f"From how many failures a trial on the first is cheaper, {model_label(run, model)}"
+    title = f"How many failures in a trial make the first design cheaper? ({model_label(run, model)})"
     caption = (
         f"{title}. Whiskers are 95% intervals; an arrow goes on beyond the panel. What is cheaper at any rate stands at 0; a "
         "word stands where there is no rate. N: pairs of first passes, of first rounds. Below each: how often the two were "

@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 from bench.analysis.compare import EQUAL, ArmComparison, ArmDifference, Comparison
-from bench.analysis.metrics import LATENCY, TOKENS
+from bench.analysis.metrics import COST, LATENCY, TOKENS
+from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean
+from bench.experiment.config import FAULT_FREE
 from bench.render.labels import ARM, model_label
-from bench.render.limits import noted
-from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
+from bench.render.limits import coverage_said, noted
+from bench.render.table import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, Spent, Table, text_of
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
 _FORMS = {
@@ -21,6 +23,11 @@ _FORMS = {
     "tokens": _TOKENS,
     "seconds": _SECONDS,
 }
+DOLLARS = ("A, $ for a solved task", "B, $ for a solved task")
+NARROW = ("Margin", "Pairs", "Unpaired", "Reason", "To decide")
+"""Columns of the measures that a terminal has no room for."""
+MOST_PRICED = 3
+"""Arms of which a line says what a solved task costs."""
 _NAMES = {"price": "price of a failure", "first_round": "first round", "cost": "cost, $"}
 
 
@@ -29,18 +36,17 @@ def arms_table(comparison: Comparison) -> Table:
     return Table(
         name="verdicts",
         title=_title(comparison),
-        columns=(*ARM, "Verdict", "Better in", "Worse in", "In doubt"),
-        rows=tuple(
-            (*_place(comparison, arm), arm.verdict, *(_named(arm, finding) for finding in ("better", "worse", "inconclusive")))
-            for arm in comparison.arms
-        ),
+        columns=(*ARM, "Verdict", "Better in", "Worse in", "In doubt", *(DOLLARS if comparison.priced else ())),
+        rows=tuple((*_place(comparison, arm), *_verdict_cells(arm, bool(comparison.priced))) for arm in comparison.arms),
         notes=(
             *([f"compared on what they share; left out: {'; '.join(comparison.left_out)}"] if comparison.left_out else []),
             *comparison.notes,
             "in this order: solved; what one failure costs (its price, or its first round where that is not measured); dollars "
             "of the whole trial, or its tokens where those are not known, and its seconds",
-            "worse: worse by one of them, and none before it speaks for B; trade-off: but better by one before it; better: "
-            "worse by none, better by one, nothing in doubt before it; no worse: by all; inconclusive: all else",
+            "worse: worse by one of them, and none before it speaks for B; trade-off: but better by one before it, or it costs "
+            "fewer dollars and solves no fewer; better: worse by none, better by one, nothing in doubt before it; no worse: by "
+            "all; inconclusive: all else",
+            *(["$ for a solved task: all that the arm's trials cost, by those solved"] if comparison.priced else []),
         ),
     )
 
@@ -48,7 +54,7 @@ def arms_table(comparison: Comparison) -> Table:
 def compare_table(comparison: Comparison) -> Table:
     """Differences are the second run's less the first's."""
     rows = [(arm, row) for arm in comparison.arms for row in arm.rows]
-    spreads = (row.difference for _, row in rows if isinstance(row.difference, Mean) and row.reason != EQUAL)
+    spreads = [row.difference for _, row in rows if isinstance(row.difference, Mean) and row.reason != EQUAL]
     margin = f"{100 * comparison.margin:g}"
     return Table(
         name="compare",
@@ -62,6 +68,7 @@ def compare_table(comparison: Comparison) -> Table:
             "each interval is at 95% by itself: of many arms one may be worse by chance; that none is takes no correction",
             "to decide: the pairs that would, were the difference the one found, with a power of 80%",
             *noted(spreads),
+            *filter(None, [coverage_said(spreads)]),
         ),
     )
 
@@ -73,6 +80,27 @@ def _title(comparison: Comparison) -> str:
 def _place(comparison: Comparison, arm: ArmComparison) -> tuple[str, str, str, str]:
     models = (model_label(comparison.first, arm.first.model), model_label(comparison.second, arm.second.model))
     return (arm.first.scenario, _of_both(*models), arm.first.plan, _of_both(*arm.architectures))
+
+
+def _verdict_cells(arm: ArmComparison, priced: bool) -> tuple[Cell, ...]:
+    named = (_named(arm, finding) for finding in ("better", "worse", "inconclusive"))
+    return (arm.verdict, *named, *((Spent(one, COST.digits) for one in arm.dollars) if priced else ()))
+
+
+def dollars_line(comparison: Comparison) -> str:
+    """Say what a solved task costs in both, arm by arm; "" where no dollars are known."""
+    said = [f"{_dollars(arm.dollars[1])} against {_dollars(arm.dollars[0])} ({_briefly(arm)})" for arm in comparison.priced]
+    more = f"; the table has {len(said) - MOST_PRICED} more" if len(said) > MOST_PRICED else ""
+    return f"Dollars for a solved task: {'; '.join(said[:MOST_PRICED])}{more}" if said else ""
+
+
+def _dollars(spent: PerSolved) -> str:
+    return NONE_SOLVED if spent.value is None else text_of(BoundedNumber(spent.value, spent.low, spent.high, COST.digits))
+
+
+def _briefly(arm: ArmComparison) -> str:
+    plan = "without faults" if arm.first.plan == FAULT_FREE else arm.first.plan
+    return f"{arm.first.scenario}, {_of_both(*arm.architectures)}, {plan}"
 
 
 def _named(arm: ArmComparison, finding: Any) -> str:
@@ -111,7 +139,7 @@ def as_json(comparison: Comparison) -> str:
             "margin": comparison.margin,
             "left_out": list(comparison.left_out),
             "notes": list(comparison.notes),
-            "arms": [{**_place_as_json(arm), "verdict": arm.verdict} for arm in comparison.arms],
+            "arms": [{**_place_as_json(arm), "verdict": arm.verdict, **_dollars_as_json(arm)} for arm in comparison.arms],
             "rows": [{**_place_as_json(arm), **_row_as_json(row)} for arm in comparison.arms for row in arm.rows],
         },
         indent=2,
@@ -129,6 +157,11 @@ def _place_as_json(arm: ArmComparison) -> dict[str, str]:
         "architecture": arm.architectures[1],
         "first_architecture": arm.architectures[0],
     }
+
+
+def _dollars_as_json(arm: ArmComparison) -> dict[str, float | None]:
+    """For a solved task; null where none was solved, or a price is unknown."""
+    return {"dollars_per_solved_before": arm.dollars[0].value, "dollars_per_solved_after": arm.dollars[1].value}
 
 
 def _row_as_json(row: ArmDifference) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from itertools import combinations
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
-from bench.analysis.metrics import COMPARED, SOLVED
+from bench.analysis.metrics import COMPARED, COST, SOLVED
 from bench.analysis.noise import SPLITS, Halves, halves_of
+from bench.analysis.per_solved import per_solved
 from bench.render.labels import ARM, arm_cells, each_arm, model_label
-from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Table
+from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Spent, Table
 from bench.report.table_part import TablePart
 
 
@@ -95,6 +96,12 @@ def _compared(first: Arm, second: Arm) -> Iterator[tuple[Cell, ...]]:
         values = [Estimate(arm.mean(measure.name), measure.digits, with_n=True) for arm in (first, second)]
         difference = Estimate(paired.difference, measure.digits)
         yield measure.title, *values, difference, paired.pairs, paired.unpaired
+    spent = [per_solved(arm.trials, COST.name) for arm in (first, second)]
+    if all(one.spent is not None for one in spent):
+        paired = second.less(first, COST.name)
+        values = [Estimate(arm.mean(COST.name), COST.digits, with_n=True) for arm in (first, second)]
+        yield "Dollars", *values, Estimate(paired.difference, COST.digits), paired.pairs, paired.unpaired
+        yield "Dollars for a solved task", *(Spent(one, COST.digits) for one in spent), "–", paired.pairs, paired.unpaired
     gap = second.solved_less(first)
     yield SOLVED.title, Rate(first.solved()), Rate(second.solved()), RateGap(gap), gap.pairs, gap.unpaired
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
-from bench.analysis.metrics import FIRST_ROUND, PRICE, PUBLISHED_ROUND
+from bench.analysis.metrics import FIRST_ROUND, LATENCY, PRICE, PUBLISHED_ROUND, Metric
 from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
@@ -31,7 +31,7 @@ from bench.render.drawing import (
     style,
     tick_labels,
 )
-from bench.render.labels import each_arm, model_label, slug, trials_in
+from bench.render.labels import each_arm, extremes_said, model_label, numbers_said, slug, trials_in
 from bench.report.break_even import break_even_figures
 from bench.report.model_figures import model_figures
 from bench.report.recovery_rates import recovery_figures
@@ -89,17 +89,30 @@ def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
             _points(ax, place, arm)
             _published_point(ax, place, arm, published)
         _architectures_below(ax, found)
-        numbers = ", ".join(str(arm.mean(FIRST_ROUND.tokens.name).n) for arm in found.values())
-        panel_title(ax, condition.scenario, f"N = {numbers}")
-        ax.set_ylabel("tokens of the first round")
+        panel_title(
+            ax, condition.scenario, numbers_said([arm.mean(FIRST_ROUND.tokens.name).n for arm in found.values()], "repairs")
+        )
+        ax.set_ylabel("tokens of the first repair")
         ax.set_ylim(bottom=0.0)
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
     model, plan = _model_and_plan(arms)
-    caption = (
-        f"What one failure costs: tokens of the first round after it, by architecture, {model_label(run, model)}, "
-        f"fault plan {plan}."
-    )
-    return finish(figure, slug("first_round", model, plan), caption.removesuffix("."), caption)
+    title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} ({_of_whom(run, model, plan)})"
+    caption = f"{title}. Squares are means with their 95% intervals, and each dot is a trial."
+    return finish(figure, slug("first_round", model, plan), title, caption)
+
+
+def _extremes(arms: Arms, metric: Metric) -> str:
+    """The least and the greatest mean of the first panel that has any, in words."""
+    unit = " seconds" if metric is LATENCY else " tokens"
+    for condition, found in arms.items():
+        means = {name: arm.mean(metric.name).mean for name, arm in found.items()}
+        if told := extremes_said(means, lambda value: f"{value:,.0f}", unit):
+            return f"{told} on {condition.scenario}"
+    return "what the panels show"
+
+
+def _of_whom(run: Run, model: str, plan: str) -> str:
+    return f"{model_label(run, model)}, {_under(plan)}"
 
 
 def _points(ax: Axes, place: int, arm: Arm) -> None:
@@ -107,13 +120,18 @@ def _points(ax: Axes, place: int, arm: Arm) -> None:
     trials = arm.usable[arm.usable[FIRST_ROUND.tokens.name].notna()]
     spread = pd.Series([place - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(trials))], index=trials.index)
     effective = trials[PRICE.tokens.name].notna()
-    for chosen, fill, label in ((effective, "#777777", "a trial, fault effective"), (~effective, "none", "masked or not told")):
+    kinds = (
+        (effective, "#777777", "a trial that the fault spoiled"),
+        (~effective, "none", "a trial bad without it, or not told"),
+    )
+    for chosen, fill, label in kinds:
         if chosen.any():
             values = trials.loc[chosen, FIRST_ROUND.tokens.name]
             new = label not in ax.get_legend_handles_labels()[1]
-            ax.plot(spread[chosen], values, "o", ms=3.5, mfc=fill, mec="#777777", mew=0.9, label=label if new else None)
+            look: dict[str, Any] = {"ms": 3.5, "mfc": fill, "mec": "#777777", "mew": 0.9, "clip_on": False}
+            ax.plot(spread[chosen], values, "o", label=label if new else None, **look)
     mean = arm.mean(FIRST_ROUND.tokens.name)
-    _with_interval(ax, place, mean, "s", BLUE, "ours, mean and 95% interval" if place == 0 else None)
+    _with_interval(ax, place, mean, "s", BLUE, "mean and 95% interval" if place == 0 else None)
 
 
 def _with_interval(ax: Axes, x: float, mean: Mean, marker: str, colour: str, label: str | None) -> None:
@@ -151,9 +169,25 @@ def accounts(run: Run, arms: Arms) -> Picture:
     legend_of(figure, looks)
     _one_scale_by_scenario(arms, axes)
     model = next(iter(arms)).model
-    title = f"Tokens by ledger account, {model_label(run, model)}"
-    caption = f"{title}, by scenario and fault plan. Bars are means, the whisker is the 95% interval of the total."
+    title = f"{_in_answer(arms)} ({model_label(run, model)})"
+    caption = f"{title}. Bars are means by account, by scenario and fault plan; the whisker is the 95% interval of the total."
     return finish(figure, slug("ledger", model), title, caption)
+
+
+def _in_answer(arms: Arms) -> str:
+    """Which share of the tokens stands in an answer, of the arms in which it is least and most."""
+    shares = sorted(
+        (arm.trials["in_answer"].sum() / tokens, f"{arm.architecture} on {arm.condition.scenario} {_under(arm.condition.plan)}")
+        for arm in each_arm(arms)
+        for tokens in [arm.trials["tokens"].sum()]
+        if tokens
+    )
+    least, most = (f"{share:.0%} ({name})" for share, name in (shares[0], shares[-1]))
+    return f"From {least} to {most} of a trial's tokens stand in its answer"
+
+
+def _under(plan: str) -> str:
+    return "without faults" if plan == FAULT_FREE else f"under {plan}"
 
 
 def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
@@ -172,15 +206,17 @@ def latency(run: Run, arms: Arms) -> Picture:
         tops = _stack(ax, found, LATENCY_LOOKS, "latency_seconds")
         for place, (arm, top) in enumerate(zip(found.values(), tops, strict=True)):
             ours = arm.mean("framework_seconds").mean or 0.0
-            ax.annotate(_duration(ours), (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
-        ax.margins(y=0.12)
+            ax.annotate(
+                f"framework:\n{_duration(ours)}", (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5
+            )
+        ax.margins(y=0.2)
         panel_title(ax, condition.scenario, trials_in(found.values()))
         ax.set_ylabel("seconds a trial")
     looks = {LATENCY_TITLES[column]: look for column, look in _looks_of(arms, LATENCY_LOOKS).items()}
     legend_of(figure, looks)
     model, plan = _model_and_plan(arms)
-    title = f"Latency, {model_label(run, model)}, fault plan {plan}; above each bar: the framework's part"
-    caption = f"{title}. Bars are means, the whisker is the 95% interval of the total."
+    title = f"A trial took {_extremes(arms, LATENCY)} ({_of_whom(run, model, plan)})"
+    caption = f"{title}. Bars are means, the whisker is the 95% interval of the total; above each bar is the framework's part."
     return finish(figure, slug("latency", model, plan), title, caption)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bench.analysis.arms import Arm, instances_of
+from bench.analysis.arms import Arm, instances_of, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
 from bench.analysis.per_solved import per_solved
@@ -99,12 +99,15 @@ def boards_of(runs: Sequence[Sequence[ArmOfRun]]) -> list[Board]:
 
 
 def _once(runs: Sequence[Sequence[ArmOfRun]]) -> Iterator[ArmOfRun]:
-    """Each arm that was graded, once: neither a replay of a run that is here nor the same trials in two runs are evidence."""
-    names, seen = {one.name for arms in runs for one in arms}, set[frozenset[str]]()
+    """Each arm that was graded, once. A replay of a run that is here is no further evidence, nor is an arm that took its
+    replies over from another run: it went the same way in every trial."""
+    names, seen = {one.name for arms in runs for one in arms}, set[Hashable]()
     for one in (one for arms in runs for one in arms):
-        recording, trials = one.run.parameters_of(one.model).recording, frozenset(one.arm.trials["trial"])
-        if one.arm.solved().n and trials not in seen and not (recording and recording.name in names):
-            seen.add(trials)
+        recording, trials = one.run.parameters_of(one.model).recording, one.arm.trials
+        went = frozenset(zip(pairs_of(trials), trials["outcome"].tolist(), trials[TOKENS.name].tolist(), strict=True))
+        same = one.arm.condition.scenario, one.plan, one.arm.architecture, went
+        if one.arm.solved().n and same not in seen and not (recording and recording.name in names):
+            seen.add(same)
             yield one
 
 

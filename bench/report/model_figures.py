@@ -8,6 +8,9 @@ from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
+from bench.analysis.metrics import COST
+from bench.analysis.per_solved import per_solved
+from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
     PALE,
     WIDEST,
@@ -18,11 +21,16 @@ from bench.render.drawing import (
     panels,
     tick_labels,
 )
-from bench.render.labels import model_label, slug, trials_in
+from bench.render.labels import each_arm, model_label, slug, trials_in
 from bench.render.marks import Bounds, bounded, signs_of
 
-COLUMNS = ("tokens", "retry_tokens", "latency_seconds", "solved")
-TITLES = ("tokens a trial", "retry tokens a trial", "seconds a trial", "share solved")
+TITLES = {
+    "solved": "share solved",
+    "dollars": "dollars for a solved task",
+    "tokens": "tokens a trial",
+    "retry_tokens": "retry tokens a trial",
+    "latency_seconds": "seconds a trial",
+}
 SPREAD = 0.5
 """Of the room between two architectures, how much their models share."""
 
@@ -45,18 +53,29 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
     names = [model for model in run.names("model") if any(condition.model == model for condition in arms)]
     signs = signs_of(names)
     width = max(2.9, 0.62 * len(run.names("architecture")))
-    across = len(COLUMNS) if width * len(COLUMNS) <= WIDEST else len(COLUMNS) // 2
-    figure, axes = panels(len(scenarios) * len(COLUMNS), across, width, 2.5)
+    columns = [column for column in TITLES if column != "dollars" or any(_point(arm, column) for arm in each_arm(arms))]
+    across = len(columns) if width * len(columns) <= WIDEST else -(-len(columns) // 2)
+    figure, axes = panels(len(scenarios) * len(columns), across, width, 2.5)
     for place, ax in enumerate(axes):
-        scenario, measure = scenarios[place // len(COLUMNS)], place % len(COLUMNS)
+        scenario, column = scenarios[place // len(columns)], columns[place % len(columns)]
         own = {condition: found for condition, found in arms.items() if condition.scenario == scenario}
-        _draw(ax, own, COLUMNS[measure], run.names("architecture"), signs)
+        _draw(ax, own, column, run.names("architecture"), signs)
         panel_title(ax, scenario, trials_in(arm for found in own.values() for arm in found.values()))
-        ax.set_ylabel(TITLES[measure])
+        ax.set_ylabel(TITLES[column])
     legend_of_points(figure, {model_label(run, name): sign for name, sign in signs.items()})
-    title = f"Models compared, fault plan {plan}: {', '.join(model_label(run, name) for name in names)}"
-    said = "Points are means, and for solved the rate, each with its 95% interval; trials that ended in an error are left out."
-    return finish(figure, slug("models", plan), title, f"{title}. {said}")
+    under = "without faults" if plan == FAULT_FREE else f"under the fault plan {plan}"
+    title = f"Solved {under}: {'; '.join(_solved(run, name, arms) for name in names)}"
+    said = "Points are means, and for solved the rate, each with its 95% interval; trials that ended in an error are left out"
+    paid = ", but paid for" if "dollars" in columns else ""
+    return finish(figure, slug("models", plan), title, f"{title}. {said}{paid}.")
+
+
+def _solved(run: Run, model: str, arms: Arms) -> str:
+    """What the architectures solved that did worst and best with a model."""
+    shares = [arm.solved() for arm in each_arm(arms) if arm.condition.model == model]
+    least, most = (choose(shares, key=lambda share: share.rate or 0.0) for choose in (min, max))
+    said = dict.fromkeys(f"{share.k}/{share.n}" for share in (least, most))
+    return f"{' to '.join(said)} with {model_label(run, model)}"
 
 
 def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mapping[str, tuple[str, str]]) -> None:
@@ -76,7 +95,10 @@ def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mappin
 
 
 def _point(arm: Arm, column: str) -> Bounds | None:
-    """The arm's mean of this column, or the rate of its solved trials; None where it has neither."""
+    """The arm's mean of this column, the rate of its solved trials, or what a solved one costs; None where it has none."""
+    if column == "dollars":
+        spent = per_solved(arm.trials, COST.name)
+        return None if spent.value is None else (spent.value, spent.low, spent.high)
     if column == "solved":
         share = arm.solved()
         return None if share.rate is None else (share.rate, share.low, share.high)

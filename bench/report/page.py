@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.analysis.arms import arms_of, instances_of, missing_trials
 from bench.analysis.frames import Run
@@ -12,6 +12,7 @@ from bench.experiment.plan_entries import FaultEntry
 from bench.render.drawing import Picture
 from bench.render.escaping import escape_markdown
 from bench.render.labels import model_label
+from bench.render.limits import coverage_said, numbers_in
 from bench.render.table import Table, markdown
 from bench.report.history import history_facts, listed, sandbox_said, sessions_said
 from bench.report.summary import Finding, Summary, summary_of
@@ -58,11 +59,17 @@ def page_of(
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
         warnings=tuple(_warnings(run)),
-        summary=summary_of(run, arms_of(run), verdicts),
+        summary=_with_coverage(summary_of(run, arms_of(run), verdicts), tables),
         first=next(iter(pictures), None),
         facts=(*_facts(run), *_no_claims(run, published)),
         sections=_sections(tables, pictures[1:]),
     )
+
+
+def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
+    """The summary with what all intervals of the tables leave open."""
+    said = coverage_said(number for table in tables for number in numbers_in(table))
+    return replace(summary, limits=(*summary.limits, said)) if said else summary
 
 
 def _no_claims(run: Run, published: Published) -> Iterator[tuple[str, str]]:
@@ -234,7 +241,8 @@ def _code(manifest: Manifest) -> str:
 
 def as_markdown(page: Page) -> str:
     parts = [
-        f"# {escape_markdown(page.title)}\n",
+        f"# {escape_markdown(page.summary.headline)}\n",
+        f"{escape_markdown(page.title)}\n",
         *(f"**{escape_markdown(warning)}**\n" for warning in page.warnings),
         f"{escape_markdown(page.summary.ran)}\n",
     ]

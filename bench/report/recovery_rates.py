@@ -11,8 +11,9 @@ from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Share
+from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels, tick_labels
-from bench.render.labels import arm_columns, model_label, slug
+from bench.render.labels import arm_columns, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded, signs_of
 from bench.render.table import BoundedNumber, Cell, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
@@ -102,19 +103,32 @@ def _figure(run: Run, model: str, arms: Arms) -> Picture:
         chosen = {one.plan: found for one, found in arms.items() if one.scenario == scenario}
         shares = {plan: {name: arm.solved() for name, arm in found.items()} for plan, found in chosen.items()}
         _panel(ax, shares, names, signs)
-        panel_title(ax, scenario, _numbers([share.n for found in shares.values() for share in found.values()]))
-    legend_of_points(figure, signs)
-    title = f"Solved without a fault, and under each fault plan, {model_label(run, model)}"
-    caption = (
-        f"{title}: of N trials each; whiskers are 95% intervals. All plans meet the same instances: the paired change stands "
-        "in the table."
-    )
+        panel_title(ax, scenario, numbers_said([share.n for found in shares.values() for share in found.values()]))
+    legend_of_points(figure, {_plan_named(plan): sign for plan, sign in signs.items()})
+    title = f"Solved {_solved_by_plan(arms)} ({model_label(run, model)})"
+    caption = f"{title}. Whiskers are 95% intervals. All plans meet the same instances: the paired change stands in the table."
     return finish(figure, slug("recovery", model), title, caption)
 
 
-def _numbers(counts: Sequence[int]) -> str:
-    least, most = min(counts), max(counts)
-    return f"N = {least}" if least == most else f"N = {least} to {most}"
+def _plan_named(plan: str) -> str:
+    return "no fault" if plan == FAULT_FREE else plan.replace("_", " ")
+
+
+def _solved_by_plan(arms: Arms) -> str:
+    """What the worst and the best architecture solve without faults, and under the plan under which the best solves fewest."""
+    found: dict[str, list[Share]] = {}
+    for condition, own in arms.items():
+        ranked = sorted((arm.solved() for arm in own.values()), key=lambda share: share.rate or 0.0)
+        found.setdefault(condition.plan, ranked)
+    worst = min(
+        (plan for plan in found if plan != FAULT_FREE), key=lambda plan: found[plan][-1].rate or 0.0, default=FAULT_FREE
+    )
+    texts = {plan: " to ".join(dict.fromkeys(f"{one.k}/{one.n}" for one in (own[0], own[-1]))) for plan, own in found.items()}
+    return ", ".join(
+        f"{texts[plan]} {'without faults' if plan == FAULT_FREE else f'under {plan}'}"
+        for plan in dict.fromkeys((FAULT_FREE, worst))
+        if plan in texts
+    )
 
 
 def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[str], signs: Mapping[str, Sign]) -> None:
@@ -127,7 +141,7 @@ def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_ylim(-0.03, 1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.set_ylabel("solved")
+    ax.set_ylabel("share of trials solved")
     ax.grid(axis="y", color=PALE, lw=0.6)
 
 

@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from bench.analysis.arms import Arm, Arms, Condition, instances_by_scenario
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
-from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, METRICS, PRICE, SCORE, Metric
+from bench.analysis.metrics import COST, FIRST_PASS, FIRST_ROUND, LEAST_PRICED, METRICS, PRICE, SCORE, Metric
+from bench.analysis.per_solved import per_solved
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
-from bench.render.labels import each_arm, model_label
+from bench.render.labels import each_arm, extremes_said, model_label
+from bench.render.table import BoundedNumber
 
 WIDTH, MOST_LINES = 100, 11
 """Of what a terminal shows: characters of a line, and lines."""
 MOST_FINDINGS, MOST_CONDITIONS, MOST_NAMED = 5, 2, 4
 FAULTS, SEVERAL = 1, 2
-"""Fault plans that a run has at least where a sentence names the plan."""
+"""Fault plans that a run has at least where a sentence names the plan; models, where one names the dollars."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Summary:
-    """`ran`: what was run. `findings`: five at most. `limits`: what they do not show."""
+    """`headline`: the first finding in short, for a title. `ran`: what was run. `findings`: five at most. `limits`: what they
+    do not show."""
 
+    headline: str
     ran: str
     findings: tuple[Finding, ...]
     limits: tuple[str, ...]
@@ -69,10 +73,30 @@ def summary_of(run: Run, arms: Arms, verdicts: Sequence[Finding] = ()) -> Summar
     What was solved stands beside what a repair took. Where there is more to say than findings may be, the first passes and
     what the faults struck are left to their tables.
     """
-    told = (_first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _damaged(run, arms), _impacts(run))
-    findings = [finding for finding in told if finding][: MOST_FINDINGS - len(verdicts)]
+    each = (_first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _damaged(run, arms), _impacts(run))
+    findings = [finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]
     passes = [finding for finding in [_first_passes(run, arms)] if finding]
-    return Summary(_ran(run), tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]), tuple(_limits(run, arms)))
+    return Summary(
+        _headline(run, arms), _ran(run), tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]), tuple(_limits(run, arms))
+    )
+
+
+def _headline(run: Run, arms: Arms) -> str:
+    """What a repair took, or else what was solved, of the least and the most on the first pack."""
+    struck = [condition for condition in arms if condition.plan != FAULT_FREE]
+    for condition in struck:
+        means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in arms[condition].items()}
+        if told := extremes_said(means, lambda tokens: f"{tokens:,.0f}", " tokens"):
+            solved = "" if run.trials["outcome"].eq("solved").any() else ", and no trial was solved"
+            return f"A repair took {told}{solved}{_marked(run, condition)}"
+    first = next(iter(arms))
+    rates = {name: arm.solved().rate for name, arm in arms[first].items()}
+    told = extremes_said(rates, lambda rate: f"{rate:.0%}")
+    return f"Of the trials {told} were solved{_marked(run, first)}" if told else "What was run"
+
+
+def _marked(run: Run, condition: Condition) -> str:
+    return " (SIMULATED)" if run.is_simulated(condition.model) else ""
 
 
 def _ran(run: Run) -> str:
@@ -199,11 +223,19 @@ def _solved(run: Run, arms: Arms) -> Finding | None:
     told = []
     for condition in undisturbed or arms:
         shares = sorted(((arm.solved(), name) for name, arm in arms[condition].items()), key=lambda pair: -(pair[0].rate or 0))
-        counts = [f"{share.k} of {share.n} with {name}" for share, name in shares if share.n]
+        counts = [f"{share.k} of {share.n} with {name}{_paid(run, arms[condition][name])}" for share, name in shares if share.n]
         under = "without faults" if condition.plan == FAULT_FREE else f"under {condition.plan}"
         if counts:
             told.append(f"{_where(run, condition)}, trials solved {under}: {_ranked(counts)}")
     return Finding(_sentences(told), "outcomes") if told else None
+
+
+def _paid(run: Run, arm: Arm) -> str:
+    """What a solved task cost, for whoever chooses among models; "" where there is one, or no price."""
+    spent = per_solved(arm.trials, COST.name)
+    if len(run.names("model")) < SEVERAL or spent.value is None:
+        return ""
+    return f" at {BoundedNumber(spent.value, spent.low, spent.high, COST.digits).text()} $ each"
 
 
 def _damaged(run: Run, arms: Arms) -> Finding | None:

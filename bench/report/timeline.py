@@ -7,17 +7,19 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from bench.analysis.arms import Arm, Arms, Condition, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Pair
 from bench.experiment.config import FAULT_FREE
-from bench.render.drawing import ACCOUNT_LOOKS, PALE, Look, Picture, blank, finish, legend_of
+from bench.render.drawing import ACCOUNT_LOOKS, BLACK, PALE, Look, Picture, blank, finish, legend_of
 from bench.render.labels import model_label, slug
 
 FrameRow = Mapping[str, Any]
 """One row of a frame."""
 
+STRUCK = "X"
 THINNEST = 0.006
 """Of the time axis: a call refused at once is still to be seen."""
 
@@ -65,14 +67,18 @@ def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
     axes = figure.subplots(len(trials), 1, squeeze=False, sharex=True, height_ratios=heights).flatten().tolist()
     longest = max(call["started"] + call["seconds"] for own in calls for call in own)
     waits = [_rows(run.waits[run.waits["trial"] == trial["trial"]]) for trial in trials]
-    for ax, trial, own, waited in zip(axes, trials, calls, waits, strict=True):
+    struck = [set(run.faults.loc[(run.faults["trial"] == one["trial"]) & run.faults["delivered"], "call"]) for one in trials]
+    for ax, trial, own, waited, hit in zip(axes, trials, calls, waits, struck, strict=True):
         _draw(ax, trial, own, waited, longest)
+        _mark(ax, own, hit)
     axes[-1].set_xlabel("seconds since the trial began")
     accounts = {call["account"] for own in calls for call in own}
     looks = {name: look for name, look in ACCOUNT_LOOKS.items() if name in accounts}
-    legend_of(figure, {**looks, "waiting": Look(PALE)} if any(waits) else looks)
+    mark = Line2D([], [], marker=STRUCK, color=BLACK, lw=0, ms=6, label="a fault struck here")
+    legend_of(figure, {**looks, "waiting": Look(PALE)} if any(waits) else looks, *([mark] if any(struck) else []))
     condition = Condition(trials[0]["scenario"], trials[0]["model"], trials[0]["plan"])
-    title = f"{condition.scenario}: one trial by architecture, {model_label(run, condition.model)}, fault plan {condition.plan}"
+    whose = f"{model_label(run, condition.model)}, fault plan {condition.plan}"
+    title = f"What one failure on {condition.scenario} led to: the first trial that it struck, by architecture ({whose})"
     caption = f"{title}. A bar is a call, coloured by the account in which its tokens stand.{_left_out(run, trials)}"
     return finish(figure, slug("timeline", condition.scenario, condition.model), title, caption)
 
@@ -97,6 +103,13 @@ def _draw(ax: Axes, trial: FrameRow, calls: Sequence[FrameRow], waits: Sequence[
     ax.grid(axis="x", color=PALE, lw=0.6)
     named = f"{trial['architecture']}, repetition {trial['repetition']}"
     ax.set_title(f"{named}: {trial['outcome']}, {trial['tokens']} tokens", loc="left", fontsize=8.5)
+
+
+def _mark(ax: Axes, calls: Sequence[FrameRow], struck: set[int]) -> None:
+    """A sign at the end of each call whose request or reply a fault struck."""
+    for place, call in enumerate(calls):
+        if call["call"] in struck:
+            ax.plot(call["started"] + call["seconds"], place, STRUCK, color=BLACK, ms=6, clip_on=False)
 
 
 def _draw_call(ax: Axes, place: int, call: FrameRow, thinnest: float) -> None:

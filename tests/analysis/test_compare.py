@@ -17,11 +17,12 @@ import bench
 from bench.analysis.arms import Condition
 from bench.analysis.compare import CRITERIA, ArmComparison, ArmDifference, Comparison, compare
 from bench.analysis.frames import Run
+from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean, RateDifference
 from bench.cli import main as cli
 from bench.errors import ResultsError
 from bench.experiment.record import Outcome, TrialRecord
-from bench.report.compare_table import compare_table
+from bench.report.compare_table import arms_table, as_json, compare_table, dollars_line
 from bench.runtime.events import Event
 
 OUTCOMES: dict[str, Outcome] = {"s": "solved", "w": "wrong", "e": "error", "u": "ungraded"}
@@ -118,6 +119,30 @@ def test_dollars_decide_and_not_tokens_where_both_models_have_prices(
 def test_equal_trials_at_other_prices_are_not_equal_in_dollars(tmp_path: Path) -> None:
     one, two = dearer(tmp_path / "one", 1.0, runs(BEFORE)), dearer(tmp_path / "two", 2.0, runs(BEFORE))
     assert findings(compare(one, two, 0.05, ("cost", "tokens"))) == {"cost": "worse", "tokens": "no worse"}
+
+
+def test_a_cheaper_model_that_solves_more_is_not_worse_though_its_repairs_take_more_tokens(tmp_path: Path) -> None:
+    def bought(folder: str, price: float, solved: int, retry: int) -> Run:
+        ended = "s" * solved + "w" * (12 - solved)
+        records = [trial("static", "paper", n, OUTCOMES[end], recovered(retry + n)) for n, end in enumerate(ended, 1)]
+        return dearer(tmp_path / folder, price, records)
+
+    found = compare(bought("dear", 5.0, 8, 130), bought("cheap", 0.5, 12, 400), 0.05)
+    assert findings(found)["price"] == "worse" and findings(found)["cost"] == "better"
+    assert found.verdict == "trade-off"
+    line = dollars_line(found)
+    assert line.startswith("Dollars for a solved task: 0.000") and line.endswith(" (demo, static, paper)")
+    header, row = arms_table(found).columns, arms_table(found).texts()[0]
+    spent = dict(zip(header, row, strict=True))
+    assert spent["A, $ for a solved task"].startswith("0.") and "/8 = " in spent["A, $ for a solved task"]
+    assert "/12 = " in spent["B, $ for a solved task"]
+    [arm] = json.loads(as_json(found))["arms"]
+    assert arm["dollars_per_solved_after"] < arm["dollars_per_solved_before"]
+
+
+def test_without_prices_no_dollars_are_shown(tmp_path: Path) -> None:
+    found = compared(tmp_path, runs(BEFORE), runs(SAME), "tokens")
+    assert dollars_line(found) == "" and "A, $ for a solved task" not in arms_table(found).columns
 
 
 def test_where_a_price_is_unknown_tokens_decide_and_asked_alone_the_keys_are_named(tmp_path: Path) -> None:
@@ -224,7 +249,9 @@ def arm(**findings: str) -> ArmComparison:
         mean = Mean(8, -1.0 if good else 1.0, None, None, None)
         difference = rate if criterion == "solved" else mean
         rows.append(ArmDifference(criterion, None, None, difference, 0.0, 8, 0, finding.lower(), ""))  # type: ignore[arg-type]
-    return ArmComparison(condition, condition, ("static", "static"), tuple(rows))
+    return ArmComparison(
+        condition, condition, ("static", "static"), tuple(rows), (PerSolved(None, 0, 0), PerSolved(None, 0, 0))
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,6 +276,11 @@ def arm(**findings: str) -> ArmComparison:
         ({"solved": "no worse", "price": "not measured", "first_round": "worse", "tokens": "better"}, "worse"),
         ({"solved": "no worse", "price": "better", "first_round": "worse", "tokens": "no worse"}, "better"),
         ({"price": "not measured", "first_round": "not measured"}, "inconclusive"),
+        ({"solved": "INCONCLUSIVE", "price": "worse", "cost": "better"}, "inconclusive"),
+        ({"solved": "no worse", "price": "worse", "cost": "better", "seconds": "worse"}, "trade-off"),
+        ({"solved": "no worse", "cost": "better", "seconds": "worse"}, "trade-off"),
+        ({"solved": "no worse", "price": "worse", "cost": "no worse"}, "worse"),
+        ({"solved": "worse", "cost": "better"}, "worse"),
     ],
 )
 def test_quality_decides_before_cost(findings: dict[str, str], verdict: str) -> None:
@@ -422,6 +454,16 @@ def test_the_json_says_what_the_table_says(
         and "m (SIMULATED)" in shown
         and shown.endswith("b against a: worse: worse in tokens\n")
     )
+
+
+def test_a_terminal_is_shown_tables_that_fit_it(tmp_path: Path) -> None:
+    for name, tokens in (("a", BEFORE), ("b", DEARER)):
+        write_run(tmp_path / "results" / name, runs(tokens))
+    code, out, _ = command(tmp_path, "compare", "a", "b", TTY_COMPATIBLE="1", COLUMNS="100", TERM="dumb")
+    tables, _, told = out.partition("- ")
+    assert code == 1 and "Verdict" in tables and "To decide" not in out.partition("measure by measure")[2].partition("- ")[0]
+    assert max(map(len, tables.splitlines())) <= 100
+    assert "Margins, pairs, reasons and what would decide are shown with --json" in told
 
 
 def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(

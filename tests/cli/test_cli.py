@@ -14,8 +14,11 @@ from commands import UNDRAWN, bench, bench_anew, start_anew, workplace
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
 
+from bench.cli.scaffold import new_scenario
 from bench.experiment.files import TRIALS
 from bench.experiment.reading import read_trials
+from bench.packs import find_packs, loading
+from bench.paths import PACKS
 
 ORCHARD = ("--scenarios", str(Path(__file__).parents[1] / "support" / "packs"))
 OPENAI_TABLE = '[model.{name}]\nkind = "openai"\nbase_url = "{url}"\ntimeout_seconds = 1\n'
@@ -252,6 +255,32 @@ def test_new_check_and_list_work_on_a_pack_that_nobody_edited(tmp_path: Path) ->
     code, out, _ = bench(tmp_path, "check", "mine")
     assert code == 0 and "FAILED" not in out
     assert "mine" in bench(tmp_path, "list")[1]
+
+
+def test_where_there_are_no_packs_the_list_says_how_to_get_some(tmp_path: Path) -> None:
+    code, out, _ = bench(tmp_path, "list")
+    assert code == 0
+    assert "  none in scenarios/; begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios\n" in out
+
+
+def test_packs_that_came_with_the_package_are_found_where_the_folder_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_scenario("brought", tmp_path / "package")
+    new_scenario("mine", tmp_path / "elsewhere")
+    monkeypatch.setattr(loading, "SHIPPED", tmp_path / "package")
+    monkeypatch.chdir(tmp_path)
+    assert list(find_packs(PACKS)) == ["brought"]
+    assert list(find_packs([Path("elsewhere")])) == ["mine"]
+    (tmp_path / "scenarios").mkdir()
+    assert list(find_packs(PACKS)) == []
+
+
+def test_an_option_that_takes_one_value_is_refused_twice_and_a_flag_is_not(tmp_path: Path) -> None:
+    mistake = bench(tmp_path, "trace", "x", "--trial", "a", "--trial", "b")
+    assert mistake == (2, "", "bench: --trial is given 2 times; give it once\n")
+    config = str(workplace(tmp_path))
+    assert bench(tmp_path, "run", config, "--dry-run", "--dry-run", "--plan", "none", "--plan", "first_reply")[0] == 0
 
 
 def test_a_pack_that_is_not_sound_makes_check_exit_with_one(tmp_path: Path) -> None:

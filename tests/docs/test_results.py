@@ -1,4 +1,4 @@
-"""What the results say of the reference run's faults is what its recorded trials give."""
+"""What the results say, in short and by topic, is what the recorded trials give."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ from bench.studies.claims.published import load_others, load_published
 from bench.studies.claims.verdicts import Judgement, counts, judge_all, structural
 
 ROOT = Path(__file__).parents[2]
-README, RESULTS = (" ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in ("README.md", "docs/results.md"))
+DOCUMENTS = [ROOT / "docs" / "results.md", *sorted((ROOT / "docs" / "results").glob("*.md"))]
+README, RESULTS = (
+    " ".join(word for path in paths for word in path.read_text(encoding="utf-8").split())
+    for paths in ([ROOT / "README.md"], DOCUMENTS)
+)
 INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 
@@ -244,3 +248,30 @@ def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_rea
     decided = [row for row in rows if "1.5b" in row["Run"] and row["Verdict"] not in ("inconclusive", "–")]
     reached = [float(row["Reached, pairs drawn anew"]) for row in decided]
     assert f"in {min(reached):.0%} to {max(reached):.0%} of 500 draws" in RESULTS
+
+
+SHORT = " ".join(DOCUMENTS[0].read_text(encoding="utf-8").split())
+
+
+def solved(run: str) -> dict[str, str]:
+    """k of n trials of a committed run without faults that were solved, by architecture."""
+    trials = bench.load_run(ROOT / "results" / run).trials
+    by_architecture = trials[trials["plan"] == "none"].groupby("architecture", sort=False)
+    return {str(name): f"{(own['outcome'] == 'solved').sum()} of {len(own)}" for name, own in by_architecture}
+
+
+def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_runs() -> None:
+    assert len(DOCUMENTS[0].read_text(encoding="utf-8").split()) < 1500
+    outcomes = reference_run().trials["outcome"]
+    assert f"**{(outcomes == 'solved').sum()} of {len(outcomes)} trials**" in SHORT
+    faults = reference_run().faults
+    impacts = Counter(faults.loc[faults["delivered"], "impact"])
+    masked = f"{impacts['masked']} of them struck a reply that would have been rejected anyway"
+    assert f"{impacts.total()} faults were delivered. {masked}, so {impacts['effective']} tell what a failure costs" in SHORT
+    steps = {name: share.split()[0] for name, share in solved("humaneval-qwen2.5-coder-1.5b-instruct").items()}
+    said = "`monolithic` solves {monolithic}, `static` {static} and `runtime_structured` {runtime_structured}"
+    assert said.format(**steps) in SHORT
+    [one_call] = solved("humaneval_one_call-qwen2.5-coder-1.5b-instruct").values()
+    assert f"One call solves {one_call.replace('of', 'of all')} problems" in SHORT
+    smaller = bench.load_run(ROOT / "results" / "paper-qwen2.5-coder-0.5b-instruct").trials["outcome"]
+    assert f"gave up in {(smaller == 'gave_up').sum()} of {len(smaller)} trials" in SHORT

@@ -99,8 +99,8 @@ def test_the_sdist_holds_the_sources_and_no_runs() -> None:
 
 
 def test_from_an_empty_folder_a_pack_is_begun_checked_run_and_reported(tmp_path: Path) -> None:
-    assert "k8s" not in command(tmp_path, "list")
     command(tmp_path, "new", "scenario", "demo")
+    assert "k8s" not in command(tmp_path, "list"), "the folder has packs of its own"
     assert "FAILED" not in command(tmp_path, "check", "demo")
     assert "demo" in command(tmp_path, "list")
     (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
@@ -110,6 +110,13 @@ def test_from_an_empty_folder_a_pack_is_begun_checked_run_and_reported(tmp_path:
     page = (report / "report.html").read_text(encoding="utf-8")
     assert "<style>" in page and "<script" in page and "SIMULATED" in page
     assert list(report.glob("tables/*.tex")) and list(report.glob("figures/*.svg")) and (report / "report.md").exists()
+
+
+def test_two_packs_come_with_the_wheel_and_can_be_run(tmp_path: Path) -> None:
+    listed = command(tmp_path, "list")
+    assert "k8s_oomkill" in listed and "multi_file_debugging" in listed and "contract_renewal" not in listed
+    (tmp_path / "mine.toml").write_text(CONFIG.replace('"demo"', '"k8s_oomkill"'), encoding="utf-8")
+    assert "solved 18" in command(tmp_path, "run", "mine.toml")
 
 
 def test_a_run_from_the_wheel_is_read_by_a_program(tmp_path: Path) -> None:

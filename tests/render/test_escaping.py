@@ -37,7 +37,7 @@ def table_of(text: str) -> Table:
 
 
 def page_of(text: str) -> Page:
-    summary = Summary(text, (Finding(text, "hostile"),), (text,))
+    summary = Summary("a headline", text, (Finding(text, "hostile"),), (text,))
     return Page(text, (text,), summary, None, (("Run", text),), (Section("more", "More", (table_of(text),)),))
 
 

@@ -7,13 +7,16 @@ import io
 
 import pytest
 
-from bench.analysis.statistics import mean_of, share_of
+from bench.analysis.per_solved import PerSolved
+from bench.analysis.statistics import Mean, mean_of, share_of
 from bench.render.table import (
+    BoundedNumber,
     Cell,
     Estimate,
     Number,
     PublishedNumber,
     Rate,
+    Spent,
     Table,
     comma_separated,
     markdown,
@@ -53,6 +56,21 @@ TABLE = Table(
     ],
 )
 def test_a_cell_shows_its_number_with_what_is_known_of_it(cell: Cell, text: str) -> None:
+    assert text_of(cell) == text
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (BoundedNumber(21.0, 0.0, 1_150_558.0), "21 (too few to say)"),
+        (Estimate(Mean(2, 2089.0, 993.0, 29.0, 149_389.0)), "2089 ± 993 (too few to say)"),
+        (Spent(PerSolved(10.0, 2, 4, 5.0, 0.0, 400.0, 4)), "10/2 = 5 (too few to say)"),
+        (BoundedNumber(5.0, 0.0, 100.0), "5 [0, 100]"),
+        (BoundedNumber(0.0, 0.0, 17.0), "0 [0, 17]"),
+        (BoundedNumber(1.0, -50.0, 50.0), "1 [-50, 50]"),
+    ],
+)
+def test_an_interval_that_ends_beyond_twenty_times_the_amount_is_told_in_words(cell: Cell, text: str) -> None:
     assert text_of(cell) == text
 
 

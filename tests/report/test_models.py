@@ -12,13 +12,15 @@ from records import called, edit_manifest, experiment, recovered, run_of, smooth
 import bench
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
+from bench.analysis.per_solved import per_solved
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.drawing import style
 from bench.render.labels import model_label
-from bench.render.table import comma_separated
+from bench.render.table import Spent, comma_separated, text_of
 from bench.report.model_figures import model_figures
 from bench.report.page import page_of
 from bench.report.report import report_of
+from bench.report.summary import summary_of
 from bench.report.tables import all_tables
 from bench.runtime.events import Event
 from bench.studies.claims.published import load_published
@@ -73,6 +75,25 @@ def test_two_models_are_compared_repetition_by_repetition(tmp_path: Path) -> Non
     assert solved[0].startswith("3/3 = 100.0%") and solved[1].startswith("2/3 = 66.7%")
     assert solved[2].startswith("-50.0% [") and solved[2].endswith("], 0 gained, 1 lost")
     assert solved[3:] == ["2", "2"]
+
+
+TWO_PRICES = {"dear": {"price_in": 10_000.0, "price_out": 0.0}, "cheap": {"price_in": 1000.0, "price_out": 0.0}}
+
+
+def test_where_both_models_have_prices_dollars_stand_in_the_table_the_figure_and_the_first_sentences(tmp_path: Path) -> None:
+    run = priced(tmp_path / "run", two_models(), TWO_PRICES)
+    by_measure = {row[PLACE]: row[PLACE + 1 :] for row in rows_of(run, "models")}
+    # 1210, 1220 and 1230 tokens in at a cent each; 310, 320 and 340 at a tenth of that, of which one was wrong.
+    assert by_measure["Dollars"][0].startswith("12.20000 ± 0.1") and by_measure["Dollars"][2].startswith("-11.8")
+    assert by_measure["Dollars for a solved task"][:2] == [
+        text_of(Spent(per_solved(run.trials[run.trials["model"] == model], "cost"), 5)) for model in ("dear", "cheap")
+    ]
+    assert "36.60000/3 = 12.20000 [" in by_measure["Dollars for a solved task"][0]
+    with style():
+        [picture] = model_figures(run, arms_of(run))
+    assert picture.caption.endswith("trials that ended in an error are left out, but paid for.")
+    said = " ".join(finding.text for finding in summary_of(run, arms_of(run)).findings)
+    assert "3 of 3 with static at 12.20000 [" in said and "2 of 3 with static at 0.4" in said
 
 
 def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of, share_of
 from bench.experiment.record import Outcome, TrialRecord
-from bench.render.limits import noted
+from bench.render.limits import coverage_said, noted
 from bench.render.table import Table, markdown
 from bench.report.outcome_tables import ranking_warnings, reruns
+from bench.report.page import page_of
 from bench.report.tables import all_tables
 from bench.studies.claims.published import load_published
 from bench.studies.claims.verdicts import judge_all
@@ -75,18 +76,27 @@ def test_without_a_trial_run_again_that_is_said_and_no_empty_table_shown(tmp_pat
 
 
 def test_each_kind_of_limit_is_said_once_with_the_smallest_n() -> None:
-    notes = noted(
-        [mean_of([1.0, 2.0, 3.0]), mean_of([1.0, 2.0, 4.0, 5.0, 9.0]), share_of(1, 3), mean_of([4.0]), mean_of([2.0] * 4)]
-    )
-    assert [note.partition(":")[0] for note in notes] == ["N=3", "N=3", "N=1", "N=4"]
-    assert notes[0].endswith("; at larger N less so") and "a rate" in notes[1]
-    assert noted([share_of(500, 1000)]) in ((), noted([share_of(100, 1000)])), "a limit depends on n alone"
+    notes = noted([mean_of([1.0, 2.0, 3.0]), share_of(1, 3), mean_of([4.0]), mean_of([2.0] * 4), mean_of([2.0] * 6)])
+    assert [note.partition(":")[0] for note in notes] == ["N=1", "N=4"]
+    assert notes[1].endswith("; at larger N less so")
+
+
+def test_how_often_intervals_hold_the_truth_is_said_once_for_all_tables(tmp_path: Path) -> None:
+    assert coverage_said([mean_of([4.0]), share_of(500, 1000)]) == ""
+    said = coverage_said([mean_of([1.0, 2.0, 3.0]), mean_of([1.0, 2.0, 4.0, 5.0, 9.0]), share_of(1, 3)])
+    assert said.startswith("That every interval is wide enough: with so few trials some are too narrow.")
+    assert said == coverage_said([mean_of([1.0, 2.0, 3.0]), share_of(1, 3)]), "the worst decides"
+    run = run_of(tmp_path / "run", experiment())
+    tables = list(tables_of(run).values())
+    assert not [note for table in tables for note in table.notes if "held the truth" in note]
+    limits = page_of(run, tables, [], load_published()).summary.limits
+    assert [limit for limit in limits if "held the truth" in limit] == [limits[-1]]
 
 
 def test_every_table_with_small_numbers_says_their_limits_and_the_claims_stand_first(tmp_path: Path) -> None:
     tables = tables_of(run_of(tmp_path / "run", experiment()))
     assert next(iter(tables)) == "claims"
-    for name in ("comparison-demo-m-paper", "differences", "outcomes"):
+    for name in ("comparison-demo-m-paper", "differences"):
         assert any(note.startswith("N=3") for note in tables[name].notes), name
     row = tables["noise_floor"].texts()[0]
     assert row[4:9] == ["3", "1", "3", "0", "0.0%"], "tokens are equal without a fault"

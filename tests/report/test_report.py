@@ -431,7 +431,7 @@ def test_no_link_in_a_reports_folder_is_written_through(tmp_path: Path, link: st
         other.mkdir()
     else:
         other.write_text("not yours")
-    report = Report({"report.html": b"page", "tables/t.md": b"table"}, Summary("", (), ()), ())
+    report = Report({"report.html": b"page", "tables/t.md": b"table"}, Summary("a headline", "", (), ()), ())
     if link == "tables":
         with pytest.raises(ResultsError, match="out/tables: is a link, and none is followed on writing"):
             write_files(out, report.files)

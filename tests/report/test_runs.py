@@ -131,7 +131,7 @@ def test_a_simulated_model_is_marked_and_not_ranked_with_a_real_one(tmp_path: Pa
 
 def test_faults_of_another_seed_are_other_faults(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 2)):
-        records = [trial("static", "paper", n, id=f"{name}{n}", timing="live") for n in (1, 2, 3)]
+        records = [trial("static", "paper", n, _outcome(n > seed), id=f"{name}{n}", timing="live") for n in (1, 2, 3)]
         folder = write_run(tmp_path / name, records)
         manifest = index(tmp_path).runs[0].run.config.model_dump(mode="json")
         edit_manifest(folder, models={"m": {"kind": "openai"}}, config={**manifest, "seed": seed})
@@ -145,8 +145,9 @@ def test_the_same_trials_and_replays_of_a_listed_run_are_ranked_once(tmp_path: P
     replayed = {"kind": "openai", "recording": {"name": "b", "digest": "d"}}
     written(tmp_path, "b-replay", trials_of(17, model="r", timing="recorded"), "2026-01-04T10:00:00+00:00")
     edit_manifest(tmp_path / "b-replay", models={"r": replayed})
+    written(tmp_path, "taken_over", live(17, model="renamed"), "2026-01-05T10:00:00+00:00")
     [table] = board(tmp_path).tables
-    assert [row[3] for row in table.rows] == ["a", "b"]
+    assert [row[3] for row in table.rows] == ["a", "b"], "what went the same way in every trial is no further evidence"
 
 
 def test_the_history_of_a_config_names_what_was_changed(tmp_path: Path) -> None:

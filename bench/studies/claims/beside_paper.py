@@ -233,9 +233,18 @@ def _figure(run: Run, model: str, found: Sequence[Beside], published: Published)
     for one, ax in zip(found, axes, strict=True):
         _panel(ax, one, names[one])
     legend_of_points(figure, SIGNS)
-    title = f"Retry tokens of one round by monolithic's, {model_label(run, model)}"
+    last = next(name for name in reversed(names[found[0]]) if name in published.columns)
+    title = f"{_retry_said(found[0], last)} ({model_label(run, model)})"
     said = "Above the line a retry is dearer than the whole call again. N: the pairs that have both rounds."
-    return finish(figure, slug("retry", model), title, f"{title}, beside the paper's. {said}")
+    return finish(figure, slug("retry", model), title, f"{title}. {said}")
+
+
+def _retry_said(one: Beside, name: str) -> str:
+    """The abstract's claim in this table, ours and the paper's."""
+    ratio, theirs = one.by_monolithic(name), one.papers_by_monolithic(name)
+    ours = "not measured" if ratio is None or ratio.ratio is None else f"{ratio.ratio:.0%}"
+    papers = "" if theirs is None else f", and {theirs:.0%} in the paper"
+    return f"A retry with {name} by monolithic's on {one.condition.scenario}: {ours} of its tokens{papers}"
 
 
 def _panel(ax: Axes, one: Beside, names: Sequence[str]) -> None:
@@ -251,7 +260,7 @@ def _panel(ax: Axes, one: Beside, names: Sequence[str]) -> None:
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_ylim(bottom=0.0)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.set_ylabel("of monolithic's retry")
+    ax.set_ylabel("share of monolithic's retry tokens")
     ax.grid(axis="y", color=PALE, lw=0.6)
     pairs = ", ".join(str(ratio.pairs if (ratio := one.by_monolithic(name)) else 0) for name in names)
     panel_title(ax, f"Table {one.table.number}: {one.condition.scenario}", f"{one.condition.plan}, N = {pairs}")

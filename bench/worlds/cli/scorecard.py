@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.table import Table as Grid
 
-from bench.cli.terminal import Terminal
+from bench.cli.terminal import Terminal, grid
 from bench.errors import ConfigError, ResultsError, nearest
 from bench.experiment.files import write_whole
 from bench.experiment.verify import require_sound
@@ -17,7 +16,6 @@ from bench.paths import folder_of
 
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
-    from bench.render.table import Table
     from bench.worlds.scorecard import CardComparison, Scorecard
 
 Format = Literal["terminal", "markdown", "html", "json"]
@@ -115,19 +113,9 @@ def _print(card: Scorecard) -> None:
     for text in (*warnings(card), ABOUT, *(f"- {one}" for one in findings(card))):
         wide.print(f"{text}\n")
     for table in (glance(card), in_short(card)):
-        wide.print(_grid(table))
+        wide.print(grid(table))
         for note in table.notes:
             wide.print(f"- {note}")
         wide.print()
     for name, text in provenance(card):
         wide.print(f"{name}: {text}")
-
-
-def _grid(table: Table) -> Grid:
-    shown = table.shortened()
-    grid = Grid(title=shown.title, title_justify="left", title_style="bold")
-    for column in shown.columns:
-        grid.add_column(column, overflow="fold")
-    for row in shown.texts():
-        grid.add_row(*row)
-    return grid
