@@ -197,13 +197,25 @@ def _run(module: Any, names: list[str], case: str) -> str:
     return ""
 
 
+class Noted(unittest.TestResult):
+    """Keeps the first failure in a line."""
+
+    words = ""
+
+    def addFailure(self, _: Any, error: Any) -> None:  # noqa: N802  unittest's name
+        self.words = self.words or _words(error[1])
+
+    def addError(self, _: Any, error: Any) -> None:  # noqa: N802
+        self.words = self.words or _words(error[1])
+
+    def addSubTest(self, _: Any, __: Any, error: Any) -> None:  # noqa: N802
+        self.words = self.words or (_words(error[1]) if error else "")
+
+
 def _unittest(owner: Any, name: str) -> str:
-    result = unittest.TestResult()
+    result = Noted()
     unittest.TestSuite([owner(name)]).run(result)
-    failed = [text for _, text in (*result.failures, *result.errors)]
-    if failed:
-        return failed[0].strip().rpartition("\n")[2]
-    return "it is skipped" if result.skipped else ""
+    return result.words or ("it is skipped" if result.skipped else "")
 
 
 def _words(error: BaseException) -> str:

@@ -103,7 +103,9 @@ class Classic(unittest.TestCase):
         self.assertEqual(seconds("1m1s"), 61)
 
     def test_one_part(self):
-        self.assertEqual(seconds("9s"), 9)
+        for number in (8, 9):
+            with self.subTest(number):
+                self.assertEqual(seconds(f"{number}s"), number)
 """,
 }
 
@@ -205,6 +207,15 @@ def test_an_answer_is_resolved_where_all_named_tests_pass(spans: Scenario) -> No
     assert not wrong.correct and wrong.parts == {"fail_to_pass": 0.5, "pass_to_pass": 0.75}
     said = "tests/test_spans.py::test_all_parts_count[2m5s-125]: AssertionError in tests/test_spans.py, line 19"
     assert wrong.note.startswith(f"3 of 8 tests fail: {said}"), wrong.note
+
+
+def test_a_failure_of_unittest_is_said_in_its_words(spans: Scenario) -> None:
+    code = FIXED["src/spans/parsing.py"].replace(
+        "    return sum(int", '    if text == "1m1s":\n        return 62\n    return sum(int'
+    )
+    grade = graded(spans, diff(RELEASE, FIXED | {"src/spans/parsing.py": code}))
+    said = "test_parts (tests.test_classic.Classic): AssertionError: 62 != 61 in tests/test_classic.py, line 8"
+    assert grade.note == f"1 of 8 tests fail: {said}"
 
 
 def test_a_patch_cannot_put_other_tests_in_the_place_of_those_that_grade(spans: Scenario) -> None:
