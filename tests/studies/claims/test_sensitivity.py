@@ -29,7 +29,7 @@ from bench.experiment.record import TrialRecord
 from bench.render.table import Table
 from bench.runtime.events import Answered, Called, Event
 from bench.studies.claims.published import load_published
-from bench.studies.claims.sensitivity import bounded, by_all_rounds, by_usage, in_place_of, tables, variations
+from bench.studies.claims.sensitivity import MOST_LEFT_OUT, bounded, by_all_rounds, by_usage, in_place_of, tables, variations
 from bench.studies.claims.verdicts import judge_all
 
 K8S = "k8s_oomkill"
@@ -180,6 +180,12 @@ def test_one_repetition_that_carries_a_verdict_shows(tmp_path: Path) -> None:
     """Of nine pairs eight are too few for the correction: the side stays, the verdict does not."""
     table = table_of(run_of(tmp_path / "run", rounds({"static": 1600, "monolithic": 900}, 9)))
     assert row_of(table, ABOVE)["Without one repetition"] == "0 of 9, same side 9"
+
+
+def test_of_many_repetitions_none_is_left_out_alone(tmp_path: Path) -> None:
+    table = table_of(run_of(tmp_path / "run", rounds({"static": 1600, "monolithic": 900}, MOST_LEFT_OUT + 1)))
+    assert row_of(table, ABOVE)["Without one repetition"] == "not tried"
+    assert table.notes[-1] == "without one repetition: not tried, since each of 51 weighs little"
 
 
 def test_what_a_variation_does_not_hold_is_not_measured_there(tmp_path: Path) -> None:
