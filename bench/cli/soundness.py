@@ -15,7 +15,9 @@ from bench.experiment.model_entries import SimulatedEntry
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
 from bench.packs.code import code_of, home_of
+from bench.packs.environments import ENVIRONMENTS
 from bench.packs.loading import entry_of
+from bench.registry import attribute_at
 from bench.runtime.effects import EFFECTS, Target, TextEffect, dump
 from bench.runtime.events import Called
 from bench.runtime.loop import run
@@ -24,7 +26,6 @@ from bench.runtime.slots import Slots
 from bench.runtime.verification import Rejected, judge, validate
 from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
 from bench.seeding import draw_for
-from bench.worlds.cli.soundness import problems_of_reference, problems_of_wrong
 
 """Effects on a reply that every verifier must catch, whatever the pack."""
 
@@ -226,11 +227,16 @@ CHECKS: dict[str, Callable[[Hooks], Soundness]] = {
 
 
 def reference_course_is_right(hooks: Hooks) -> Soundness:
-    return _told(hooks, problems_of_reference)
+    return _told(hooks, _checked(hooks).problems_of_reference)
 
 
 def wrong_courses_are_wrong(hooks: Hooks) -> Soundness:
-    return _told(hooks, problems_of_wrong)
+    return _told(hooks, _checked(hooks).problems_of_wrong)
+
+
+def _checked(hooks: Hooks) -> Any:
+    """Return the module that says what is wrong with a pack's environment (`EnvironmentPart.checked`)."""
+    return attribute_at(ENVIRONMENTS[hooks.scenario.environment.part].checked)
 
 
 def _told(hooks: Hooks, problems: Callable[[Hooks], Iterator[str]]) -> Soundness:

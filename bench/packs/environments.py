@@ -20,6 +20,7 @@ class EnvironmentPart(Part):
     simulated   what a simulated model needs: `working(...)` makes its next calls of tools (`bench.models.simulated`)
     booked      a function from a trial's events to what of them does not add up, in words; None where all does
     shown       what is shown of a trial (`bench.report.surroundings`)
+    checked     what `bench check` asks: `problems_of_reference(hooks)` and `problems_of_wrong(hooks)`
     """
 
     pack: str = ""
@@ -27,6 +28,7 @@ class EnvironmentPart(Part):
     simulated: str = ""
     booked: str = ""
     shown: str = ""
+    checked: str = ""
 
     @property
     def modules(self) -> Sequence[str]:

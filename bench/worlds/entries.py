@@ -28,4 +28,5 @@ ENVIRONMENTS = EnvironmentPart(
     simulated="bench.worlds.simulated.working",
     booked="bench.worlds.analysis.processes:unbooked",
     shown="bench.worlds.report.shown",
+    checked="bench.worlds.cli.soundness",
 )
