@@ -2,6 +2,7 @@
 
 The unit is a trial in which the agent died once. What went wrong in it counts where its control, the same instance and
 repetition without a crash, did it less often: a pattern that compensates nothing is not charged with that at every crash.
+Copies are no evidence: of a simulated proposer, repetitions of one instance and effect that came to the same count once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Share, exact_share
+from bench.analysis.statistics import Share, exact_share_by_instance
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import BLUE, GREEN, ORANGE, PALE, VERMILION, Picture, finish, panels
@@ -27,6 +28,8 @@ from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 KINDS = ("lost", "doubled", "orphaned", "uncompensated")
+COPIES = ["instance", "plan", "lives", *(f"beyond_{kind}" for kind in KINDS)]
+"""Trials of one arm that are equal in these are copies."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def exactly_once(run: Run) -> list[Crashed]:
         raise ResultsError(f"needs fault plans with one fault each, at `process`, and the plan '{FAULT_FREE}' beside them")
     more = beyond_control(run, DAMAGE)
     return [
-        _crashed(str(scenario), str(model), architecture, point, own[own["plan"].map(points) == point])
+        _crashed(str(scenario), str(model), architecture, point, own[own["plan"].map(points) == point], run)
         for (scenario, model), trials in more.groupby(["scenario", "model"], sort=False)
         for architecture in run.names("architecture")
         for point in POINTS
@@ -72,29 +75,35 @@ def exactly_once(run: Run) -> list[Crashed]:
     ]
 
 
-def _crashed(scenario: str, model: str, architecture: str, point: str, trials: pd.DataFrame) -> Crashed:
-    once = trials[trials["lives"] == 2]
+def _crashed(scenario: str, model: str, architecture: str, point: str, trials: pd.DataFrame, run: Run) -> Crashed:
+    counted = trials.drop_duplicates(COPIES) if run.is_simulated(model) else trials
+    once = counted[counted["lives"] == 2]
     return Crashed(
         scenario,
         model,
         architecture,
         point,
-        {kind: exact_share(int((once[f"beyond_{kind}"] > 0).sum()), len(once)) for kind in KINDS},
+        {kind: _share(once, kind) for kind in KINDS},
         {kind: int(once[f"beyond_{kind}"].clip(lower=0).sum()) for kind in KINDS},
-        len(trials) - len(once),
+        len(counted) - len(once),
         once["instance"].nunique(),
     )
+
+
+def _share(once: pd.DataFrame, kind: str) -> Share:
+    """Clustered by instance: each dies at several effects."""
+    return exact_share_by_instance(once["instance"].tolist(), (once[f"beyond_{kind}"] > 0).tolist())
 
 
 # What a report shows of it
 
 NOTES = (
     "k of N trials in which the agent died once, and in which this damage happened more often than without the crash; exact "
-    "(Clopper-Pearson) 95% interval, which never covers too seldom; in brackets behind it the effects for 100 crashes",
+    "95% interval, clustered by instance (Korn and Graubard); in brackets behind it the effects for 100 crashes",
     "the agent died at the first try of the effect that the plan names; trials in which it died more than once, or never, are "
     "left out and counted",
-    "the interval takes crashes of one instance at different effects as independent; a simulated model gives the same "
-    "decisions each time, so that it says nothing of a model's errors",
+    "repetitions that came to the same count once; a simulated model gives the same decisions each time, so that it says "
+    "nothing of a model's errors",
 )
 
 
@@ -147,7 +156,7 @@ def titled(found: Sequence[Crashed], label: str) -> tuple[str, str]:
     numbers = sorted({one.crashes for one in found})
     shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
     title = f"Exactly once: shares of crashes after which effects were damaged, {label}"
-    said = f"Beyond what the same trial did without a crash; whiskers are exact 95% intervals; {shown} crashes a point."
+    said = f"Beyond what the same trial did without a crash; exact 95% intervals, by instance; {shown} crashes a point."
     return title, f"{title}. {said}"
 
 

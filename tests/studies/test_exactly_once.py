@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from exactly_once.crashes import KEPT
 from exactly_once.kept import crashed, rows_of
@@ -73,6 +74,17 @@ def test_the_counts_are_those_of_the_trials(run: Run) -> None:
     for kind, effects in one.effects.items():
         assert effects == max(0, crash[f"damage_{kind}"].sum() - control[f"damage_{kind}"].sum())
         assert one.shares[kind] == exact_share(int(effects > 0), 1)
+
+
+def test_repetitions_that_came_to_the_same_count_once(run: Run) -> None:
+    copies = replace(run, trials=pd.concat([run.trials, run.trials.assign(repetition=2)], ignore_index=True))
+    assert exactly_once(copies) == exactly_once(run)
+    struck = copies.trials["repetition"].eq(2) & copies.trials["plan"].eq("once")
+    apart = copies.trials.assign(damage_orphaned=copies.trials["damage_orphaned"].where(~struck, 9))
+    [one] = [
+        one for one in exactly_once(replace(run, trials=apart)) if (one.architecture, one.point) == ("kept", "unacknowledged")
+    ]
+    assert one.crashes == 2, "a repetition that came to something else is another trial"
 
 
 def test_its_table_and_its_figure_say_that_the_model_is_simulated(run: Run) -> None:

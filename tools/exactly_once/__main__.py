@@ -21,7 +21,7 @@ KILLED_ON = 4
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="exactly_once")
-    parser.add_argument("--repetitions", type=int, default=4, help="some 250 crashes a cell each")
+    parser.add_argument("--repetitions", type=int, default=1, help="each differs in the draws of its people alone")
     parser.add_argument("--kills", type=int, default=25, help="SIGKILLs of each pattern in each form")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "exactly_once", help="where an interrupted one goes on")
     parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "reports" / "exactly_once")

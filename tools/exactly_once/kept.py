@@ -42,7 +42,8 @@ def crashed(folder: Path) -> list[Crashed]:
 
 
 def _exact(row: Row, name: str) -> Share:
-    return exact_share(int(row[f"{name} k"]), int(row[f"{name} n"]))
+    share = exact_share(int(row[f"{name} k"]), int(row[f"{name} n"]))
+    return replace(share, low=float(row[f"{name} low"]), high=float(row[f"{name} high"]), instances=int(row["Instances"]))
 
 
 def claims(folder: Path, published: Published) -> Table:

@@ -70,7 +70,10 @@ def together(found: Sequence[Crashed]) -> Table:
         "All patterns together",
         ("Form", "Dies", "Crashes", "Lost", "Doubled", "Orphaned", "Uncompensated"),
         tuple(rows),
-        ("the patterns of one form share their parts, so that their crashes are not independent of each other",),
+        (
+            "the patterns of one form share their parts and their customers, so that their crashes are not independent of each "
+            "other, and these intervals are too narrow",
+        ),
     )
 
 
