@@ -21,8 +21,9 @@ HARM_NOTES = (
 )
 
 SHARES = (
-    "k of n trials = their share, with its exact (Clopper-Pearson) 95% interval: of fewer trials where those of one task are "
-    "alike (Korn and Graubard); where all or none of several tasks' are right, each task counts once"
+    "k of n trials = their share, with its exact (Clopper-Pearson) 95% interval; repeated tries of one task are not "
+    "independent, so the interval is widened where they are alike (Korn and Graubard), and where all or none are right each "
+    "task counts once"
 )
 ONE_KIND = "a trial stands here that failures of one kind alone struck; the receipts count the others"
 
