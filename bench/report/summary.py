@@ -88,7 +88,8 @@ def _headline(run: Run, arms: Arms) -> str:
         means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in arms[condition].items()}
         if told := extremes_said(means, lambda tokens: f"{tokens:,.0f}", " tokens"):
             solved = "" if run.trials["outcome"].eq("solved").any() else ", and no trial was solved"
-            return f"A repair took {told}{solved}{_marked(run, condition)}"
+            by = f" with {condition.model}" if len(run.names("model")) > 1 else ""
+            return f"A repair on {condition.scenario}{by} took {told}{solved}{_marked(run, condition)}"
     first = next(iter(arms))
     rates = {name: arm.solved().rate for name, arm in arms[first].items()}
     told = extremes_said(rates, lambda rate: f"{rate:.0%}")

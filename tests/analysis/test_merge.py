@@ -229,7 +229,8 @@ def test_the_report_names_each_run_its_dates_and_its_code(tmp_path: Path) -> Non
     code = {"version": "0.1.0", "commit": None, "digest": "d1ff"}
     both = merge([run(tmp_path, "small"), run(tmp_path, "big", 2, code=code)])
     page = as_markdown(page_of(both, [], [], load_published()))
-    assert page.startswith("# A repair took 140 tokens with each (SIMULATED)\n\nReport of runs small + big\n")
+    title = "A repair on demo with small took 140 tokens with each (SIMULATED)"
+    assert page.startswith(f"# {title}\n\nReport of runs small + big\n")
     assert re.search(r"- Code: small: version .*digest c0de; big: version .*digest d1ff", page)
     assert "made by different code" in page and "small by c0de, big by d1ff" in page
     assert "N = 2 to 3" in page and "not recorded" not in page, "each run is whole by its own config"

@@ -103,9 +103,9 @@ def test_what_is_solved_is_told_of_each_architecture_and_model_and_pooled_over_n
 
 
 def test_the_headline_is_what_a_repair_took_or_else_what_was_solved(tmp_path: Path) -> None:
-    assert of(run_of(tmp_path / "solved", trials(n=1))).headline == "A repair took 121 tokens with static (SIMULATED)"
+    assert of(run_of(tmp_path / "solved", trials(n=1))).headline == "A repair on demo took 121 tokens with static (SIMULATED)"
     lost = of(run_of(tmp_path / "lost", trials(outcome="wrong", n=1))).headline
-    assert lost == "A repair took 121 tokens with static, and no trial was solved (SIMULATED)"
+    assert lost == "A repair on demo took 121 tokens with static, and no trial was solved (SIMULATED)"
     solved = {"a": 1, "b": 4}
     smooth_ones = [trial(name, "none", n, "solved" if n <= k else "wrong") for name, k in solved.items() for n in range(1, 5)]
     headline = of(run_of(tmp_path / "smooth", smooth_ones)).headline

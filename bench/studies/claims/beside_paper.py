@@ -244,7 +244,7 @@ def _retry_said(one: Beside, name: str) -> str:
     ratio, theirs = one.by_monolithic(name), one.papers_by_monolithic(name)
     ours = "not measured" if ratio is None or ratio.ratio is None else f"{ratio.ratio:.0%}"
     papers = "" if theirs is None else f", and {theirs:.0%} in the paper"
-    return f"A retry with {name} by monolithic's on {one.condition.scenario}: {ours} of its tokens{papers}"
+    return f"On {one.condition.scenario}, a retry with {name} took {ours} of the tokens of monolithic's{papers}"
 
 
 def _panel(ax: Axes, one: Beside, names: Sequence[str]) -> None:
