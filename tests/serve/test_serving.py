@@ -54,7 +54,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
     def begin(*words: str) -> tuple[OutsideSystem, Started]:
         port = free_port()
-        words = ("serve", str(config), "--port", str(port), "--name", "outside", *words)
+        name = () if "--name" in words else ("--name", "outside")
+        words = ("serve", str(config), "--port", str(port), *name, *words)
         running.append(start(tmp_path, *words, BENCH_SERVE_TOKEN=TOKEN))
         running[-1].wait_until_said("Ctrl-C stops")
         return OutsideSystem(f"http://127.0.0.1:{port}", client), running[-1]
