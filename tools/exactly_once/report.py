@@ -38,7 +38,7 @@ def write(folder: Path, run: Run, kills: Sequence[Killed], sagas: Run) -> None:
 def page(folder: Path) -> str:
     """The page, of what the CSVs of this folder hold."""
     found = kept.crashed(folder)
-    [figure] = sorted(folder.glob("*.svg"))
+    [figure] = sorted(folder.glob("*.png"))
     _, caption = titled(found, found[0].model)
     shown = f"![{caption}]({figure.name})\n\n{caption}\n"
     signalled = [
