@@ -21,7 +21,7 @@ nitpicky = False  # types from other projects are named and not linked
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-autodoc_default_options = {"members": True, "exclude-members": "model_config"}
+autodoc_default_options = {"members": True, "exclude-members": "model_config, Seldom"}
 
 html_theme = "furo"
 html_title = "recovery-bench"
