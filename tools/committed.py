@@ -21,7 +21,7 @@ from bench.experiment.config import Config
 from bench.experiment.files import runs_in
 from bench.experiment.matrix import build_matrix
 from bench.experiment.new_manifest import manifest_of
-from bench.experiment.reading import read_manifest
+from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
@@ -54,12 +54,13 @@ def replay(name: str, folder: Path, **changes: Any) -> Run:
     Args:
         name: The run's name under results/.
         folder: Where the replay is recorded.
-        changes: Keys of the run's config that are to have other values.
+        changes: Keys of the run's config that are to have other values. As many repetitions are replayed as were recorded.
     """
     config = read_manifest(RESULTS / name).config
+    recorded = {"repetitions": max(record.repetition for record in read_trials(RESULTS / name))}
     asked = {"model": recorded_entries(RESULTS / name), "study": ASKED_LATER.get(name, config.study)}
     settings = {**config.model_dump(), **asked}
-    matrix = build_matrix(Config.model_validate({**settings, **changes}), [ROOT / "scenarios"], "code")
+    matrix = build_matrix(Config.model_validate({**settings, **recorded, **changes}), [ROOT / "scenarios"], "code")
     writer = RunWriter(folder, manifest_of(matrix, folder.name))
     run(run_matrix(matrix, writer, lambda _: None))
     writer.close()

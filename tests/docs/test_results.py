@@ -239,6 +239,18 @@ def test_the_results_say_how_the_order_turns_at_the_papers_sizes(tmp_path: Path)
         assert re.search(rf"{re.escape(said)}[^.]* `{one.condition.scenario}`", RESULTS), said
 
 
+@pytest.mark.parametrize("architecture", ["static", "runtime_structured"])
+def test_the_results_say_what_a_retry_took_on_the_model_at_the_papers_sizes(architecture: str) -> None:
+    run = bench.load_run(ROOT / "results" / "paper_sized-qwen2.5-coder-1.5b-instruct")
+    assert not run.trials["outcome"].eq("solved").any() and len(run.trials) == 64
+    tables = list(beside(arms_of(run), load_published()))
+    assert len(tables) == 2
+    for one in tables:
+        ratio = one.by_monolithic(architecture)
+        assert ratio and ratio.ratio and ratio.low and ratio.high
+        assert f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]" in RESULTS
+
+
 def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:
     with (ROOT / "reports" / "calibration" / "verdicts.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))

@@ -43,6 +43,7 @@ ALONE = (
     "repair-qwen2.5-coder-1.5b-instruct",
     "substitution-qwen2.5-coder",
     SYSTEMS,
+    "paper_sized-qwen2.5-coder-1.5b-instruct",
 )
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
 """What the rows of framework time say: ours, and the paper's. Their numbers are measured anew in each replay."""
@@ -55,6 +56,7 @@ RUNS = {
     ALONE[1]: 120,
     ALONE[2]: 120,
     SYSTEMS: 100,
+    ALONE[4]: 64,
     HUMANEVAL: 164,
     INCIDENTS: 360,
     OTHER_FAULTS: 300,
