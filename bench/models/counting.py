@@ -12,7 +12,7 @@ from bench.models.tool_calls import counted_text_of
 from bench.tokens import count_tokens
 
 LONG, MANY = 2**16, 500
-"""Characters of a request, and messages with tool calls in it, from which on it is read in a thread."""
+"""Characters of a request, and how many messages and tool calls it has, from which on it is read in a thread."""
 
 
 def tokens_read(request: Request) -> int:
@@ -30,8 +30,9 @@ def read_whole(request: Request) -> None:
 
 def is_long(request: Request) -> bool:
     """Whether reading it takes so long that others on the event loop would wait."""
-    items = sum(1 + len(message.tool_calls) for message in request.messages)
-    return items > MANY or sum(len(message.content) for message in request.messages) + len(request.options) > LONG
+    calls = [call for message in request.messages for call in message.tool_calls]
+    texts = (*(message.content for message in request.messages), *(call.arguments for call in calls), request.options)
+    return len(request.messages) + len(calls) > MANY or sum(map(len, texts)) > LONG
 
 
 def tokens_written(reply: Reply) -> int:

@@ -82,11 +82,12 @@ class Transport(httpx2.AsyncBaseTransport):
             TooLarge, NotUnpacked, BrokeOff: The body cannot be had (`openai_bodies.whole`).
             aiohttp.ClientError: No answer began.
         """
-        sent, told, ways = request.content, dict(self._through), dict(request.headers)
+        sent, proxied = request.content, dict(self._through)
         # aiohttp tells the headers of a session to a proxy as well, in clear, even where the way to the endpoint is encrypted
-        headers = {name: value for name, value in ways.items() if name not in MADE_ANEW} | told.pop("headers", {})
+        headers = {name: value for name, value in request.headers.items() if name not in MADE_ANEW}
+        headers |= proxied.pop("headers", {})
         body = sent if len(sent) < LARGE_BODY else io.BytesIO(sent)
-        async with self._session.post(str(request.url), data=body, headers=headers, allow_redirects=False, **told) as answer:
+        async with self._session.post(str(request.url), data=body, headers=headers, allow_redirects=False, **proxied) as answer:
             is_error = not 200 <= answer.status < 300
             content = await whole(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
             assert isinstance(answer, _Response)

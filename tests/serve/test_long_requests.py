@@ -31,6 +31,11 @@ LONG: dict[str, list[dict[str, Any]]] = {
         {"role": "assistant", "tool_calls": [call(number) for number in range(14_000)]},
         {"role": "tool", "tool_call_id": "c1", "content": "x"},
     ],
+    "arguments of one tool call": [
+        HELLO,
+        {"role": "assistant", "tool_calls": [call(1) | {"function": {"name": "f", "arguments": "word " * 1_500_000}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "x"},
+    ],
     "fields of a provider": [HELLO, *[{"role": "assistant", "content": "a", "x": {"k": list(range(8))}}] * 6_000],
 }
 
