@@ -12,10 +12,10 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.conditions import FunctionalTermination, MaxMessageTermination
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
-from autogen_core.models import ModelFamily, ModelInfo
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from openai import DefaultAsyncHttpxClient as AsyncHttpxClient
 
+from bench.architectures.autogen_graph import PLAIN
 from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.workbench import Workbench
@@ -30,7 +30,6 @@ REVIEW = (
     f"If it is right and complete, reply with the one word {APPROVED}. Otherwise say in a few sentences what is wrong with it. "
     "Do not give the answer yourself."
 )
-PLAIN = ModelInfo(vision=False, function_calling=False, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
 
 
 async def autogen_team(task: Task, workbench: Workbench) -> None:

@@ -1,7 +1,8 @@
 """OpenAI's own client, or its form for Azure, as a config describes it: it knows addresses, credentials and headers.
 
-It retries nothing, and reads no environment: of the variables that it knows none counts here, but for the key, which the config
-names (`api_key_env`). Its replies stay unread, since it would take any JSON for a completion (`bench.models.openai_replies`).
+It retries nothing, and the environment variables that it knows are hidden from it: the config says all, and names the variable
+of the key (`api_key_env`). It does not parse replies, since it would take any JSON for a completion:
+`bench.models.openai_replies` does.
 """
 
 from __future__ import annotations
