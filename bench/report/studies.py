@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from bench.errors import ResultsError, nearest
+from bench.errors import ConfigError, ResultsError, nearest
 from bench.raised import words_of
 from bench.registry import Kind, Part, attribute_at
 
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyPart(Part):
-    """A question beyond the paper. `path` is its module, imported where it is asked for: it imports pandas and matplotlib, for
-    which no run should wait."""
+    """A question beyond the paper.
+
+    path     its module, imported where it is asked for: it imports pandas and matplotlib, for which no run should wait
+    former   its name in earlier versions: their runs keep it, and a config that says it is told the new one
+    """
 
     path: str = ""
+    former: str = ""
 
 
 STUDIES = Kind("study", StudyPart, "bench.studies:OURS", plural="studies")
@@ -43,6 +47,8 @@ class Study(Protocol):
 def require_known(name: str | None) -> None:
     """Raises ConfigError where a config names a study that does not exist."""
     if name is not None:
+        if name not in STUDIES and (part := _formerly(name)):
+            raise ConfigError(f"the study '{name}' is called '{part.name}' now: say study = \"{part.name}\"")
         STUDIES.named(name)
 
 
@@ -87,6 +93,12 @@ def _why(error: Exception, name: str) -> str:
 
 
 def _study(name: str) -> Study:
-    if name not in STUDIES:
+    part = STUDIES[name] if name in STUDIES else _formerly(name)
+    if part is None:
         raise ResultsError(f"is unknown; {nearest(name, STUDIES.names)}")
-    return cast(Study, attribute_at(STUDIES[name].path))
+    return cast(Study, attribute_at(part.path))
+
+
+def _formerly(name: str) -> StudyPart | None:
+    """Return the study that had this name in an earlier version."""
+    return next((part for part in STUDIES if part.former == name), None)

@@ -3,16 +3,18 @@ was published, and what a run's data says of it, in `claims`."""
 
 from bench.report.studies import StudyPart
 
+FORMER = {"repair_policies": "policy"}
+"""Name of a study -> its name in earlier versions."""
 OURS = tuple(
-    StudyPart(name, f"bench.studies.{name}")
+    StudyPart(name, f"bench.studies.{name}", former=FORMER.get(name, ""))
     for name in (
         "break_even",
         "detectability",
         "validators",
-        "policy",
         "depth",
         "context",
         "repair",
+        "repair_policies",
         "exactly_once",
         "judgment_bank",
         "answer_format",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,10 @@ from bench.studies.answer_format import answer_formats
 from bench.studies.context import context
 from bench.studies.depth import End, depth
 from bench.studies.detectability import detectability
-from bench.studies.forks import Fork, fork_of
 from bench.studies.mutants import mutants_of
 from bench.studies.plans import failure_rates
-from bench.studies.policy import policies
 from bench.studies.repair import repair
+from bench.studies.repair_policies import PricedFailure, first_failure, policies
 from bench.studies.validators import mutation_scores
 
 CONFIGS = ROOTS[0].parent / "configs"
@@ -78,6 +78,18 @@ def test_an_unknown_study_is_refused_with_the_nearest_known_one() -> None:
         require_known("brake_even")
     require_known("break_even")
     require_known(None)
+
+
+def test_a_study_is_asked_for_by_its_name_of_today() -> None:
+    with pytest.raises(ConfigError, match="study 'policy' is called 'repair_policies' now: say study = \"repair_policies\""):
+        require_known("policy")
+
+
+def test_a_run_recorded_under_an_earlier_name_of_its_study_is_shown(tmp_path: Path) -> None:
+    run = run_of_matrix(tmp_path, matrix_of(plans={"once": [{**MISSING, "subtask": "total"}]}))
+    config = run.config.model_copy(update={"study": "policy"})
+    earlier = replace(run, manifest=run.manifest.model_copy(update={"config": config}))
+    assert [table.name for table in study_tables(earlier)] == ["study-repair_policies"]
 
 
 def test_a_run_of_an_unknown_study_does_not_begin(tmp_path: Path) -> None:
@@ -266,38 +278,38 @@ def handed_on(second_c: str = "d") -> list[Event]:
     return [*first, *again, Answered((("a", 2), ("b", 1), ("c", 2), ("d", 2), ("e", 1)))]
 
 
-def prices(found: Fork | None) -> list[int]:
+def prices(found: PricedFailure | None) -> list[int]:
     assert found is not None
     return list(found.prices.values())
 
 
 def test_policies_are_priced_by_the_calls_that_they_would_make_again() -> None:
-    found = fork_of(handed_on())
+    found = first_failure(handed_on())
     assert prices(found) == [11111, 11111, 1101, 1, 1], "b and e were not made from a, so nothing invalidates them"
     assert found and (found.standing, found.paid) == (2, 2202)
 
 
 def test_the_least_holds_what_came_out_different() -> None:
-    assert prices(fork_of(handed_on(second_c="other"))) == [11111, 11111, 1101, 1, 101]
+    assert prices(first_failure(handed_on(second_c="other"))) == [11111, 11111, 1101, 1, 101]
 
 
 def test_without_an_answer_nobody_knows_what_would_have_come_out_different() -> None:
-    assert prices(fork_of(handed_on(second_c="other")[:-1]))[-1] == 1
+    assert prices(first_failure(handed_on(second_c="other")[:-1]))[-1] == 1
 
 
 def test_a_call_that_does_all_the_work_is_paid_once_by_every_policy() -> None:
     events: list[Event] = [called(1, "a", "b", tokens=(50, 5)), accepted(1, "a"), rejected(1, "b")]
-    assert prices(fork_of(events)) == [55] * 5
+    assert prices(first_failure(events)) == [55] * 5
 
 
 def test_what_is_rejected_together_is_mended_together() -> None:
     calls: list[Event] = [called(number, name, tokens=(10**number, 0)) for number, name in ((1, "a"), (2, "b"), (3, "c"))]
     events: list[Event] = [*calls, rejected(2, "b"), rejected(3, "c")]
-    assert prices(fork_of(events))[3] == 1100
+    assert prices(first_failure(events))[3] == 1100
 
 
-def test_a_trial_in_which_nothing_was_rejected_has_no_fork() -> None:
-    assert fork_of(handed_on()[:10]) is None
+def test_a_trial_in_which_nothing_was_rejected_has_no_failure() -> None:
+    assert first_failure(handed_on()[:10]) is None
 
 
 def test_static_pays_about_what_a_rerun_from_there_is_priced_at(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ RUNS = sorted(name.removeprefix("run ") for name in GOLDEN if name.startswith("r
 ITEMS = items(RUNS)
 SHORT = (
     *(f"run {name}" for name in RUNS),
-    *(f"schedule {name}" for name in ("chaos", "forks", "incident_response", "paper", "policy", "renewal")),
+    *(f"schedule {name}" for name in ("chaos", "incident_response", "paper", "parallel", "renewal", "repair_policies")),
     *(f"replay {name}-qwen2.5-coder-1.5b-instruct" for name in ("incidents", "judgment_bank", "paper")),
-    *(f"simulation {name}" for name in ("break_even", "forks", "renewal", "smoke")),
+    *(f"simulation {name}" for name in ("break_even", "parallel", "renewal", "smoke")),
 )
 """What the short form looks at; the long form looks at all."""
 RUN = "paper-qwen2.5-coder-1.5b-instruct"

@@ -9,7 +9,7 @@ from typing import Any
 
 from golden.adapter import ROOT
 from golden.digests import BYTES_A_TRIAL, Digests
-from golden.renames import DROPPED
+from golden.renames import DROPPED, ITEMS
 
 FILE = ROOT / "tests" / "suite" / "golden.json"
 WIDTH = 2 * BYTES_A_TRIAL
@@ -22,9 +22,10 @@ Kept = Mapping[str, Any]
 
 
 def read(file: Path = FILE) -> dict[str, Kept]:
-    """Return the golden file: item -> what is kept of it."""
-    found: dict[str, Kept] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    """Return the golden file: item, by its name today -> what is kept of it."""
+    today = {f"{kind} {before}": f"{kind} {now}" for now, before in ITEMS.items() for kind in ("schedule", "simulation")}
+    kept: dict[str, Kept] = json.loads(file.read_text(encoding="utf-8"))
+    return {today.get(name, name): item for name, item in kept.items()}
 
 
 def write(kept: Mapping[str, Kept], file: Path = FILE) -> None:

@@ -3,6 +3,8 @@ digests stays as it is: whatever else the commit changed is then told."""
 
 from __future__ import annotations
 
+ITEMS = {"parallel": "forks", "repair_policies": "policy"}
+"""Name of a config today -> its name in the golden file."""
 FRAMES: dict[str, str] = {}
 """Name of a frame today -> its name in the golden file."""
 COLUMNS: dict[str, str] = {"plan": "fault", "in_answer": "useful", "finish": "ended", "accepted_again": "recovered"}

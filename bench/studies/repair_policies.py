@@ -1,0 +1,282 @@
+"""Repair policies: what each would pay for the very failure that a trial had, where its verifier first rejected something.
+
+A call that is made again is priced at the tokens of the recorded one: the same prompt, a reply of the same size, accepted this
+time. So no policy is charged for a repair prompt, nor for a second failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import instances_of
+from bench.analysis.frames import Run
+from bench.analysis.ledger import is_retry
+from bench.analysis.merge import records_of
+from bench.analysis.statistics import Mean, Pair, Ratio, amount_of, by_unit, ratio_of_means
+from bench.errors import ResultsError
+from bench.experiment.record import TrialRecord, latest
+from bench.render.drawing import BLUE, PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import Cell, Estimate, Table
+from bench.runtime.events import Answered, Called, Committed, Event, Judged
+from bench.studies.by_model import by_model
+
+POLICIES = ("full rerun", "rerun from there", "rerun what it invalidates", "retry alone", "least")
+"""What is asked again, of the subtasks that had been asked when the failure was noticed:
+
+full rerun                  all
+rerun from there            the first rejected one and all that were asked after it
+rerun what it invalidates   the rejected ones and all outputs made from theirs, by the lineage that the commits keep
+retry alone                 the rejected ones: where something was made from their outputs, that now stands on nothing
+least                       no policy that mends the failure pays less: the rejected ones, and of what was made from them that
+                            which the answer holds in another text. Only hindsight knows it; without an answer it is nothing
+"""
+
+
+@dataclass(frozen=True)
+class PricedFailure:
+    """The first failure of a trial.
+
+    prices     tokens that each policy would pay, by policy
+    standing   how many outputs had been made from the rejected ones
+    paid       tokens of all calls that the trial made again after it
+    """
+
+    prices: Mapping[str, int]
+    standing: int
+    paid: int
+
+
+@dataclass
+class _Progress:
+    """What a trial had done up to a moment. `by`: the call that a subtask was last asked in, in the order of the first time."""
+
+    by: dict[str, Called] = field(default_factory=dict)
+    written: dict[str, Committed] = field(default_factory=dict)
+
+    def see(self, event: Event) -> None:
+        if isinstance(event, Called) and event.failure is None and event.cause != "judge":
+            self.by.update(dict.fromkeys(event.subtasks, event))
+        elif isinstance(event, Committed):
+            self.written[event.subtask] = event
+
+    def from_(self, failed: Iterable[str]) -> set[str]:
+        """The subtasks whose outputs were made from those of `failed`, however far down."""
+        found = set(failed)
+        while more := {name for name in self.written.keys() - found if found & _reads(self.written[name])}:
+            found |= more
+        return found - set(failed)
+
+    def price(self, subtasks: Iterable[str]) -> int:
+        """Of asking for these again: a call that does several subtasks' work is made once."""
+        calls = {self.by[name].call: self.by[name] for name in subtasks if name in self.by}
+        return sum(call.tokens_in + call.tokens_out for call in calls.values())
+
+
+def _reads(commit: Committed) -> set[str]:
+    return {name for name, version, _ in commit.made_from if version}
+
+
+def first_failure(events: Sequence[Event]) -> PricedFailure | None:
+    """The trial's first failure; None where nothing was rejected."""
+    made = _Progress()
+    for place, event in enumerate(events):
+        made.see(event)
+        if _is_rejection(event):
+            return _priced(made, _rejected_together(events[place:]), events[place:])
+    return None
+
+
+def _is_rejection(event: Event) -> bool:
+    """Whether the trial met a rejection here; a verdict on what a fault had replaced is none of its course."""
+    return isinstance(event, Judged) and not event.accepted and event.view != "undamaged"
+
+
+def _rejected_together(rest: Iterable[Event]) -> list[str]:
+    """All that is rejected before the next call is made."""
+    failed = []
+    for event in rest:
+        if isinstance(event, Called):
+            break
+        if isinstance(event, Judged) and _is_rejection(event):
+            failed.append(event.subtask)
+    return list(dict.fromkeys(failed))
+
+
+def _priced(made: _Progress, failed: Sequence[str], rest: Sequence[Event]) -> PricedFailure:
+    asked = list(made.by)
+    first = min((asked.index(name) for name in failed if name in made.by), default=0)
+    below = made.from_(failed)
+    differing = {name for name in below if _came_out_different(made.written[name], rest)}
+    again = (asked, asked[first:], {*failed, *below}, failed, {*failed, *differing})
+    calls = [event for event in rest if isinstance(event, Called) and is_retry(event)]
+    return PricedFailure(
+        prices={policy: made.price(names) for policy, names in zip(POLICIES, again, strict=True)},
+        standing=len(below),
+        paid=sum(call.tokens_in + call.tokens_out for call in calls),
+    )
+
+
+def _came_out_different(before: Committed, rest: Iterable[Event]) -> bool:
+    """Whether the answer holds another text of it than had been made before. A trial without an answer does not tell."""
+    texts = {(event.subtask, event.version): event.digest for event in rest if isinstance(event, Committed)}
+    answer = dict(next((event.versions for event in rest if isinstance(event, Answered)), ()))
+    final = (before.subtask, answer.get(before.subtask, before.version))
+    return texts.get(final, before.digest) != before.digest
+
+
+# Over a run
+
+
+@dataclass(frozen=True)
+class PolicyPrice:
+    """One policy on all failures of an arm: its mean price, and the ratio of that to the least's. `each`: the single prices."""
+
+    policy: str
+    mean: Mean
+    to_least: Ratio
+    each: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Failures:
+    """The first failures of one architecture's trials, over all fault plans. `paid`: what the trials then went on to pay."""
+
+    scenario: str
+    model: str
+    architecture: str
+    trials: int
+    failures: int
+    standing: Mean
+    priced: tuple[PolicyPrice, ...]
+    paid: Mean
+
+
+def policies(run: Run) -> list[Failures]:
+    """By scenario, model and architecture, in the config's order; trials that ended in an error are left out.
+
+    Raises ResultsError where the run's events cannot be read, or where nothing was ever rejected.
+    """
+    grouped: dict[tuple[str, str, str], dict[Pair, PricedFailure]] = {}
+    instances = dict(zip(run.trials["trial"].tolist(), instances_of(run.trials), strict=True))
+    for record in _records(run):
+        failure = first_failure(record.events) if record.outcome != "error" else None
+        if failure:
+            own = grouped.setdefault((record.scenario, record.model, record.architecture), {})
+            own[instances.get(record.id, ""), len(own)] = failure
+    if not grouped:
+        raise ResultsError("needs trials in which something was rejected")
+    return [
+        _failures(scenario, model, architecture, _trials_in(run, scenario, model, architecture), failures)
+        for scenario in run.names("scenario")
+        for model in run.names("model")
+        for architecture in run.names("architecture")
+        if (failures := grouped.get((scenario, model, architecture)))
+    ]
+
+
+def _records(run: Run) -> Iterable[TrialRecord]:
+    records = records_of(run)
+    if records is None:
+        raise ResultsError("needs the events of its trials, which are read from the run's folder")
+    return latest(records)
+
+
+def _trials_in(run: Run, scenario: str, model: str, architecture: str) -> int:
+    trials = run.trials
+    own = (trials["scenario"] == scenario) & (trials["model"] == model) & (trials["architecture"] == architecture)
+    return int((own & (trials["outcome"] != "error")).sum())
+
+
+def _failures(scenario: str, model: str, architecture: str, trials: int, failures: Mapping[Pair, PricedFailure]) -> Failures:
+    """Each failure counts once, or of several instances each instance."""
+    prices = {policy: {place: float(failure.prices[policy]) for place, failure in failures.items()} for policy in POLICIES}
+    units = {policy: by_unit(each) for policy, each in prices.items()}
+    priced = [
+        PolicyPrice(
+            policy, amount_of(own.values(), "price"), ratio_of_means(own, units["least"]), tuple(prices[policy].values())
+        )
+        for policy, own in units.items()
+    ]
+    return Failures(
+        *(scenario, model, architecture, trials, len(failures)),
+        standing=amount_of(by_unit({place: float(failure.standing) for place, failure in failures.items()}).values()),
+        priced=tuple(priced),
+        paid=amount_of(by_unit({place: float(failure.paid) for place, failure in failures.items()}).values()),
+    )
+
+
+# What a report shows of it
+
+NOTES = (
+    "each trial is cut where its verifier first rejected something; all policies are priced on that very failure, in tokens "
+    "of the calls that they would make again: the recorded calls' prompts, and replies of the recorded size that are accepted",
+    "mean ± sd [95% interval]; by the least: ratio of the means [95% interval], paired by failure",
+    "least: the rejected outputs, and of what was made from them only what the answer holds in another text: hindsight, which "
+    "no policy has; a simulated model gives the same output again whatever it reads",
+    "outputs standing on it: made from the rejected ones before these were noticed; retry alone leaves them as they are",
+    "paid: all that the trial then really made again, its repair prompts and its later failures among it",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = []
+    for one in policies(run):
+        place = (one.scenario, model_label(run, one.model), one.architecture, f"{one.failures} of {one.trials}")
+        for priced in one.priced:
+            price = Estimate(priced.mean)
+            rows.append((*place, priced.policy, price, _ratio(priced.to_least), Estimate(one.standing, 1), Estimate(one.paid)))
+    yield Table(
+        name="study-repair_policies",
+        title="Policies priced on the same failures, tokens",
+        columns=(
+            *("Scenario", "Model", "Architecture", "Trials with a failure", "Policy", "Price", "By the least"),
+            *("Outputs standing on it", "Paid"),
+        ),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def _ratio(found: Ratio) -> str:
+    if found.ratio is None:
+        return "n/a"
+    interval = f"[{found.low:.2f}, {found.high:.2f}]" if found.low is not None and found.high is not None else "(interval n/a)"
+    return f"{found.ratio:.2f} {interval}"
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
+    for model, own in by_model(run, policies(run)):
+        yield _figure(run, model, own)
+
+
+def _figure(run: Run, model: str, found: Sequence[Failures]) -> Picture:
+    across = max(sum(one.scenario == other.scenario for one in found) for other in found)
+    figure, axes = panels(len(found), across, 3.9, 2.0)
+    for place, (one, ax) in enumerate(zip(found, axes, strict=True)):
+        _prices(ax, one)
+        ax.set_title(f"{one.scenario}\n{one.architecture}, {one.failures} failures")
+        ax.set_yticks(range(len(POLICIES)), POLICIES if not place % across else [])
+        ax.set_ylim(len(POLICIES) - 0.5, -0.5)
+        ax.set_xlim(
+            0, 1.05 * max(max(priced.each) for other in found if other.scenario == one.scenario for priced in other.priced)
+        )
+        ax.set_xlabel("tokens to pay again")
+        ax.grid(axis="x", color=PALE, lw=0.6)
+    title = f"What each policy would pay on the same failure, {model_label(run, model)}"
+    said = "Circles are single failures, squares their mean with its 95% interval."
+    return finish(figure, slug("study", "repair_policies", model), title, f"{title}. {said}")
+
+
+def _prices(ax: Axes, one: Failures) -> None:
+    for place, priced in enumerate(one.priced):
+        ax.plot(priced.each, [place + 0.18] * len(priced.each), "o", ms=3, mfc="none", mec="#999999", mew=0.6)
+        mean = priced.mean
+        if mean.mean is not None:
+            low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
+            errors = [[mean.mean - low], [high - mean.mean]]
+            ax.errorbar([mean.mean], [place - 0.12], xerr=errors, fmt="s", ms=4.5, color=BLUE, capsize=3, lw=1)
