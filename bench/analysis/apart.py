@@ -55,8 +55,8 @@ def _keys(trials: pd.DataFrame) -> Iterator[Key]:
 
 
 def _another_model(run: Run, earlier: Sequence[Run], name: str) -> bool:
-    found = [_settings(one, name) for one in (run, *earlier) if name in one.names("model")]
-    return any(one != found[0] for one in found)
+    settings = [_settings(other, name) for other in (run, *earlier) if name in other.names("model")]
+    return any(setting != settings[0] for setting in settings)
 
 
 def _settings(run: Run, model: str) -> Mapping[str, Any]:
@@ -64,8 +64,8 @@ def _settings(run: Run, model: str) -> Mapping[str, Any]:
 
 
 def _another_architecture(run: Run, earlier: Sequence[Run], name: str) -> bool:
-    found = [_definition(one, name) for one in (run, *earlier) if name in one.names("architecture")]
-    return any(one != found[0] for one in found)
+    definitions = [_definition(other, name) for other in (run, *earlier) if name in other.names("architecture")]
+    return any(definition != definitions[0] for definition in definitions)
 
 
 def _definition(run: Run, name: str) -> tuple[Mapping[str, Any], str | None]:
@@ -115,8 +115,8 @@ def _models_renamed(run: Run, new: Mapping[str, str]) -> Manifest:
     manifest, config = run.manifest, run.config
     changed: dict[str, object] = {
         "config": config.model_copy(update={"models": tuple(new.get(name, name) for name in config.models)}),
-        "models": {new.get(name, name): one for name, one in manifest.models.items()},
-        "concurrency": {new.get(name, name): one for name, one in manifest.concurrency.items()},
+        "models": {new.get(name, name): model for name, model in manifest.models.items()},
+        "concurrency": {new.get(name, name): limit for name, limit in manifest.concurrency.items()},
     }
     return manifest.model_copy(update=changed)
 

@@ -115,14 +115,14 @@ Arms = Mapping[Condition, Mapping[str, Arm]]
 
 def arms_of(run: Run) -> Arms:
     order = run.names("architecture")
-    found: dict[Condition, dict[str, Arm]] = {}
+    by_condition: dict[Condition, dict[str, Arm]] = {}
     grouped = run.trials.groupby(["scenario", "model", "plan", "architecture"], sort=False)
     for key, trials in grouped:
         scenario, model, plan, architecture = (str(name) for name in key)
         condition = Condition(scenario, model, plan)
         arm = Arm(condition, architecture, trials, trials[~trials["outcome"].isin(UNUSABLE)])
-        found.setdefault(condition, {})[architecture] = arm
-    return {condition: {name: arms[name] for name in order if name in arms} for condition, arms in found.items()}
+        by_condition.setdefault(condition, {})[architecture] = arm
+    return {condition: {name: arms[name] for name in order if name in arms} for condition, arms in by_condition.items()}
 
 
 def instances_of(rows: pd.DataFrame) -> list[str]:
@@ -138,13 +138,13 @@ def pairs_of(trials: pd.DataFrame) -> list[Pair]:
 def instances_by_scenario(run: Run) -> Mapping[str, list[str]]:
     """Scenario -> its instances in this run, both in order. Of several, intervals speak of tasks like these; of one, of
     repetitions of that task alone."""
-    found = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
-    return {name: sorted(instance for scenario, instance in found if scenario == name) for name in run.names("scenario")}
+    instances = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
+    return {name: sorted(instance for scenario, instance in instances if scenario == name) for name in run.names("scenario")}
 
 
 def share_in(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:
     """The share of rows that held, with an interval that clusters by instance."""
-    return statistics.share_by_instance(instances_of(rows), [bool(one) for one in held])
+    return statistics.share_by_instance(instances_of(rows), [bool(success) for success in held])
 
 
 def control_of(arms: Arms, arm: Arm) -> Arm | None:

@@ -78,24 +78,24 @@ class Rivals:
 
 def rivals_of(arms: Arms, published: PublishedFigures) -> Mapping[Condition, tuple[Rivals, ...]]:
     """Each two architectures, by condition with faults; left out are conditions in which no two can be compared."""
-    found: dict[Condition, tuple[Rivals, ...]] = {}
+    by_condition: dict[Condition, tuple[Rivals, ...]] = {}
     for condition, struck in arms.items():
         free = arms.get(replace(condition, plan=FAULT_FREE), {})
         if condition.plan != FAULT_FREE:
             pairs = tuple(_rivals(free, struck, published))
-            found |= {condition: pairs} if any(one.break_even for one in pairs) else {}
-    return found
+            by_condition |= {condition: pairs} if any(pair.break_even for pair in pairs) else {}
+    return by_condition
 
 
 def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: PublishedFigures) -> Iterator[Rivals]:
     for other, name in combinations([name for name in struck if name in free], 2):
-        found = _compared(name, other, free, struck, published)
-        yield _compared(other, name, free, struck, published) if _is_the_other_way(found) else found
+        rivals = _compared(name, other, free, struck, published)
+        yield _compared(other, name, free, struck, published) if _is_the_other_way(rivals) else rivals
 
 
-def _is_the_other_way(found: Rivals) -> bool:
+def _is_the_other_way(rivals: Rivals) -> bool:
     """Whether it is the other one that is dearer in its first pass and cheaper by round."""
-    return bool(_less(found.passes) < 0 and _less(found.rounds) > 0) if found.break_even else False
+    return bool(_less(rivals.passes) < 0 and _less(rivals.rounds) > 0) if rivals.break_even else False
 
 
 def _less(sides: Sides) -> float:

@@ -173,18 +173,20 @@ class Comparison:
     @property
     def priced(self) -> tuple[ArmComparison, ...]:
         """The arms of which it is known what was spent in dollars, in both runs."""
-        return tuple(arm for arm in self.arms if all(one.spent is not None for one in arm.dollars))
+        return tuple(arm for arm in self.arms if all(amount.spent is not None for amount in arm.dollars))
 
     @property
     def summary(self) -> str:
         """The verdict, and by what the arms that decide it are better and worse."""
         deciding = [arm for arm in self.arms if arm.verdict == self.verdict]
-        found = {
-            finding: list(dict.fromkeys(one for arm in deciding for one in arm.criteria(finding)))
+        criteria_by_finding = {
+            finding: list(dict.fromkeys(criterion for arm in deciding for criterion in arm.criteria(finding)))
             for finding in ("better", "worse")
         }
-        said = "; ".join(f"{finding} in {', '.join(criteria)}" for finding, criteria in found.items() if criteria)
-        return f"{self.verdict}: {said}" if said else self.verdict
+        sentence = "; ".join(
+            f"{finding} in {', '.join(criteria)}" for finding, criteria in criteria_by_finding.items() if criteria
+        )
+        return f"{self.verdict}: {sentence}" if sentence else self.verdict
 
 
 def compare(
@@ -202,11 +204,11 @@ def compare(
     pairs = [(arm, _counterpart(arm, after, shared)) for arms in before.values() for arm in arms.values()]
     arms = tuple(
         ArmComparison(
-            *(one.condition, other.condition, (one.architecture, other.architecture)),
-            rows=tuple(_rows(one, other, margin, criteria)),
-            dollars=(per_solved(one.trials, COLUMNS["cost"]), per_solved(other.trials, COLUMNS["cost"])),
+            *(first.condition, other.condition, (first.architecture, other.architecture)),
+            rows=tuple(_rows(first, other, margin, criteria)),
+            dollars=(per_solved(first.trials, COLUMNS["cost"]), per_solved(other.trials, COLUMNS["cost"])),
         )
-        for one, other in pairs
+        for first, other in pairs
     )
     return Comparison(shared.first, shared.second, margin, arms, shared.left_out, shared.notes)
 
@@ -236,11 +238,11 @@ def _equal(before: Arm, after: Arm) -> bool:
     """Whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
     columns = ["outcome", COLUMNS["tokens"], COLUMNS["cost"], COLUMNS["seconds"]]
     unknown = {COLUMNS["cost"]: -1.0}
-    one, two = (
+    first, second = (
         dict(zip(pairs_of(arm.trials), arm.trials[columns].fillna(unknown).itertuples(index=False, name=None), strict=True))
         for arm in (before, after)
     )
-    return one == two and not after.usable.empty
+    return first == second and not after.usable.empty
 
 
 # What is spent
@@ -295,8 +297,8 @@ def _of_a_cost(difference: Mean, margin: float) -> tuple[Finding, str]:
 
 def _needed(difference: Mean, margin: float) -> int | None:
     distance = None if difference.mean is None else difference.mean - margin
-    found = statistics.required_pairs(distance, difference) if distance else None
-    return found.cautious if found else None
+    pairs = statistics.required_pairs(distance, difference) if distance else None
+    return pairs.cautious if pairs else None
 
 
 # Solved

@@ -53,7 +53,7 @@ def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingPr
     for entry in of_kind(record.events, Faulted):
         followed.setdefault(entry.fault, []).append(entry)
     undamaged = {verdict.fault: verdict for verdict in of_kind(record.events, Judged)}
-    found: list[Receipt] = []
+    result: list[Receipt] = []
     for number, entries in followed.items():
         stages, judged = [entry.stage for entry in entries], undamaged.get(number)
         delivered, ended = "delivered" in stages, next((stage for stage in stages if stage in ENDINGS), "")
@@ -74,8 +74,8 @@ def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingPr
             impact=impact if delivered else "",
             finish=_finish(ended, entries[0].point, record.outcome) if delivered else "",
         )
-        found.append(receipt)
-    return tuple(found)
+        result.append(receipt)
+    return tuple(result)
 
 
 def _finish(ended: str, point: str, outcome: Outcome) -> str:
@@ -88,8 +88,8 @@ def _finish(ended: str, point: str, outcome: Outcome) -> str:
     return "answered_wrong" if outcome == "wrong" else "answered"
 
 
-def silently_corrupted(record: TrialRecord, found: Iterable[Receipt]) -> bool:
+def silently_corrupted(record: TrialRecord, receipts: Iterable[Receipt]) -> bool:
     """Whether the answer is wrong and a fault in its content had passed every verification."""
     return record.outcome == "wrong" and any(
-        receipt.delivered and receipt.finish == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in found
+        receipt.delivered and receipt.finish == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in receipts
     )

@@ -116,15 +116,15 @@ class Run:
 
     def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
         """The run with each of its frames changed in the same way."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
-        frames: dict[str, Any] = {name: change(one) for name, one in own.items() if isinstance(one, pd.DataFrame)}
+        values = {column.name: getattr(self, column.name) for column in fields(self)}
+        frames: dict[str, Any] = {name: change(frame) for name, frame in values.items() if isinstance(frame, pd.DataFrame)}
         return replace(self, **frames)
 
     @cached_property
     def timings(self) -> Mapping[str, frozenset[str]]:
         """Model -> whose seconds its trials have: live, simulated, recorded."""
         pairs = self.trials[["model", "timing"]].drop_duplicates()
-        return {str(model): frozenset(found["timing"]) for model, found in pairs.groupby("model")}
+        return {str(model): frozenset(group["timing"]) for model, group in pairs.groupby("model")}
 
     def is_simulated(self, model: str) -> bool:
         """Whether its replies are made up by us; a replay of such replies is no less so."""
@@ -166,13 +166,15 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
         latest[record.id] = rows_of(Trial(record, tariff, tasks.get(record.scenario, ()), control))
     places = [ranks(manifest.config, column) for column in ("scenario", "model", "plan", "architecture")]
-    rows = sorted(latest.values(), key=lambda one: _position(one.place, places))
-    place = _arrays(PLACE, zip(*(one.place for one in rows), strict=True))
-    frames: dict[str, Any] = {name: _frame(place, [one.frames[name] for one in rows], of) for name, of in FRAMES.items()}
+    rows = sorted(latest.values(), key=lambda rows_of_trial: _position(rows_of_trial.place, places))
+    place = _arrays(PLACE, zip(*(trial_rows.place for trial_rows in rows), strict=True))
+    frames: dict[str, Any] = {
+        name: _frame(place, [trial_rows.frames[name] for trial_rows in rows], of) for name, of in FRAMES.items()
+    }
     return Run(
         manifest=manifest,
         sessions=tuple(sessions),
-        trials=Frame(place | _arrays([*METRICS], zip(*(one.trial for one in rows), strict=True))),
+        trials=Frame(place | _arrays([*METRICS], zip(*(trial_rows.trial for trial_rows in rows), strict=True))),
         **frames,
         errors_rerun=trials - len(latest),
         folder=folder,
@@ -197,7 +199,7 @@ def _position(place: Row, places: Sequence[Mapping[str, int]]) -> tuple[Any, ...
 
 def _frame(place: Mapping[str, ExtensionArray], rows: Sequence[Sequence[Row]], of: Rows[Any]) -> pd.DataFrame:
     """The rows of each trial; `place` are the columns with which all of a trial's begin, a value a trial."""
-    repeated = np.repeat(np.arange(len(rows)), [len(one) for one in rows])
+    repeated = np.repeat(np.arange(len(rows)), [len(cells) for cells in rows])
     values = zip(*itertools.chain.from_iterable(rows), strict=True) if len(repeated) else ((),) * len(of.names)
     read = dict(zip(of.names, values, strict=True))
     begin = {name: array.take(repeated) for name, array in place.items()}
@@ -205,7 +207,9 @@ def _frame(place: Mapping[str, ExtensionArray], rows: Sequence[Sequence[Row]], o
 
 
 def _arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[Any]]) -> dict[str, ExtensionArray]:
-    return {column.name: pd.array(list(one), dtype=_dtype(column.dtype)) for column, one in zip(columns, values, strict=True)}
+    return {
+        column.name: pd.array(list(cells), dtype=_dtype(column.dtype)) for column, cells in zip(columns, values, strict=True)
+    }
 
 
 @cache  # pandas looks a name up among all its types each time

@@ -11,18 +11,18 @@ TOLD_BY_CONTROL = ("input", "state")
 """Points at which no undamaged reply is there to be judged."""
 
 
-def impacts_by_control(found: Sequence[Receipt], calls: Sequence[Entry], control: Sequence[Entry]) -> dict[int, str]:
+def impacts_by_control(receipts: Sequence[Receipt], calls: Sequence[Entry], control: Sequence[Entry]) -> dict[int, str]:
     """Fault -> `effective` or `masked`, for those that can be told: up to the call that carried the fault both trials went the
     same way, and the control's call was judged.
 
     calls, control   those of the trial, and of the same trial without faults, in order
     """
     told = {}
-    for receipt in found:
+    for receipt in receipts:
         at = next((place for place, entry in enumerate(calls) if entry.call.call == receipt.call), None)
         if receipt.first.point not in TOLD_BY_CONTROL or at is None or at >= len(control):
             continue
-        same_way = all(_did(one) == _did(other) for one, other in zip(calls[:at], control[:at], strict=True))
+        same_way = all(_did(call) == _did(other) for call, other in zip(calls[:at], control[:at], strict=True))
         if same_way and calls[at].call.subtasks == control[at].call.subtasks:
             if control[at].verdict == "accepted":
                 told[receipt.number] = "effective"

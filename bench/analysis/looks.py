@@ -38,38 +38,38 @@ class Look:
 
 def looks(run: Run, arms: Arms) -> Iterator[Look]:
     """By condition without faults; none where a run took nothing over, or all."""
-    for condition, found in arms.items():
+    for condition, named in arms.items():
         taken, new = _parted(run, condition)
         if condition.plan == FAULT_FREE and taken and new:
-            first, later = ({name: _solved(arm, own) for name, arm in found.items()} for own in (taken, new))
-            yield Look(condition, first, later, _p(found, taken, new))
+            first, later = ({name: _solved(arm, side) for name, arm in named.items()} for side in (taken, new))
+            yield Look(condition, first, later, _p(named, taken, new))
 
 
 def _parted(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[str]]:
     """The instances whose every call was answered before, and the others; nothing where the model took over no replies."""
     if not run.parameters_of(condition.model).cache_from or "instance" not in run.calls:
         return frozenset(), frozenset()
-    own = run.calls[run.calls["scenario"].eq(condition.scenario) & run.calls["model"].eq(condition.model)]
-    reused = own.groupby("instance")["reused"].all()
+    asked = run.calls[run.calls["scenario"].eq(condition.scenario) & run.calls["model"].eq(condition.model)]
+    reused = asked.groupby("instance")["reused"].all()
     return frozenset(reused.index[reused]), frozenset(reused.index[~reused])
 
 
 def _solved(arm: Arm, instances: frozenset[str]) -> Share:
-    own = arm.usable[arm.usable["instance"].isin(instances)]
-    return share_in(own, own["outcome"].eq("solved"))
+    seen = arm.usable[arm.usable["instance"].isin(instances)]
+    return share_in(seen, seen["outcome"].eq("solved"))
 
 
-def _p(found: Mapping[str, Arm], taken: frozenset[str], new: frozenset[str]) -> float:
+def _p(arms: Mapping[str, Arm], taken: frozenset[str], new: frozenset[str]) -> float:
     """Two-sided, over how many trials each instance solved in all architectures."""
     solved = dict.fromkeys((*sorted(taken), *sorted(new)), 0)
-    for arm in found.values():
+    for arm in arms.values():
         for (instance, _), held in zip(pairs_of(arm.usable), arm.usable["outcome"].eq("solved"), strict=True):
             solved[instance] += bool(held)
-    samples = [np.array([solved[one] for one in sorted(own)], dtype=float) for own in (taken, new)]
+    samples = [np.array([solved[instance] for instance in sorted(side)], dtype=float) for side in (taken, new)]
     rng = np.random.default_rng(0)
     tested = stats.permutation_test(samples, _gap, n_resamples=RESAMPLES, vectorized=True, rng=rng)
     return float(tested.pvalue)
 
 
-def _gap(one: Values, other: Values, axis: int = -1) -> Values:
-    return np.asarray(one.mean(axis=axis) - other.mean(axis=axis))
+def _gap(first: Values, other: Values, axis: int = -1) -> Values:
+    return np.asarray(first.mean(axis=axis) - other.mean(axis=axis))

@@ -83,7 +83,7 @@ def _records(run: Run, parts: Labelled) -> Iterator[TrialRecord]:
 
 
 def _frames(run: Run) -> list[str]:
-    return [one.name for one in fields(run) if isinstance(getattr(run, one.name), pd.DataFrame)]
+    return [frame_field.name for frame_field in fields(run) if isinstance(getattr(run, frame_field.name), pd.DataFrame)]
 
 
 def _notes(runs: Labelled, shared: Shared, beside: Sequence[Run]) -> Iterator[str]:

@@ -66,8 +66,10 @@ def _family(name: str, title: str, measure: Measure, of: Callable[[Trial, CallMe
     titles = {"tokens": f"{title}, tokens", "seconds": f"{title}, s", "calls": f"{title}, calls", "usage": ""}
     digits = {"seconds": 2, "calls": 1}
     metrics = {
-        one: Metric(f"{name}_{one}", "float64", reads(measured), titles[one], digits=digits.get(one, 0), measure=measure)
-        for one, measured in MEASURED.items()
+        source: Metric(
+            f"{name}_{source}", "float64", reads(measured), titles[source], digits=digits.get(source, 0), measure=measure
+        )
+        for source, measured in MEASURED.items()
     }
     return Family(**metrics)
 

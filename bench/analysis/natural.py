@@ -57,15 +57,15 @@ def natural_failures(run: Run) -> Iterator[Rejections]:
     replies = distinct(run.replies)
     for model in run.names("model"):
         for scenario in run.names("scenario"):
-            own = replies[(replies["model"] == model) & (replies["scenario"] == scenario)]
-            for subtask in dict.fromkeys(own["subtask"].tolist()):
-                part, reached = own[own["subtask"] == subtask], _reached(run, model, scenario, subtask)
+            of_pair = replies[(replies["model"] == model) & (replies["scenario"] == scenario)]
+            for subtask in dict.fromkeys(of_pair["subtask"].tolist()):
+                part, reached = of_pair[of_pair["subtask"] == subtask], _reached(run, model, scenario, subtask)
                 each = _each_in(part)
                 for kinds in each if len(each) == 1 else (KINDS, *each):
                     yield _rejections(part, scenario, model, subtask, kinds, reached)
-            if len(own):
-                for kinds in (KINDS, MALFORMED, *_each_in(own, "missing_field")):
-                    yield _rejections(own, scenario, model, None, kinds, None)
+            if len(of_pair):
+                for kinds in (KINDS, MALFORMED, *_each_in(of_pair, "missing_field")):
+                    yield _rejections(of_pair, scenario, model, None, kinds, None)
 
 
 def _each_in(replies: pd.DataFrame, *always: ViolationKind) -> list[tuple[ViolationKind, ...]]:
@@ -90,7 +90,7 @@ def _rejections(
 def _units(replies: pd.DataFrame) -> list[str]:
     """The clusters: instances, or of a sole one its repetitions."""
     instances = instances_of(replies)
-    return instances if len(set(instances)) > 1 else [str(one) for one in replies["repetition"]]
+    return instances if len(set(instances)) > 1 else [str(repetition) for repetition in replies["repetition"]]
 
 
 def _reached(run: Run, model: str, scenario: str, subtask: str) -> tuple[int, int]:

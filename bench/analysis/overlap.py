@@ -56,28 +56,28 @@ def overlap_of(first: Run, second: Run, whole: bool) -> Overlap:
     labels = labelled([first, second])
     both = " and ".join(labels)
     shared = shared_by(labels)
-    one, two = shared.only(first), shared.only(second)
-    counterparts = dict(_counterparts(one, two))
-    left_out = (*shared.left_out, *_left_out(dict(zip(labels, (one, two), strict=True)), counterparts))
+    of_first, of_second = shared.only(first), shared.only(second)
+    counterparts = dict(_counterparts(of_first, of_second))
+    left_out = (*shared.left_out, *_left_out(dict(zip(labels, (of_first, of_second), strict=True)), counterparts))
     if left_out and whole:
         raise ResultsError(f"{both} are not alike: {'; '.join(left_out)}: without --whole they are compared on what they share")
-    kept = set(_keys(one, tuple(counterparts))) & set(_keys(two, tuple(counterparts)))
+    kept = set(_keys(of_first, tuple(counterparts))) & set(_keys(of_second, tuple(counterparts)))
     if not kept:
-        said = f"{both} share no trial: {'; '.join(left_out)}"
-        raise ResultsError(f"{said}; --models A B or --architectures A B compares two that are called otherwise")
+        reason = f"{both} share no trial: {'; '.join(left_out)}"
+        raise ResultsError(f"{reason}; --models A B or --architectures A B compares two that are called otherwise")
     notes = (
         *(f"two {column}s are compared: A {a}, B {b}" for column, (a, b) in counterparts.items()),
         *(f"part of what is compared: {what}" for what in _differing_settings(first, second, counterparts)),
     )
-    one, two = (_pairs_of(run, kept, tuple(counterparts)) for run in (one, two))
-    return Overlap(one, two, counterparts, left_out, notes)
+    of_first, of_second = (_pairs_of(run, kept, tuple(counterparts)) for run in (of_first, of_second))
+    return Overlap(of_first, of_second, counterparts, left_out, notes)
 
 
 def _counterparts(first: Run, second: Run) -> Iterator[tuple[str, tuple[str, str]]]:
     for column in COUNTERPARTS:
-        one, two = first.names(column), second.names(column)
-        if one != two and len(one) == len(two) == 1:
-            yield column, (one[0], two[0])
+        names, others = first.names(column), second.names(column)
+        if names != others and len(names) == len(others) == 1:
+            yield column, (names[0], others[0])
 
 
 def _left_out(runs: Mapping[str, Run], counterparts: Mapping[str, object]) -> Iterator[str]:
@@ -94,9 +94,9 @@ def _left_out(runs: Mapping[str, Run], counterparts: Mapping[str, object]) -> It
 
 def _unlike_arms(first: Run, second: Run, across: Sequence[str]) -> bool:
     """Whether an arm that both have lacks an instance or a repetition in one of them."""
-    one, two = set(_keys(first, across)), set(_keys(second, across))
-    arms = {key[:-2] for key in one} & {key[:-2] for key in two}
-    return any(key[:-2] in arms for key in one ^ two)
+    keys, other_keys = set(_keys(first, across)), set(_keys(second, across))
+    arms = {key[:-2] for key in keys} & {key[:-2] for key in other_keys}
+    return any(key[:-2] in arms for key in keys ^ other_keys)
 
 
 def _repetitions(run: Run) -> str:

@@ -49,11 +49,11 @@ def prompt_caches(run: Run) -> Iterator[PromptCache]:
     calls = run.calls[~run.calls["reused"] & run.calls["failure"].eq("")]
     calls = calls.assign(lasted=calls["seconds"] - calls["delay"])
     for model in dict.fromkeys(calls["by"].tolist()):
-        own = calls[calls["by"].eq(model)]
-        first = own["attempt"].eq(1)
-        told = own[own["usage_cached"].notna()]
+        of_model = calls[calls["by"].eq(model)]
+        first = of_model["attempt"].eq(1)
+        told = of_model[of_model["usage_cached"].notna()]
         cold, warm = _by_cache(told) if len(told) else (None, None)
-        yield PromptCache(model, _by_attempt(own[first]), _by_attempt(own[~first]), cold, warm)
+        yield PromptCache(model, _by_attempt(of_model[first]), _by_attempt(of_model[~first]), cold, warm)
 
 
 def _by_attempt(calls: pd.DataFrame) -> Reading:
@@ -67,11 +67,11 @@ def _by_attempt(calls: pd.DataFrame) -> Reading:
 def _by_cache(calls: pd.DataFrame) -> tuple[Reading, Reading]:
     """Both in one account, since one call reads some of either."""
     cold, warm, out = calls["usage_in"] - calls["usage_cached"], calls["usage_cached"], calls["usage_out"]
-    found = _parts(calls, cold, warm, out) or (None, None, None)
-    sums, seconds = [int(one.sum()) for one in (cold, warm, out)], float(calls["lasted"].sum())
+    seconds_by_part = _parts(calls, cold, warm, out) or (None, None, None)
+    sums, seconds = [int(tokens.sum()) for tokens in (cold, warm, out)], float(calls["lasted"].sum())
     return (
-        Reading(len(calls), sums[0], sums[2], 0, seconds, found[0], found[2]),
-        Reading(len(calls), sums[1], sums[2], sums[1], seconds, found[1], found[2]),
+        Reading(len(calls), sums[0], sums[2], 0, seconds, seconds_by_part[0], seconds_by_part[2]),
+        Reading(len(calls), sums[1], sums[2], sums[1], seconds, seconds_by_part[1], seconds_by_part[2]),
     )
 
 
@@ -79,5 +79,5 @@ def _parts(calls: pd.DataFrame, *amounts: pd.Series[int]) -> tuple[Part, ...] | 
     """Calls of one instance, or of one repetition of a sole one, share their prompts: they are a cluster."""
     instances = instances_of(calls)
     clusters = instances if len(set(instances)) > 1 else calls["repetition"].tolist()
-    rows = list(zip(*(one.astype(float).tolist() for one in amounts), strict=True))
+    rows = list(zip(*(row.astype(float).tolist() for row in amounts), strict=True))
     return parts_of(rows, calls["lasted"].tolist(), clusters)

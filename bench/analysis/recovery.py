@@ -82,10 +82,10 @@ class Course:
                 if isinstance(event, Faulted) and event.stage == "detected":
                     self._detected.setdefault(event.fault, number)
 
-    def recoveries(self, found: Iterable[Receipt]) -> tuple[Recovery, ...]:
+    def recoveries(self, receipts: Iterable[Receipt]) -> tuple[Recovery, ...]:
         """One for each failure by which a fault was noticed, in the order of the failures."""
         noticed: dict[Failure, list[Receipt]] = {}
-        for receipt in found:
+        for receipt in receipts:
             failure = self._failure_that_told_of(receipt)
             if failure:
                 noticed.setdefault(failure, []).append(receipt)
@@ -116,11 +116,11 @@ class Course:
         calls: dict[int, Called] = {}
         lacking: dict[str, int] = dict.fromkeys(struck, failure.events[-1])
 
-        def follow(one: Failure) -> None:
-            caused = self._caused_by(one)
+        def follow(each: Failure) -> None:
+            caused = self._caused_by(each)
             calls.update(caused)
             names = {name for call in caused.values() for name in call.subtasks}
-            lacking.update(dict.fromkeys(one.subtasks | names, one.events[-1]))
+            lacking.update(dict.fromkeys(each.subtasks | names, each.events[-1]))
 
         follow(failure)
         for number, event in enumerate(self._events[failure.events[-1] + 1 :], failure.events[-1] + 1):

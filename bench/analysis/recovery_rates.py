@@ -43,17 +43,17 @@ class RecoveryRate:
 
 def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
     """One for each arm under faults that has a control, in the order of the arms; none where no control solved anything."""
-    for found in arms.values():
-        controls = {name: control for name, arm in found.items() if (control := control_of(arms, arm))}
+    for named in arms.values():
+        controls = {name: control for name, arm in named.items() if (control := control_of(arms, arm))}
         if any(control.count("solved") for control in controls.values()):
-            common = _solved_by_all(controls, found)
-            yield from (_rate(run, found[name], control, common) for name, control in controls.items())
+            common = _solved_by_all(controls, named)
+            yield from (_rate(run, named[name], control, common) for name, control in controls.items())
 
 
-def _solved_by_all(controls: Mapping[str, Arm], found: Mapping[str, Arm]) -> frozenset[Pair]:
+def _solved_by_all(controls: Mapping[str, Arm], arms: Mapping[str, Arm]) -> frozenset[Pair]:
     """The pairs that every control solves, and of which no trial under faults ended in an error."""
     solved = [{pair for pair, held in control.solved_by_pair().items() if held} for control in controls.values()]
-    usable = [found[name].solved_by_pair().keys() for name in controls]
+    usable = [arms[name].solved_by_pair().keys() for name in controls]
     return frozenset(set.intersection(*solved).intersection(*usable))
 
 
@@ -62,7 +62,7 @@ def _rate(run: Run, arm: Arm, control: Arm, common: Set[Pair]) -> RecoveryRate:
     decided = decided_ahead(run, arm.condition.model, arm.condition.plan)
 
     def among_solved(held: Mapping[Pair, bool]) -> Share:
-        return _share({pair: one for pair, one in held.items() if before.get(pair) and not decided})
+        return _share({pair: share for pair, share in held.items() if before.get(pair) and not decided})
 
     struck = set(pairs_of(arm.usable[arm.usable["faults_delivered"] > 0]))
     return RecoveryRate(

@@ -57,7 +57,7 @@ def _reply(call: Called, verdicts: Sequence[Judged], touched: frozenset[int]) ->
         call=call.call,
         subtasks=call.subtasks,
         attempt=call.attempt,
-        exposed=bool(touched) and not touched.isdisjoint([one for verdict in verdicts for one in verdict.calls]),
+        exposed=bool(touched) and not touched.isdisjoint([call for verdict in verdicts for call in verdict.calls]),
         kind=next((kind for kind in KINDS if kind in kinds), "") if kinds else "",
         digest=digest_of("\n".join([*asked, str(call.seed), str(call.reply)])),
     )

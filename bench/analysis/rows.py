@@ -36,8 +36,8 @@ class Rows(Generic[Item]):
     row begins with them, and `names` are its columns in that order."""
 
     def __init__(self, items: Callable[[Trial], Sequence[Item]], columns: Sequence[Column[Item]]):
-        fields = [(one.name, one.value) for one in columns if isinstance(one.value, str)]
-        others = [(one.name, one.value) for one in columns if not isinstance(one.value, str)]
+        fields = [(column.name, column.value) for column in columns if isinstance(column.value, str)]
+        others = [(column.name, column.value) for column in columns if not isinstance(column.value, str)]
         self._items, self.columns = items, columns
         self.names = [name for name, _ in (*fields, *others)]
         self._fields, self._others = attrgetter(*(value for _, value in fields)), [value for _, value in others]
@@ -62,7 +62,7 @@ PLACE: tuple[Column[TrialRecord], ...] = (
 )
 CALLS: tuple[Column[Entry], ...] = (
     Column("call", "int64", "call.call"),
-    Column("subtask", "str", lambda one, trial: _subtask_label(one.call.subtasks, trial.subtasks)),
+    Column("subtask", "str", lambda row, trial: _subtask_label(row.call.subtasks, trial.subtasks)),
     Column("attempt", "int64", "call.attempt"),
     Column("sample", "int64", "call.sample"),
     Column("try", "int64", "call.try_"),
@@ -81,8 +81,8 @@ CALLS: tuple[Column[Entry], ...] = (
     Column("client_seconds", "float64", "call.client"),
     Column("started", "float64", "call.started"),
     Column("verdict", "str", "verdict"),
-    Column("failure", "str", lambda one, _: one.call.failure or ""),
-    Column("by", "str", lambda one, trial: one.call.by or trial.record.model),
+    Column("failure", "str", lambda row, _: row.call.failure or ""),
+    Column("by", "str", lambda row, trial: row.call.by or trial.record.model),
     Column("reused", "bool", "call.reused"),
 )
 FAULTS: tuple[Column[Receipt], ...] = (
@@ -103,20 +103,20 @@ FAULTS: tuple[Column[Receipt], ...] = (
 
 
 def _having(impact: str) -> Callable[[Recovery, Trial], int]:
-    return lambda one, _: one.having(impact)
+    return lambda row, _: row.having(impact)
 
 
 def _of_first(measured: CallMeasure) -> Callable[[Recovery, Trial], float | None]:
-    return lambda one, _: measured(one.first) if one.first else None
+    return lambda row, _: measured(row.first) if row.first else None
 
 
 def _of_all(measured: CallMeasure) -> Callable[[Recovery, Trial], float]:
-    return lambda one, _: measured(one.calls)
+    return lambda row, _: measured(row.calls)
 
 
 RECOVERIES: tuple[Column[Recovery], ...] = (
-    Column("subtask", "str", lambda one, _: "+".join(one.subtasks)),
-    Column("faults", "int64", lambda one, _: len(one.faults)),
+    Column("subtask", "str", lambda row, _: "+".join(row.subtasks)),
+    Column("faults", "int64", lambda row, _: len(row.faults)),
     *(Column(impact, "int64", _having(impact)) for impact in IMPACTS),
     *(Column(f"first_{name}", "float64", _of_first(measured)) for name, measured in MEASURED.items()),
     *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
@@ -124,7 +124,7 @@ RECOVERIES: tuple[Column[Recovery], ...] = (
 )
 REPLIES: tuple[Column[JudgedReply], ...] = (
     Column("call", "int64", "call"),
-    Column("subtask", "str", lambda one, trial: _subtask_label(one.subtasks, trial.subtasks)),
+    Column("subtask", "str", lambda row, trial: _subtask_label(row.subtasks, trial.subtasks)),
     Column("attempt", "int64", "attempt"),
     Column("exposed", "bool", "exposed"),
     Column("kind", "str", "kind"),
@@ -135,7 +135,7 @@ TOOL_CALLS: tuple[Column[ToolCalled], ...] = (
     Column("kind", "str", "access"),
     Column("effect", "str", "effect"),
     Column("try", "int64", "try_"),
-    Column("key", "str", lambda one, _: one.key or ""),
+    Column("key", "str", lambda row, _: row.key or ""),
     Column("outcome", "str", "outcome"),
     Column("code", "str", "code"),
     Column("reason", "str", "reason"),
@@ -146,7 +146,7 @@ TOOL_CALLS: tuple[Column[ToolCalled], ...] = (
     Column("minute", "int64", "minute"),
     Column("started", "float64", "started"),
     Column("entry", "int64", "entry"),
-    Column("changed", "bool", lambda one, _: one.before != one.after),
+    Column("changed", "bool", lambda row, _: row.before != row.after),
 )
 WAITS: tuple[Column[Waited], ...] = (
     Column("why", "str", "why"),

@@ -45,11 +45,11 @@ class Shared:
 def labelled(runs: Sequence[Run]) -> Labelled:
     """The runs by their names; of two of the same name the second one is `NAME 2`."""
     seen: Counter[str] = Counter()
-    found: dict[str, Run] = {}
+    by_label: dict[str, Run] = {}
     for run in runs:
         seen[run.name] += 1
-        found[run.name if seen[run.name] == 1 else f"{run.name} {seen[run.name]}"] = run
-    return found
+        by_label[run.name if seen[run.name] == 1 else f"{run.name} {seen[run.name]}"] = run
+    return by_label
 
 
 def shared_by(runs: Labelled) -> Shared:
@@ -69,8 +69,8 @@ def _refuse_other_draws(runs: Labelled) -> None:
         ("tokenizer", [run.manifest.tokenizer for run in runs.values()]),
     ):
         if len(set(values)) > 1:
-            said = f"{' and '.join(runs)} share no trial: they differ in the {what}"
-            raise ResultsError(f"{said} ({' | '.join(map(str, values))})")
+            difference = f"{' and '.join(runs)} share no trial: they differ in the {what}"
+            raise ResultsError(f"{difference} ({' | '.join(map(str, values))})")
 
 
 def asked(run: Run) -> Mapping[Case, str]:
@@ -94,29 +94,31 @@ def differing_settings(runs: Iterable[Run], aside: Set[str]) -> list[str]:
 def _alike(tables: Mapping[str, Mapping[Name, object]]) -> frozenset[Name]:
     """The names that stand in all tables for the same."""
     first, *others = tables.values()
-    return frozenset(name for name, own in first.items() if all(name in other and other[name] == own for other in others))
+    return frozenset(
+        name for name, definition in first.items() if all(name in other and other[name] == definition for other in others)
+    )
 
 
 def _packs_left_out(cases: Mapping[str, Mapping[Case, str]]) -> Iterator[str]:
     alike = _alike(cases)
     holders: dict[str, dict[Case, list[str]]] = {}
-    for label, own in cases.items():
-        for case in own:
+    for label, names in cases.items():
+        for case in names:
             holders.setdefault(case[0], {}).setdefault(case, []).append(label)
-    for pack, found in holders.items():
-        missing = [case for case in found if case not in alike]
-        if len(missing) < len(found):
+    for pack, runs_of_pack in holders.items():
+        missing = [case for case in runs_of_pack if case not in alike]
+        if len(missing) < len(runs_of_pack):
             yield from [f"{len(missing)} instances of the pack {pack} (not all have them)"] if missing else []
         else:
-            in_all = any(len(labels) == len(cases) for labels in found.values())
-            labels = dict.fromkeys(label for labels in found.values() for label in labels)
+            in_all = any(len(labels) == len(cases) for labels in runs_of_pack.values())
+            labels = dict.fromkeys(label for labels in runs_of_pack.values() for label in labels)
             yield f"the pack {pack} ({_why(in_all, labels)})"
 
 
 def _plans_left_out(plans: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     alike = _alike(plans)
-    for plan in dict.fromkeys(name for own in plans.values() for name in own):
-        labels = dict.fromkeys(label for label, own in plans.items() if plan in own)
+    for plan in dict.fromkeys(name for names in plans.values() for name in names):
+        labels = dict.fromkeys(label for label, names in plans.items() if plan in names)
         if plan not in alike:
             yield f"the fault plan {plan} ({_why(len(labels) == len(plans), labels)})"
 

@@ -27,7 +27,7 @@ CallMeasure = Callable[[Sequence[Called]], float]
 def _usage_of(calls: Iterable[Called]) -> float:
     """Tokens as the provider counts them; NaN where it told of a call none."""
     told = [(call.usage_in, call.usage_out) for call in calls]
-    return math.fsum([math.nan if one is None else one for usage in told for one in usage])
+    return math.fsum([math.nan if tokens is None else tokens for usage in told for tokens in usage])
 
 
 MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_of, "calls": len, "usage": _usage_of}
@@ -52,9 +52,9 @@ class Trial:
 
     @kept
     def receipts(self) -> tuple[Receipt, ...]:
-        found = receipts(self.record)
-        told = impacts_by_control(found, self.entries, self.control) if self.control else {}
-        return receipts(self.record, told) if told else found
+        faults = receipts(self.record)
+        told = impacts_by_control(faults, self.entries, self.control) if self.control else {}
+        return receipts(self.record, told) if told else faults
 
     @kept
     def course(self) -> Course:
@@ -107,8 +107,8 @@ class Trial:
     def imbalance(self) -> str | None:
         """A ledger that does not add up makes the trial an error, and so do requests or kills that are not booked."""
         checks = [attribute_at(part.booked) for part in ENVIRONMENTS]
-        found = (check(self.record.events) for check in checks)
-        return ledger.imbalance(self.entries, self.record.tokens) or next(filter(None, found), None)
+        problems = (check(self.record.events) for check in checks)
+        return ledger.imbalance(self.entries, self.record.tokens) or next(filter(None, problems), None)
 
     @property
     def tool_calls(self) -> Sequence[ToolCalled]:
@@ -150,7 +150,7 @@ class Trial:
         accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in judged}
         answer = [output for answered in of_kind(events, Answered) for output in answered.versions]
         behind = Lineage(events).ancestry(answer)
-        made = [one for one in of_kind(events, Committed) if one.calls and (one.subtask, one.version) in behind]
+        made = [commit for commit in of_kind(events, Committed) if commit.calls and (commit.subtask, commit.version) in behind]
         return bool(made) and all(accepted.get((commit.subtask, commit.calls)) for commit in made)
 
     @property

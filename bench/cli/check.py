@@ -94,9 +94,12 @@ def _weighed(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
     having, of = sum(bool(result.excess) for result in results.values()), len(results)
     if having >= TOO_MANY * of:
         return {
-            name: replace(one, problems=(*one.problems, one.excess)) if one.excess else one for name, one in results.items()
+            name: replace(result, problems=(*result.problems, result.excess)) if result.excess else result
+            for name, result in results.items()
         }
-    return {name: replace(one, detail=f"right in {having} of {of}") for name, one in results.items()} if having else results
+    return (
+        {name: replace(result, detail=f"right in {having} of {of}") for name, result in results.items()} if having else results
+    )
 
 
 def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResult:

@@ -20,10 +20,10 @@ def make_room(matrix: Matrix) -> None:
     needed = calls + SPARE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
-        said = f"{calls} calls in flight need {needed} open files, and this machine allows {hard}"
+        warning = f"{calls} calls in flight need {needed} open files, and this machine allows {hard}"
         lower = "lower concurrency in the config, or "
         if hard <= SPARE:
-            said, lower = f"a run needs {needed} open files, and this machine allows {hard}", ""
-        raise ConfigError(f"{said}; {lower}raise the limit (ulimit -Hn)")
+            warning, lower = f"a run needs {needed} open files, and this machine allows {hard}", ""
+        raise ConfigError(f"{warning}; {lower}raise the limit (ulimit -Hn)")
     if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

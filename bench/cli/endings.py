@@ -72,7 +72,7 @@ class Endings:
     def news(self) -> Iterator[str]:
         """Yield a line for each arm that ends alike and each agent that goes round in a circle, once."""
         lines = {name: f"{name}: {arm.told}" for name, arm in self._arms.items() if arm.ends_alike}
-        for name, line in {**lines, **{name: f"{name}: {said}" for name, said in self._stuck.items()}}.items():
+        for name, line in {**lines, **{name: f"{name}: {text}" for name, text in self._stuck.items()}}.items():
             if name not in self._told:
                 self._told.add(name)
                 yield line
@@ -99,10 +99,10 @@ def _stuck(record: TrialRecord) -> str:
     times = max(replies.values(), default=0)
     if times < ENOUGH:
         return ""
-    said = f"the model made the same tool call {times} times in one trial"
+    text = f"the model made the same tool call {times} times in one trial"
     if all(message.role != "tool" for call in calls for message in call.messages):
         return (
-            f"{said}, and this agent sends the tools' results back as text, where a simulated model cannot see them; "
+            f"{text}, and this agent sends the tools' results back as text, where a simulated model cannot see them; "
             "use a real model for it, or let it send messages of role 'tool'"
         )
-    return said
+    return text

@@ -48,10 +48,10 @@ def tell_left_out(err: Terminal, *kinds: Kind[Any]) -> None:
 
 def _print_packs(out: Terminal, roots: Sequence[Path]) -> None:
     out.print("scenarios")
-    if not (found := find_packs(roots)):
+    if not (packs := find_packs(roots)):
         todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
         out.print(f"  none in {', '.join(f'{root}/' for root in roots)}; {todo}")
-    for name, folder in found.items():
+    for name, folder in packs.items():
         lacking = lacks(name, roots)
         note = f"; not available here: {lacking}" if lacking else ""
         out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")
@@ -59,10 +59,10 @@ def _print_packs(out: Terminal, roots: Sequence[Path]) -> None:
 
 def _print_architectures(out: Terminal) -> None:
     headed = {
-        "architectures": [one for one in ARCHITECTURES if one.acts_in != "world" and not one.makes_own_calls],
-        "architectures that act in a world": [one for one in ARCHITECTURES if one.acts_in == "world"],
+        "architectures": [entry for entry in ARCHITECTURES if entry.acts_in != "world" and not entry.makes_own_calls],
+        "architectures that act in a world": [entry for entry in ARCHITECTURES if entry.acts_in == "world"],
         "systems, as architectures over the measuring endpoint (and where each differs)": [
-            one for one in ARCHITECTURES if one.acts_in != "world" and one.makes_own_calls
+            entry for entry in ARCHITECTURES if entry.acts_in != "world" and entry.makes_own_calls
         ],
     }
     for head, parts in headed.items():
@@ -74,12 +74,12 @@ def _print_architectures(out: Terminal) -> None:
 
 
 def _forms(part: ArchitecturePart) -> str:
-    said = (
+    line = (
         *(["an instrument: it asks, and does nothing"] if part.is_instrument else []),
         *(["in parallel as well"] if part.parallel else []),
         *([f"after {part.lineage}"] if part.lineage else []),
     )
-    return f"  ({'; '.join(said)})" if said else ""
+    return f"  ({'; '.join(line)})" if line else ""
 
 
 def _comes_with(part: Part) -> str:

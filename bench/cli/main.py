@@ -102,13 +102,13 @@ def doctor() -> None:
 
     Exits with 1 where a guard is missing.
     """
-    found = guards()
-    out.show(guards_table(found))
+    guarded = guards()
+    out.show(guards_table(guarded))
     out.show(versions_table())
-    if found.missing:
-        lacking = ", ".join(guard.name for guard in found.missing)
+    if guarded.missing:
+        lacking = ", ".join(guard.name for guard in guarded.missing)
         out.print(f"Not all guards are in force: {lacking}. {WITHOUT_THEM}")
-    raise typer.Exit(1 if found.missing else 0)
+    raise typer.Exit(1 if guarded.missing else 0)
 
 
 @app.command()
@@ -212,16 +212,16 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     run = merge([load_run(folder, require_sound(folder)) for folder in folders])
     gc.freeze()  # what is read stays to the end: each search for cycles in it takes half a second in a run of 10,000 trials
     published = load_published()
-    found = report_of(run, published, load_others())
-    written = write_files(target, found.files)
+    report = report_of(run, published, load_others())
+    written = write_files(target, report.files)
     tell_left_out(err, METRICS, TABLES, STUDIES)
-    out.print("\n".join((*run.notes, *found.summary.lines)))
+    out.print("\n".join((*run.notes, *report.summary.lines)))
     if verbose:
         out.print("What this does not show:")
-        out.print("\n".join(f"  - {limit}" for limit in found.summary.limits))
-        out.print("\n".join(verdict_lines(run, found.judgements, published)))
-        for one in found.others:
-            out.print("\n".join(other_lines(run, one)))
+        out.print("\n".join(f"  - {limit}" for limit in report.summary.limits))
+        out.print("\n".join(verdict_lines(run, report.judgements, published)))
+        for other in report.others:
+            out.print("\n".join(other_lines(run, other)))
     out.print(f"{len(written)} files; open {target / 'report.html'}")
 
 

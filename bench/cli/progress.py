@@ -71,15 +71,15 @@ class SoFar:
     def client_bound(self) -> Iterator[str]:
         """A line where this process kept its calls waiting; none where the endpoint set the pace."""
         if self._client > CLIENT_BOUND * self._in_flight:
-            said = (
+            line = (
                 f"this process was busy for {self._client / self._in_flight:.0%} of its calls' seconds while they stood ready"
             )
-            yield f"client-bound: {said}; those are in no call's seconds, and a lower concurrency is no slower"
+            yield f"client-bound: {line}; those are in no call's seconds, and a lower concurrency is no slower"
 
     def unknown_words(self) -> Iterator[str]:
         """A line for each finish reason that nobody knows, with how often a reply ended in it; none where none did."""
-        for said, count in self._unknown.most_common():
-            yield f"{count} paid replies were not used: {said}; docs/providers.md has the words that are known"
+        for reason, count in self._unknown.most_common():
+            yield f"{count} paid replies were not used: {reason}; docs/providers.md has the words that are known"
 
     def errors(self) -> Iterator[str]:
         """Lines on the trials that ended in an error, and what to do about them; none where none did."""

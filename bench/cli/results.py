@@ -91,17 +91,17 @@ def compare(
         first, second = only(first, "model", models[0]), only(second, "model", models[1])
     if architectures:
         first, second = only(first, "architecture", architectures[0]), only(second, "architecture", architectures[1])
-    found = compared(first, second, margin, _measures(measure), whole)
+    comparison = compared(first, second, margin, _measures(measure), whole)
     if as_json:
-        out.print(compare_table.as_json(found))
+        out.print(compare_table.as_json(comparison))
     else:
-        _print_tables(compare_table.arms_table(found), compare_table.compare_table(found))
+        _print_tables(compare_table.arms_table(comparison), compare_table.compare_table(comparison))
         picked = [pick for pick in (models, architectures) if pick]
-        a, b = (", ".join((Path(run).name, *(one[n] for one in picked))) for n, run in enumerate((run_a, run_b or run_a)))
-        if dollars := compare_table.dollars_line(found):
+        a, b = (", ".join((Path(run).name, *(names[n] for names in picked))) for n, run in enumerate((run_a, run_b or run_a)))
+        if dollars := compare_table.dollars_line(comparison):
             out.print(dollars)
-        out.print(f"{b} against {a}: {found.summary}")
-    raise typer.Exit(EXIT_CODES[found.verdict])
+        out.print(f"{b} against {a}: {comparison.summary}")
+    raise typer.Exit(EXIT_CODES[comparison.verdict])
 
 
 def _print_tables(verdicts: Table, measures: Table) -> None:
@@ -125,13 +125,13 @@ def _compare_scorecards(a: str, b: str | None, margin: float, whole: bool, as_js
 
     if b is None:
         raise ConfigError(f"compare {a} with what? Give a second scorecard, or a second run")
-    found = scorecard.compared(a, b, margin, whole)
+    comparison = scorecard.compared(a, b, margin, whole)
     if as_json:
-        out.print(compare_table.as_json(found))
+        out.print(compare_table.as_json(comparison))
     else:
-        out.print(markdown(compare_table.compare_table(found)))
-        out.print(f"{Path(b).name} against {Path(a).name}: {found.verdict}")
-    raise typer.Exit(EXIT_CODES[found.verdict])
+        out.print(markdown(compare_table.compare_table(comparison)))
+        out.print(f"{Path(b).name} against {Path(a).name}: {comparison.verdict}")
+    raise typer.Exit(EXIT_CODES[comparison.verdict])
 
 
 def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
@@ -141,7 +141,7 @@ def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
     for name in names or ():
         if name not in CRITERIA:
             raise ConfigError(f"unknown measure '{name}': {nearest(name, CRITERIA)}")
-    return tuple(one for one in CRITERIA if not names or one in names)
+    return tuple(criterion for criterion in CRITERIA if not names or criterion in names)
 
 
 def trace(
@@ -188,22 +188,22 @@ def _trace_claim(run: str, claim: str) -> None:
 
     published, loaded = source_of((load_published(), *load_others()), claim), load_run(folder_of(run))
     wanted = claim_named(published, claim)
-    judged = {one.model: one for one in judge_all(loaded, published) if one.claim.id == wanted.id}
-    for model, found in traced(loaded, wanted):
+    judged = {verdict.model: verdict for verdict in judge_all(loaded, published) if verdict.claim.id == wanted.id}
+    for model, values in traced(loaded, wanted):
         out.print(f"{model_label(loaded, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {wanted.source}")
         out.print(f"  what is compared: {wanted.compares}, since {wanted.why}")
-        for one in () if isinstance(found, Missing) else found:
-            out.print("\n".join(_lines(one)))
+        for value in () if isinstance(values, Missing) else values:
+            out.print("\n".join(_lines(value)))
 
 
-def _lines(one: TracedValue) -> list[str]:
-    trial, item = one.trial, one.item
+def _lines(value: TracedValue) -> list[str]:
+    trial, item = value.trial, value.item
     instance = f" {item.instance}" if item.instance else ""
     arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['plan']}"
     place = f"{arm} repetition {item.repetition}: {trial['outcome']}"
     told = (
         f"    call {call['call']}  {call['subtask']}  attempt {call['attempt']} try {call['try']}  {call['cause']}  "
         f"{call['account']}  {call['tokens_in']} in, {call['tokens_out']} out  {call['verdict']}"
-        for call in one.calls
+        for call in value.calls
     )
     return [f"  {item.trial}  {place}  {item.side} = {item.value:g}", *told]

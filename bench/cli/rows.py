@@ -97,11 +97,11 @@ def _expected(first: Record, named: Sequence[str], path: Path) -> tuple[str, ...
             raise PackError(f"{path}: has no column '{name}' that could be expected; {nearest(name, columns)}")
     if named and (told := [name for name in columns if _begins(name) and name not in named]):
         raise PackError(f"{path}: '{told[0]}' would be shown to a model; name it with --expected as well, or rename it")
-    found = tuple(dict.fromkeys(named)) or first.expected or tuple(name for name in columns if _begins(name))
-    if not found:
-        said = f"no column begins with '{EXPECTED}'; say which hold the answer with --expected COLUMN"
-        raise PackError(f"{path}: {said} (there are {', '.join(columns) or 'none'})")
-    return found
+    expected = tuple(dict.fromkeys(named)) or first.expected or tuple(name for name in columns if _begins(name))
+    if not expected:
+        problem = f"no column begins with '{EXPECTED}'; say which hold the answer with --expected COLUMN"
+        raise PackError(f"{path}: {problem} (there are {', '.join(columns) or 'none'})")
+    return expected
 
 
 def _begins(name: str) -> bool:
@@ -179,16 +179,16 @@ def _field(name: str, values: Sequence[Value], path: Path) -> Field:
     distinct = list(dict.fromkeys(values))
     told_apart = {plain(value) for value in distinct}
     if len(told_apart) == 1:
-        said = "the only row" if len(values) == 1 else f"all {len(values)} rows"
+        where = "the only row" if len(values) == 1 else f"all {len(values)} rows"
         raise PackError(
-            f"{path}: '{name}' is the same in {said}, so there is nothing to tell apart; add others, or take it out"
+            f"{path}: '{name}' is the same in {where}, so there is nothing to tell apart; add others, or take it out"
         )
     words = tuple(str(value) for value in distinct)
     few = len(words) <= MOST_WORDS and 2 * len(words) <= len(values)
     if kind != "text" or not few or not all(len(word) <= LONGEST_WORD and word.isprintable() for word in words):
         return Field(name, kind)
     if len(told_apart) < len(words):
-        alike = next([one, other] for one in words for other in words if one != other and plain(one) == plain(other))
+        alike = next([word, other] for word in words for other in words if word != other and plain(word) == plain(other))
         raise PackError(f"{path}: '{name}' has {alike[0]!r} and {alike[1]!r}, which differ in case or space; write them alike")
     return Field(name, "word", tuple(sorted(words)))
 

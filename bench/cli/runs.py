@@ -37,9 +37,9 @@ def runs(
     table = Table(box=None, pad_edge=False)
     for title in ("started", "run", "trials", "solved", "tokens", "dollars"):
         table.add_column(title, overflow="fold", no_wrap=title not in ("run", "solved"))
-    for one in index.runs:
-        first, solved = one.arms[0], solved_said(one.arms, named=False)
-        table.add_row(first.started[:10], first.name, one.trials, solved, f"{one.tokens:,}", one.dollars)
+    for run in index.runs:
+        first, solved = run.arms[0], solved_said(run.arms, named=False)
+        table.add_row(first.started[:10], first.name, run.trials, solved, f"{run.tokens:,}", run.dollars)
     if index.runs:
         out.show(table)
     for line in index.unread:

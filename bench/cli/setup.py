@@ -39,9 +39,9 @@ def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
     names, entries = list[str](), Entries()
     for word in words:
         run = word.removeprefix(RECORDED)
-        found = recorded_entries(folder_of(run)) if run != word else {}
-        names += found or [word]
-        entries |= found
+        recorded = recorded_entries(folder_of(run)) if run != word else {}
+        names += recorded or [word]
+        entries |= recorded
     return names or None, entries
 
 
@@ -92,8 +92,8 @@ def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permi
         console.print(f"{folder} holds another experiment's trials, or another code's: it is now {renamed}")
         writer = RunWriter(folder, manifest)
     for name in writer.repaired:
-        said = f"{folder / name}: its last line was cut short and has been removed; its trial is run again"
-        console.print(said)
+        line = f"{folder / name}: its last line was cut short and has been removed; its trial is run again"
+        console.print(line)
     return writer
 
 
@@ -104,13 +104,13 @@ def whose_replies(matrix: Matrix) -> Iterable[str]:
 
 def _whose_replies(matrix: Matrix) -> Iterator[str]:
     for name, model in matrix.models.items():
-        for one in answerers(model):
-            entry = matrix.config.model.get(one.name)
-            if isinstance(one, CachedModel) and isinstance(entry, OpenAIEntry) and entry.cache_from:
-                taken = ", ".join(run["name"] for run in one.runs)
-                said = f"was answered in {taken}, with its seconds" if taken else "nothing: no model there was asked as it is"
-                yield f"'{one.name}' takes over {'what ' if taken else ''}{said}."
+        for part in answerers(model):
+            entry = matrix.config.model.get(part.name)
+            if isinstance(part, CachedModel) and isinstance(entry, OpenAIEntry) and entry.cache_from:
+                taken = ", ".join(run["name"] for run in part.runs)
+                how = f"was answered in {taken}, with its seconds" if taken else "nothing: no model there was asked as it is"
+                yield f"'{part.name}' takes over {'what ' if taken else ''}{how}."
         if model.timing == "recorded":
             yield f"REPLAY: '{name}' answers from {model.endpoint}; for another model: --model NAME, one of the config's."
-        if any(one.parameters.get("kind") == "simulated" for one in answerers(model)):
+        if any(part.parameters.get("kind") == "simulated" for part in answerers(model)):
             yield f"'{name}' is SIMULATED: it answers from the packs' references; its tokens and seconds are no model's."

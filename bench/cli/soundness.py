@@ -66,14 +66,14 @@ def _objections(hooks: Hooks, outputs: dict[str, Output], *, objections_count: b
             ("", hooks.skipped, (subtask, outputs)),
             (f"{subtask.name} finds it wrong", hooks.finding, (subtask, output)),
         )
-        for said, ask, values in asked:
+        for label, ask, values in asked:
             try:
                 objection = ask(*values)
             except HookFailed as failure:
                 yield str(failure)
             else:
-                if objections_count and said and objection is not None:
-                    yield f"{said}: {objection}"
+                if objections_count and label and objection is not None:
+                    yield f"{label}: {objection}"
 
 
 def reference_is_right(hooks: Hooks) -> Soundness:
@@ -112,7 +112,7 @@ def faults_are_caught(hooks: Hooks) -> Soundness:
 
 def _uncaught(hooks: Hooks, subtask: Subtask) -> Iterator[str]:
     try:
-        for effect in (one for one in EFFECTS if isinstance(one, TextEffect) and one.breaks_form):
+        for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
             for number in range(DRAWS):
                 if hooks.call(f"a check of '{subtask.name}'", _slips_through, hooks.scenario, subtask, effect, number):
                     yield f"{effect.name} in the reply to '{subtask.name}' passed as a valid output"
@@ -183,9 +183,9 @@ def every_architecture_solves_it(hooks: Hooks) -> Soundness:
         return Soundness((str(failure),))
     failures: dict[str, list[str]] = {}
     for record in records:
-        if said := _failure(record):
-            failures.setdefault(said, []).append(record.architecture)
-    return Soundness(tuple(f"{', '.join(architectures)}: {said}" for said, architectures in failures.items()))
+        if problem := _failure(record):
+            failures.setdefault(problem, []).append(record.architecture)
+    return Soundness(tuple(f"{', '.join(architectures)}: {problem}" for problem, architectures in failures.items()))
 
 
 def _failure(record: TrialRecord) -> str | None:

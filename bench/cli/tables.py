@@ -87,12 +87,12 @@ class _Dialect:
     def fit(self, text: str) -> tuple[bool, bool, int, int, bool]:
         """How well the text's first rows fit, best where it is largest: whether there are several columns, and no quotes left
         in their names; how many rows have as many cells as the header; how many cells that are."""
-        found = list[list[str]]()
+        sample = list[list[str]]()
         with suppress(_Broken):
-            found += (cells for _, cells in islice(self.rows(text.lstrip("\r\n")[:LOOKED_INTO]), LOOKED_AT))
-        header = found[0] if found else []
+            sample += (cells for _, cells in islice(self.rows(text.lstrip("\r\n")[:LOOKED_INTO]), LOOKED_AT))
+        header = sample[0] if sample else []
         is_plain = not any('"' in cell for cell in header)
-        alike = sum(len(cells) == len(header) for cells in found)
+        alike = sum(len(cells) == len(header) for cells in sample)
         return len(header) > 1, is_plain, alike, len(header), not self.spaced
 
 
@@ -101,8 +101,8 @@ class _Broken(Exception):
 
     def __init__(self, line: int, why: csv.Error):
         is_long = str(why).startswith("field larger")
-        said = f"a cell is longer than {LONGEST_CELL:,} characters; shorten it, or close its quote" if is_long else why
-        super().__init__(f"line {line}: is no CSV: {said}")
+        problem = f"a cell is longer than {LONGEST_CELL:,} characters; shorten it, or close its quote" if is_long else why
+        super().__init__(f"line {line}: is no CSV: {problem}")
 
 
 def _csv(path: Path, text: str) -> Iterator[Record]:
@@ -122,12 +122,12 @@ def _long_cells() -> Iterator[None]:
 
 
 def _records(path: Path, text: str) -> Iterator[Record]:
-    if said := _excels_line.match(text):
-        dialect = _Dialect("\t" if said[1] == "\\t" else said[1])
-        text = re.sub(r"[^\r\n]", "", said[0]) + text[said.end() :]  # its lines stay: the others keep their numbers
+    if match := _excels_line.match(text):
+        dialect = _Dialect("\t" if match[1] == "\\t" else match[1])
+        text = re.sub(r"[^\r\n]", "", match[0]) + text[match.end() :]  # its lines stay: the others keep their numbers
     else:
         candidates = [_Dialect(delimiter, spaced) for delimiter in DELIMITERS for spaced in (False, True)]
-        dialect = max(candidates, key=lambda one: one.fit(text))
+        dialect = max(candidates, key=lambda candidate: candidate.fit(text))
     names: list[str] = []
     try:
         for number, cells in dialect.rows(text):

@@ -44,22 +44,22 @@ def verify(
 
 def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
     try:
-        found = checked(folder)
+        check = checked(folder)
     except ResultsError as error:
         out.print(str(error))
         return False
-    for defect in found.defects:
+    for defect in check.defects:
         out.print(defect.text)
-    if found.defects:
+    if check.defects:
         if digest:
             out.print(f"{folder}: changed: it is not as it was when its digest was made")
         return False
-    if not found.has_end and not is_written(folder):
+    if not check.has_end and not is_written(folder):
         todo = "it was killed, or lines are cut off its end: run it again, or restore it from a copy"
-        out.print(f"{folder}: has {found.ending}; {todo}")
+        out.print(f"{folder}: has {check.ending}; {todo}")
         return False
-    held = f"{found.trials} trials, {found.responses} responses, {found.texts} texts"
-    ended = "" if found.ending == "complete" else f"; not complete: {found.ending}"
+    held = f"{check.trials} trials, {check.responses} responses, {check.texts} texts"
+    ended = "" if check.ending == "complete" else f"; not complete: {check.ending}"
     if replaced := read_manifest(folder).replaces:
         ended += f"; chained anew when it was converted from format {replaced.format}"
     whole = whole_digest(folder)

@@ -33,7 +33,7 @@ def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
         by_instance.setdefault(instance, []).append(value)
     if len(by_instance) < 2:
         return {pair: float(value) for pair, value in values.items()}
-    return {instance: math.fsum(own) / len(own) for instance, own in by_instance.items()}
+    return {instance: math.fsum(values) / len(values) for instance, values in by_instance.items()}
 
 
 def effective_number(instances: Sequence[str], values: Sequence[float]) -> float:
@@ -68,4 +68,4 @@ def independent_number(instances: Sequence[str], values: Sequence[float]) -> flo
     plain = math.fsum((value - centre) ** 2 for value in values)
     if not plain:
         return clusters
-    return n / max(1.0, clusters / (clusters - 1) * math.fsum(one**2 for one in sums.values()) / plain)
+    return n / max(1.0, clusters / (clusters - 1) * math.fsum(total**2 for total in sums.values()) / plain)

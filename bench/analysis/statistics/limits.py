@@ -67,34 +67,34 @@ class _Bounded(Protocol):
     def high(self) -> float | None: ...
 
 
-def has_width(found: _Bounded) -> bool:
+def has_width(estimate: _Bounded) -> bool:
     """Whether there is an interval that can be taken as proof: equal values have one without width, but for rounding."""
-    low, high = found.low, found.high
+    low, high = estimate.low, estimate.high
     return low is not None and high is not None and not math.isclose(low, high, rel_tol=ROUNDING)
 
 
-def limits_of(found: Mean | Ratio | Share | RateDifference | PairedTest) -> tuple[Limit, ...]:
+def limits_of(estimate: Mean | Ratio | Share | RateDifference | PairedTest) -> tuple[Limit, ...]:
     """Everything that has to be said beside this number; the same text for the same n, so that a table says it once."""
-    match found:
+    match estimate:
         case PairedTest():
-            return _of_test(found)
+            return _of_test(estimate)
         case Share():
-            return _of_rate(found)
+            return _of_rate(estimate)
         case RateDifference():
-            return _of(found.pairs, "difference of rates", "the difference of two rates")
+            return _of(estimate.pairs, "difference of rates", "the difference of two rates")
         case Ratio():
-            return _of_one_or_more(found.pairs, found, "ratio of means", "a ratio of two means")
+            return _of_one_or_more(estimate.pairs, estimate, "ratio of means", "a ratio of two means")
         case Mean(signed=True):
-            name = f"a mean difference of {NAMES[found.measure]}"
-            return _of_one_or_more(found.n, found, f"difference of {found.measure}", name)
+            name = f"a mean difference of {NAMES[estimate.measure]}"
+            return _of_one_or_more(estimate.n, estimate, f"difference of {estimate.measure}", name)
         case Mean():
-            return _of_one_or_more(found.n, found, f"mean of {found.measure}", f"a mean of {NAMES[found.measure]}")
+            return _of_one_or_more(estimate.n, estimate, f"mean of {estimate.measure}", f"a mean of {NAMES[estimate.measure]}")
 
 
-def _of_one_or_more(n: int, found: Mean | Ratio, about: str, name: str) -> tuple[Limit, ...]:
+def _of_one_or_more(n: int, estimate: Mean | Ratio, about: str, name: str) -> tuple[Limit, ...]:
     if n == 1:
         return (Limit("single", "N=1: one value has no spread and no interval"),)
-    if n and found.low is not None and not has_width(found):
+    if n and estimate.low is not None and not has_width(estimate):
         return (_no_spread(n),)
     return _of(n, about, name)
 
@@ -109,43 +109,43 @@ def _no_spread(n: int) -> Limit:
     return Limit("no_spread", text)
 
 
-def _of_rate(found: Share) -> tuple[Limit, ...]:
-    if found.instances:
-        return _of(found.instances, "rate by instance", "a rate by instance")
-    if not found.n:
+def _of_rate(share: Share) -> tuple[Limit, ...]:
+    if share.instances:
+        return _of(share.instances, "rate by instance", "a rate by instance")
+    if not share.n:
         return ()
-    size, worst = _calibrated(found.n, "rate")
+    size, worst = _calibrated(share.n, "rate")
     if worst.beyond >= BEARABLE:
         return ()
     held = f"{worst.beyond:.1%} of experiments at the worst rate"
-    text = f"N={found.n}: a 95% interval of a rate holds the truth at N={size} in {held}"
+    text = f"N={share.n}: a 95% interval of a rate holds the truth at N={size} in {held}"
     return (Limit("coverage", text, worst.beyond, "rate"),)
 
 
 def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
     if not n:
         return ()
-    size, found = _calibrated(n, about)
-    lowest = min(found.recorded, found.beyond)
+    size, worst = _calibrated(n, about)
+    lowest = min(worst.recorded, worst.beyond)
     if lowest >= BEARABLE:
         return ()
-    held = f"{found.recorded:.1%} of experiments simulated after the recorded runs, at the least"
-    if found.beyond < found.recorded:
-        held += f", and in {found.beyond:.1%} where failures are rarer or tasks more unlike"
+    held = f"{worst.recorded:.1%} of experiments simulated after the recorded runs, at the least"
+    if worst.beyond < worst.recorded:
+        held += f", and in {worst.beyond:.1%} where failures are rarer or tasks more unlike"
     return (Limit("coverage", f"N={n}: a 95% interval of {name} held the truth at N={size} in {held}", lowest, about),)
 
 
-def _of_test(found: PairedTest) -> tuple[Limit, ...]:
-    if found.least is None:
+def _of_test(test: PairedTest) -> tuple[Limit, ...]:
+    if test.least is None:
         return ()
-    if found.least > LEVEL:
-        return (Limit("too_few", f"N={found.pairs}: no p below {found.least:.3g} can come of so few pairs"),)
-    _, worst = _calibrated(found.pairs, "sign-flip test")
+    if test.least > LEVEL:
+        return (Limit("too_few", f"N={test.pairs}: no p below {test.least:.3g} can come of so few pairs"),)
+    _, worst = _calibrated(test.pairs, "sign-flip test")
     share = max(worst.recorded, worst.beyond)
     if share <= TOLERABLE:
         return ()
     text = (
-        f"N={found.pairs}: the test of a difference finds unlike shapes as well: arms of equal means, one of which reruns "
+        f"N={test.pairs}: the test of a difference finds unlike shapes as well: arms of equal means, one of which reruns "
         f"rarely, came out different at 5% in {share:.1%} of simulated experiments"
     )
     return (Limit("shape", text, share),)
@@ -154,11 +154,11 @@ def _of_test(found: PairedTest) -> tuple[Limit, ...]:
 @cache
 def calibrated() -> Mapping[str, Mapping[int, Worst]]:
     """What a number is about -> N -> the worst that was found."""
-    found: dict[str, dict[int, Worst]] = {}
+    worst: dict[str, dict[int, Worst]] = {}
     with CALIBRATED.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            found.setdefault(row["about"], {})[int(row["n"])] = Worst(float(row["recorded"]), float(row["beyond"]))
-    return found
+            worst.setdefault(row["about"], {})[int(row["n"])] = Worst(float(row["recorded"]), float(row["beyond"]))
+    return worst
 
 
 def _calibrated(n: int, about: str) -> tuple[int, Worst]:

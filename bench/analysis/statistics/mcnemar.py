@@ -34,9 +34,9 @@ class TwoByTwo:
 
 def two_by_two(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> TwoByTwo:
     """Over the pairs that both have."""
-    one, other = in_common(first, second)
-    found = [(bool(one[pair]), bool(other[pair])) for pair in one]
-    return TwoByTwo(*(found.count(held) for held in ((True, True), (True, False), (False, True), (False, False))))
+    of_first, other = in_common(first, second)
+    outcomes = [(bool(of_first[pair]), bool(other[pair])) for pair in of_first]
+    return TwoByTwo(*(outcomes.count(held) for held in ((True, True), (True, False), (False, True), (False, False))))
 
 
 def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> PairedTest:
@@ -47,17 +47,17 @@ def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> Pai
     Sources: McNemar, Psychometrika 12 (1947), exact by the binomial distribution, by scipy; Fisher, The Design of Experiments
     (1935), section 21, for flips by cluster, whatever is alike within one.
     """
-    one, other = in_common(first, second)
-    if len(by_unit(one)) < len(one):
-        return paired_test(one, other)
-    found = two_by_two(one, other)
-    discordant = found.first + found.second
-    if not found.pairs:
+    of_first, other = in_common(first, second)
+    if len(by_unit(of_first)) < len(of_first):
+        return paired_test(of_first, other)
+    table = two_by_two(of_first, other)
+    discordant = table.first + table.second
+    if not table.pairs:
         return PairedTest(0, None, None)
     if not discordant:
-        return PairedTest(found.pairs, 1.0, 1.0)
-    p = float(stats.binomtest(found.first, discordant).pvalue)
-    return PairedTest(found.pairs, p, min(1.0, 2 / 2**discordant))
+        return PairedTest(table.pairs, 1.0, 1.0)
+    p = float(stats.binomtest(table.first, discordant).pvalue)
+    return PairedTest(table.pairs, p, min(1.0, 2 / 2**discordant))
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,16 @@ def required_instances(
 
     Source: Connor, Biometrics 43 (1987): (z(a/2) sqrt(s) + z(b) sqrt(s - d^2))^2 / d^2 for a discordant share s.
     """
-    squares = [one**2 for one in differences_of(first, second)]
+    squares = [difference**2 for difference in differences_of(first, second)]
     if not squares:
         return None
     share = math.fsum(squares) / len(squares)
     return RequiredInstances(
-        *(_connor(max(one, difference), difference, power) for one in (share, *wilson(share, len(squares))))
+        *(_connor(max(discordant, difference), difference, power) for discordant in (share, *wilson(share, len(squares))))
     )
 
 
 def _connor(discordant: float, difference: float, power: float) -> int:
-    level, reached = (float(stats.norm.ppf(one)) for one in ((1 + CONFIDENCE) / 2, power))
+    level, reached = (float(stats.norm.ppf(probability)) for probability in ((1 + CONFIDENCE) / 2, power))
     spread = level * math.sqrt(discordant) + reached * math.sqrt(discordant - difference**2)
     return math.ceil((spread / difference) ** 2)

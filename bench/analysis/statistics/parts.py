@@ -56,7 +56,7 @@ def _without_each(rows: Numbers, sums: Numbers, clusters: Sequence[Hashable]) ->
     table, places = np.column_stack([rows, sums]), dict[Hashable, list[int]]()
     for place, name in enumerate(clusters):
         places.setdefault(name, []).append(place)
-    triangles = [_triangle(table[own]) for own in places.values()]
+    triangles = [_triangle(table[rows]) for rows in places.values()]
     before = list(accumulate(triangles, _joined, initial=table[:0]))[:-1]
     behind = list(accumulate(reversed(triangles), _joined, initial=table[:0]))[-2::-1]
     rests = [np.vstack(pair) for pair in zip(before, behind, strict=True)]

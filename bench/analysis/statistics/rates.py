@@ -55,7 +55,7 @@ def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
     """The share of values that held, each of the instance beside it. Wilson's interval takes the number of values that they
     count for (`effective_number`): where there is one instance that is their number, and it is `share_of` them."""
     n, k = len(held), sum(map(bool, held))
-    number = effective_number(instances, [float(one) for one in held])
+    number = effective_number(instances, [float(success) for success in held])
     if number == n:
         return share_of(k, n)
     low, high = wilson(k / n, number)
@@ -69,7 +69,7 @@ def exact_share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> S
     Source: Korn and Graubard, Survey Methodology 24 (1998), by the quantiles of the beta distribution.
     """
     n, k = len(held), sum(map(bool, held))
-    number = effective_number(instances, [float(one) for one in held])
+    number = effective_number(instances, [float(success) for success in held])
     if number == n:
         return exact_share(k, n)
     few, below = k / n * number, (1 - CONFIDENCE) / 2
@@ -120,13 +120,13 @@ def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> Ra
     return RateDifference(pairs, gained, lost, (gained - lost) / pairs, low, high, unpaired)
 
 
-def unpaired_rates(one: Share, other: Share) -> tuple[float, float] | None:
+def unpaired_rates(share: Share, other: Share) -> tuple[float, float] | None:
     """The 95% interval of `one` less `other`, of rates that are not paired; None where one is of nothing.
 
     Source: Newcombe, Interval estimation for the difference between independent proportions, Statistics in Medicine 17 (1998),
     method 10, of each rate's own interval.
     """
-    rates = (one.rate, one.low, one.high, other.rate, other.low, other.high)
+    rates = (share.rate, share.low, share.high, other.rate, other.low, other.high)
     if any(rate is None for rate in rates):
         return None
     p, low, high, q, under, over = (rate for rate in rates if rate is not None)
@@ -166,12 +166,12 @@ def ranking_depends(first: Denominators, second: Denominators) -> bool:
         (first.worst, second.best),
         (first.best, second.worst),
     )
-    return len({_order(one, other) for one, other in ways}) > 1
+    return len({_order(way, other) for way, other in ways}) > 1
 
 
-def _order(one: Share, other: Share) -> int | None:
-    if one.rate is None or other.rate is None:
+def _order(share: Share, other: Share) -> int | None:
+    if share.rate is None or other.rate is None:
         return None
     # Cross-multiplied, so that equal rates are equal to the last bit.
-    left, right = one.k * other.n, other.k * one.n
+    left, right = share.k * other.n, other.k * share.n
     return (left > right) - (left < right)

@@ -70,13 +70,13 @@ def paired_test(
 
 
 def _by_all_flips(differences: np.ndarray) -> float:
-    found = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
-    return float(found.pvalue)
+    result = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+    return float(result.pvalue)
 
 
 def _by_random_flips(differences: np.ndarray, resamples: int, rng: np.random.Generator) -> float:
     """As `stats.permutation_test` does, but that draws each sign as a permutation of two: ten times the time and memory."""
-    found = stats.monte_carlo_test(
+    result = stats.monte_carlo_test(
         differences,
         lambda size: differences * (1 - 2 * rng.integers(0, 2, size, dtype=np.int8)),
         np.mean,
@@ -84,7 +84,7 @@ def _by_random_flips(differences: np.ndarray, resamples: int, rng: np.random.Gen
         n_resamples=resamples,
         batch=max(1, DRAWN // len(differences)),
     )
-    return float(found.pvalue)
+    return float(result.pvalue)
 
 
 # Groups that are no pairs: trials that were run again, and the rest
@@ -122,8 +122,8 @@ def groups_differ(
         delta = _delta_of(alone, rest)
         return Groups(n, m, _p_of_one(alone, rest), delta if n == 1 else -delta)
     method = stats.PermutationMethod(n_resamples=resamples, rng=rng or generator())
-    found = stats.mannwhitneyu(values, others, method=method)
-    return Groups(n, m, float(found.pvalue), 2 * float(found.statistic) / (n * m) - 1)
+    result = stats.mannwhitneyu(values, others, method=method)
+    return Groups(n, m, float(result.pvalue), 2 * float(result.statistic) / (n * m) - 1)
 
 
 def _delta_of(alone: float, rest: Sequence[float]) -> float:
@@ -133,18 +133,18 @@ def _delta_of(alone: float, rest: Sequence[float]) -> float:
 def _p_of_one(alone: float, rest: Sequence[float]) -> float:
     """Any of all values might have been the one that stands alone: the share of those that lie as far out as it does."""
     pooled = [alone, *rest]
-    deltas = [abs(_delta_of(one, pooled[:place] + pooled[place + 1 :])) for place, one in enumerate(pooled)]
+    deltas = [abs(_delta_of(value, pooled[:place] + pooled[place + 1 :])) for place, value in enumerate(pooled)]
     return sum(delta >= deltas[0] for delta in deltas) / len(pooled)
 
 
-def rates_differ(one: Share, other: Share) -> float | None:
+def rates_differ(share: Share, other: Share) -> float | None:
     """Fisher's exact test of two rates that are not paired: p, two-sided; None where one is of nothing.
 
     Source: Fisher, Statistical Methods for Research Workers, 5th edition (1934), by scipy.
     """
-    if not one.n or not other.n:
+    if not share.n or not other.n:
         return None
-    return float(stats.fisher_exact([[one.k, one.n - one.k], [other.k, other.n - other.k]]).pvalue)
+    return float(stats.fisher_exact([[share.k, share.n - share.k], [other.k, other.n - other.k]]).pvalue)
 
 
 # Several tests at once

@@ -19,14 +19,14 @@ def ratio_of_sums(above: Sequence[float], below: Sequence[float]) -> Ratio:
     Raises ValueError for a unit whose `below` is not above 0.
     """
     units = len(below)
-    if not all(one > 0 for one in below):
+    if not all(amount > 0 for amount in below):
         raise ValueError("a unit has nothing to put its total by")
     if not units:
         return Ratio(0, None, None, None)
     whole = math.fsum(below)
     ratio = math.fsum(above) / whole
-    if units == 1 or len({one / by for one, by in zip(above, below, strict=True)}) == 1:
+    if units == 1 or len({value / by for value, by in zip(above, below, strict=True)}) == 1:
         return Ratio(units, ratio, None, None)
-    rest = mean_of(one - ratio * by for one, by in zip(above, below, strict=True))
+    rest = mean_of(value - ratio * by for value, by in zip(above, below, strict=True))
     error = t_quantile(units - 1) * (rest.sd or 0.0) * math.sqrt(units) / whole
     return Ratio(units, ratio, ratio - error, ratio + error)
