@@ -14,8 +14,8 @@ def is_too_deep(value: Any) -> bool:
     for _ in range(MOST_LEVELS):
         level = [
             inner
-            for one in level
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for node in level
+            for inner in (node.values() if isinstance(node, dict) else node)
             if isinstance(inner, dict | list)
         ]
     return bool(level)

@@ -37,9 +37,9 @@ def name_of(folder: Path) -> str:
 def named(parent: Path, name: str) -> Path:
     """A folder of this name, right below `parent` on every system. Raises ConfigError for a name that could lie elsewhere."""
     shown = name if len(name) <= 60 else f"{name[:59]}…"
-    said = f"{shown!r} is no name for a folder in {parent}"
+    problem = f"{shown!r} is no name for a folder in {parent}"
     if (device := name.partition(".")[0]).lower() in DEVICES:
-        raise ConfigError(f"{said}: '{device}' is a device on Windows; take another name")
+        raise ConfigError(f"{problem}: '{device}' is a device on Windows; take another name")
     if name.endswith(".") or len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
-        raise ConfigError(f"{said}; use at most {LONGEST} letters, digits and . _ + -, a letter or digit first, no dot last")
+        raise ConfigError(f"{problem}; use at most {LONGEST} letters, digits and . _ + -, a letter or digit first, no dot last")
     return parent / name

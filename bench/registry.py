@@ -144,16 +144,16 @@ class Kind(Generic[P]):
             return
         for entry in entries:
             if taken := next((parts[key] for key in entry.keys if key in parts), None):
-                said = f"there is one of this name, by {taken.package or DISTRIBUTION}; it is to be given another"
-                left_out.append(f"{package}: its {self.word} '{entry.name}' is left out: {said}")
+                problem = f"there is one of this name, by {taken.package or DISTRIBUTION}; it is to be given another"
+                left_out.append(f"{package}: its {self.word} '{entry.name}' is left out: {problem}")
                 continue
-            own = replace(entry, package=package, home=point.value.partition(":")[0])
-            parts |= dict.fromkeys(own.keys, own)
+            part = replace(entry, package=package, home=point.value.partition(":")[0])
+            parts |= dict.fromkeys(part.keys, part)
 
-    def _entries(self, found: Any) -> Sequence[P]:
+    def _entries(self, value: Any) -> Sequence[P]:
         """Raises TypeError for what is no entry, nor several."""
-        several = found if isinstance(found, tuple | list) else (found,)
-        entries = [one for one in several if isinstance(one, self.entry)]
+        several = value if isinstance(value, tuple | list) else (value,)
+        entries = [entry for entry in several if isinstance(entry, self.entry)]
         if len(entries) < len(several):
             raise TypeError(f"it is no {self.entry.__module__}.{self.entry.__name__}, and no tuple of them")
         return entries
@@ -169,8 +169,14 @@ def forget(*kinds: Kind[Any]) -> None:
 @cache
 def _entry_points() -> Sequence[tuple[metadata.EntryPoint, metadata.Distribution]]:
     """Those of our groups, with the distribution that declares each, in an order that is the same everywhere."""
-    declaring = [one for one in metadata.distributions() if GROUPS in (one.read_text("entry_points.txt") or "")]
-    installed = {one.name: one for one in reversed(declaring)}  # of two of one name, Python imports the first
+    declaring = [
+        distribution
+        for distribution in metadata.distributions()
+        if GROUPS in (distribution.read_text("entry_points.txt") or "")
+    ]
+    installed = {
+        distribution.name: distribution for distribution in reversed(declaring)
+    }  # of two of one name, Python imports the first
     return [
         (point, installed[name])
         for name in sorted(installed)

@@ -23,8 +23,8 @@ class Stop:
 
     def __enter__(self) -> Stop:
         loop = asyncio.get_running_loop()
-        for one in STOPPING:
-            loop.add_signal_handler(one, self._asked, one)
+        for signal_ in STOPPING:
+            loop.add_signal_handler(signal_, self._asked, signal_)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -33,8 +33,8 @@ class Stop:
     def _asked(self, by: signal.Signals) -> None:
         self.by = by
         _let_go()
-        for one in STOPPING:
-            signal.signal(one, signal.SIG_DFL)
+        for signal_ in STOPPING:
+            signal.signal(signal_, signal.SIG_DFL)
         self._then()
 
 
@@ -44,5 +44,5 @@ def exit_code(by: signal.Signals) -> int:
 
 
 def _let_go() -> None:
-    for one in STOPPING:
-        asyncio.get_running_loop().remove_signal_handler(one)
+    for signal_ in STOPPING:
+        asyncio.get_running_loop().remove_signal_handler(signal_)

@@ -26,10 +26,10 @@ else:
         def __set_name__(self, _: type, name: str) -> None:
             self._name = name
 
-        def __get__(self, one: Any, _: type | None = None) -> Any:
-            if one is None:
+        def __get__(self, instance: Any, _: type | None = None) -> Any:
+            if instance is None:
                 return self
-            value = vars(one)[self._name] = self._make(one)
+            value = vars(instance)[self._name] = self._make(instance)
             return value
 
 

@@ -65,7 +65,7 @@ def first_of(error: ValidationError, most: int = 1) -> list[ErrorDetails]:
 def first_violation(error: ValidationError, kind: str = "") -> Violation:
     """The first thing that is wrong; of this kind, where there is one."""
     details = first_of(error, error.error_count())
-    detail = next((one for one in details if one["type"] == kind), details[0])
+    detail = next((detail for detail in details if detail["type"] == kind), details[0])
     return Violation(_place(detail), detail["type"], _words(detail))
 
 

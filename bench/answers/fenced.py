@@ -72,7 +72,7 @@ class Before:
 
 def blocks_of(text: str, start: int) -> list[Block] | Unended:
     """The code blocks from `start` on. One without an end is the last, and says so alone."""
-    found = list[Block]()
+    blocks = list[Block]()
     end = start
     for opening, closing in _fences(text, start):
         label = text[end : opening.start()].rstrip().rpartition("\n")[2].strip(DECORATION)
@@ -82,8 +82,8 @@ def blocks_of(text: str, start: int) -> list[Block] | Unended:
         if opening[2].endswith("\r"):
             code = code.replace("\r\n", "\n").removesuffix("\r")
         end = closing.end()
-        found.append(Block(label, code, end))
-    return found
+        blocks.append(Block(label, code, end))
+    return blocks
 
 
 class FenceLines:
@@ -127,8 +127,8 @@ def before_json(text: str, start: int = 0) -> Before:
 
 def _first_of(text: str, start: int) -> int:
     """Where the first character stands that is no blank."""
-    found = _blanks.match(text, start)
-    return found.end() if found else start
+    blank = _blanks.match(text, start)
+    return blank.end() if blank else start
 
 
 def behind_json(text: str, end: int, is_fenced: bool) -> int:
@@ -142,7 +142,7 @@ def _fences(text: str, start: int) -> Iterator[tuple[re.Match[str], re.Match[str
     closings = _closing.finditer(text, start)
     end = start
     while opening := _opening.search(text, end):
-        closing = next((one for one in closings if one.start() > opening.end() and len(one[1]) >= len(opening[1])), None)
+        closing = next((mark for mark in closings if mark.start() > opening.end() and len(mark[1]) >= len(opening[1])), None)
         yield opening, closing
         if closing is None:
             return
@@ -217,8 +217,8 @@ def written(value: dict[str, Json], schema: Schema) -> Written:
     bare = _without(value, list(code), known.tables)
     blocks = {name_of(path): _block(name_of(path), known.fields[path], text) for path, text in code.items()}
     result = Written(bare, blocks)
-    found = blocks_of("".join(blocks.values()), 0)
-    if isinstance(found, Unended) or len(blocks) < len(code) or assemble(bare, found, schema) != value:
+    blocks_given = blocks_of("".join(blocks.values()), 0)
+    if isinstance(blocks_given, Unended) or len(blocks) < len(code) or assemble(bare, blocks_given, schema) != value:
         return Written(value, {})
     return result
 
@@ -245,7 +245,7 @@ def _block(name: str, language: str, code: str) -> str:
 def form(schema: Schema) -> str:
     """How the blocks are asked for: item 0 stands for all items of a list, NAME for all entries of a table."""
     asked = list(declared(schema))
-    shown = [_block(name_of(path), language, said or "...").strip() for path, language, said in asked]
+    shown = [_block(name_of(path), language, code or "...").strip() for path, language, code in asked]
     items = [name_of(path).replace("[0]", "[1]") for path, _, _ in asked if 0 in path]
     more = [f"The same for {items[0]} and so on."] if items else []
     more += ["One such block for each NAME."] if any(ANY in path for path, _, _ in asked) else []

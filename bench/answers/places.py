@@ -128,8 +128,8 @@ def _declared(schema: Schema, defs: Schema, path: Path, within: frozenset[str]) 
         yield from _declared(field, defs, (*path, name), within)
     table, items = schema.get("additionalProperties"), schema.get("items", {})
     if isinstance(table, Mapping):
-        for place, language, said in _declared(table, defs, (*path, ANY), within):
-            yield place, language, said or schema.get("description", "")
+        for place, language, text in _declared(table, defs, (*path, ANY), within):
+            yield place, language, text or schema.get("description", "")
     if "items" in schema and code_of(resolved(items, defs)[0]) is None:
         yield from _declared(items, defs, (*path, 0), within)
 
@@ -152,12 +152,12 @@ def _bare(schema: Schema, defs: Schema) -> Schema:
             if not (_is_code(field, defs) or _has_only_code(field, defs))
         }
     if "$defs" in bare:
-        bare["$defs"] = {name: _bare(one, defs) for name, one in bare["$defs"].items()}
+        bare["$defs"] = {name: _bare(schema_, defs) for name, schema_ in bare["$defs"].items()}
     for key in ("items", "additionalProperties"):
         if isinstance(bare.get(key), Mapping):
             bare[key] = _bare(bare[key], defs)
     if "anyOf" in bare:
-        bare["anyOf"] = [_bare(one, defs) for one in bare["anyOf"]]
+        bare["anyOf"] = [_bare(option, defs) for option in bare["anyOf"]]
     return bare
 
 

@@ -55,7 +55,11 @@ async def _flow(
             graph.add_edge(agent, following)
         flow = GraphFlow([*agents], graph.build())
         result = await flow.run(task=[TextMessage(source=USER, content="Begin."), *told])
-    return {one.source: one.content for one in result.messages if isinstance(one, TextMessage) and one.source in here}
+    return {
+        message.source: message.content
+        for message in result.messages
+        if isinstance(message, TextMessage) and message.source in here
+    }
 
 
 def _agent(subtask: Subtask, prompt: Sequence[Message], session: EndpointSession, http: AsyncHttpxClient) -> MessageFilterAgent:

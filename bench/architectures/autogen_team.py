@@ -49,8 +49,8 @@ def reviews(messages: Sequence[Message]) -> bool:
 
 def _is_approved(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> bool:
     last = messages[-1] if messages else None
-    said = last.content if isinstance(last, TextMessage) and last.source == "reviewer" else ""
-    return said.strip().lower().startswith(APPROVED)
+    review = last.content if isinstance(last, TextMessage) and last.source == "reviewer" else ""
+    return review.strip().lower().startswith(APPROVED)
 
 
 async def _conversation(session: EndpointSession) -> str:
@@ -64,5 +64,7 @@ async def _conversation(session: EndpointSession) -> str:
         reviewer = AssistantAgent("reviewer", client, system_message=f"{REVIEW}\n\n{user.content}")
         ends = FunctionalTermination(_is_approved) | MaxMessageTermination(1 + 2 * MOST_ANSWERS)
         result = await RoundRobinGroupChat([engineer, reviewer], termination_condition=ends).run(task="Begin.")
-    answers = [one.content for one in result.messages if isinstance(one, TextMessage) and one.source == "engineer"]
+    answers = [
+        message.content for message in result.messages if isinstance(message, TextMessage) and message.source == "engineer"
+    ]
     return answers[-1]

@@ -82,19 +82,19 @@ def _refine(task: Task, workbench: Workbench, session: EndpointSession) -> None:
         try:
             framework.Refine(Program(task, take), N=attempts, reward_fn=reward, threshold=1.0)()
         except AdapterParseError as error:
-            raise GaveUp([one.name for one in task.subtasks], f"Refine failed {attempts} times: {error}") from error
+            raise GaveUp([subtask.name for subtask in task.subtasks], f"Refine failed {attempts} times: {error}") from error
     if not verdicts or verdicts[-1]:
-        raise GaveUp([one.name for one in task.subtasks], f"no accepted output in {attempts} attempts")
+        raise GaveUp([subtask.name for subtask in task.subtasks], f"no accepted output in {attempts} attempts")
 
 
 def _take(subtask: Subtask, predictor: framework.Predict, workbench: Workbench, session: EndpointSession) -> None:
     _, user = session.messages(subtask)
     try:
-        said = predictor(task=user.content, config={"api_base": session.base_url(subtask)})
+        prediction = predictor(task=user.content, config={"api_base": session.base_url(subtask)})
     except AdapterParseError as error:
         workbench.verify(session.proposal(error.lm_response, subtask))
         raise
-    workbench.commit_unverified(session.proposal(to_json(dict(said)).decode(), subtask))
+    workbench.commit_unverified(session.proposal(to_json(dict(prediction)).decode(), subtask))
 
 
 def advises(messages: Sequence[Message]) -> bool:

@@ -26,8 +26,8 @@ class Form:
 
     def holds(self, strength: Strength) -> bool:
         """Whether the boundary is at least so strong."""
-        own: Strength = self.strength or ("business_rule" if self.remedies else "schema")
-        return STRENGTHS.index(own) >= STRENGTHS.index(strength)
+        kept: Strength = self.strength or ("business_rule" if self.remedies else "schema")
+        return STRENGTHS.index(kept) >= STRENGTHS.index(strength)
 
     @property
     def keys(self) -> bool:

@@ -97,13 +97,15 @@ async def langgraph_retry_policy(task: Task, workbench: Workbench) -> None:
     async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
         graph.add_edge(START, task.subtasks[0].name)
-        for subtask, following in zip(task.subtasks, [*(one.name for one in task.subtasks[1:]), END], strict=True):
+        for subtask, following in zip(
+            task.subtasks, [*(following_subtask.name for following_subtask in task.subtasks[1:]), END], strict=True
+        ):
             graph.add_node(subtask.name, _raising(subtask, workbench, line), retry_policy=again)
             graph.add_edge(subtask.name, following)
         try:
             await graph.compile().ainvoke(NONE)
         except NotAccepted as error:
-            names = [one.name for one in task.subtasks if not workbench.done(one)][:1]
+            names = [subtask.name for subtask in task.subtasks if not workbench.done(subtask)][:1]
             raise GaveUp(names, f"no accepted output in {workbench.max_attempts} attempts") from error
 
 
@@ -111,7 +113,9 @@ async def _with_edges_back(task: Task, workbench: Workbench, words: Words) -> No
     async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
         graph.add_edge(START, task.subtasks[0].name)
-        for subtask, following in zip(task.subtasks, [*(one.name for one in task.subtasks[1:]), END], strict=True):
+        for subtask, following in zip(
+            task.subtasks, [*(following_subtask.name for following_subtask in task.subtasks[1:]), END], strict=True
+        ):
             graph.add_node(subtask.name, _verifying(subtask, workbench, line, words))
             graph.add_conditional_edges(subtask.name, _rejected, {True: subtask.name, False: following})
         await graph.compile().ainvoke(NONE, {"recursion_limit": len(task.subtasks) * workbench.max_attempts + 1})

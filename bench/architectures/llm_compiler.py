@@ -59,7 +59,7 @@ async def _attempt(task: Task, workbench: Workbench, planner: Subtask, repair: R
     plan = workbench.output(planner)
     assert isinstance(plan, Plan)  # as the checkpoint found
     for wave in by_needs(task.subtasks, plan.needs):
-        for proposal in await asyncio.gather(*(workbench.propose(one, planned_by=planner) for one in wave)):
+        for proposal in await asyncio.gather(*(workbench.propose(subtask, planned_by=planner) for subtask in wave)):
             workbench.commit_unverified(proposal)
     rejected = workbench.checkpoint(task.subtasks)
     return rejected and replace(rejected, detail=f"carried out, it failed at '{rejected.subtask}': {rejected.detail}")
@@ -71,14 +71,19 @@ def planner_of(task: Task) -> Subtask:
     def can_be_carried_out(plan: Plan, _: Context) -> str | None:
         return _wrong_names(task, plan) or _wrong_needs(task, plan)
 
-    said = [f"- {one.name}: reads {', '.join(one.reads)}. {shorten(one.instructions, MOST_SAID)}" for one in task.subtasks]
-    return Subtask(PLAN, "\n".join((INSTRUCTIONS, *said)), (), Plan, checks=(can_be_carried_out,))
+    lines = [
+        f"- {subtask.name}: reads {', '.join(subtask.reads)}. {shorten(subtask.instructions, MOST_SAID)}"
+        for subtask in task.subtasks
+    ]
+    return Subtask(PLAN, "\n".join((INSTRUCTIONS, *lines)), (), Plan, checks=(can_be_carried_out,))
 
 
 def plan_of(task: Task) -> Plan:
     """The plan in which each subtask waits for what it reads, and for nothing else."""
     names = {subtask.name for subtask in task.subtasks}
-    return Plan(steps=[Step(subtask=one.name, needs=[read for read in one.reads if read in names]) for one in task.subtasks])
+    return Plan(
+        steps=[Step(subtask=subtask.name, needs=[read for read in subtask.reads if read in names]) for subtask in task.subtasks]
+    )
 
 
 def _wrong_names(task: Task, plan: Plan) -> str | None:
@@ -109,6 +114,6 @@ def _done_before(waves: Waves, needs: Mapping[str, Sequence[str]]) -> Mapping[st
     done: dict[str, set[str]] = {}
     for wave in waves:
         for subtask in wave:
-            own = needs[subtask.name]
-            done[subtask.name] = {*own, *(name for one in own for name in done[one])}
+            reads = needs[subtask.name]
+            done[subtask.name] = {*reads, *(name for name_read in reads for name in done[name_read])}
     return done

@@ -62,24 +62,24 @@ async def _branching(task: Task, workbench: Workbench, ask: Ask) -> None:
     reopened: dict[str, Rejected] = {}
     async with workbench.endpoint(*task.subtasks, judges=judges) as endpoint, _session(endpoint) as session:
         line = Line(workbench, endpoint, session)
-        while subtask := next((one for one in task.subtasks if not workbench.done(one)), None):
+        while subtask := next((subtask for subtask in task.subtasks if not workbench.done(subtask)), None):
             if workbench.skip(subtask):
                 continue
             await ask(subtask, reopened.pop(subtask.name, None), line)
-            if found := workbench.finding(subtask):
-                workbench.invalidate(found)
-                reopened[found.subtask] = found
+            if rejection := workbench.finding(subtask):
+                workbench.invalidate(rejection)
+                reopened[rejection.subtask] = rejection
 
 
-async def _in_words(subtask: Subtask, found: Found, line: Line) -> None:
+async def _in_words(subtask: Subtask, rejection: Found, line: Line) -> None:
     def rejected(text: str, reasons: str) -> None:
         line.workbench.reject(line.endpoint.proposal(text, subtask), f"by Mellea's judges: {reasons}")
 
-    result = await _instruct(subtask, found, line, in_words(subtask.output), rejected)
+    result = await _instruct(subtask, rejection, line, in_words(subtask.output), rejected)
     line.workbench.commit_unverified(line.endpoint.proposal(str(result.result), subtask))
 
 
-async def _in_code(subtask: Subtask, found: Found, line: Line) -> None:
+async def _in_code(subtask: Subtask, rejection: Found, line: Line) -> None:
     proposals: list[Proposal] = []
 
     def verified(context: Context) -> ValidationResult:
@@ -87,13 +87,13 @@ async def _in_code(subtask: Subtask, found: Found, line: Line) -> None:
         rejected = line.workbench.verify(proposals[-1], sufficiency=True)
         return ValidationResult(rejected is None, reason=rejected.detail if rejected else None)
 
-    await _instruct(subtask, found, line, [Requirement("The answer is accepted.", verified, check_only=True)])
+    await _instruct(subtask, rejection, line, [Requirement("The answer is accepted.", verified, check_only=True)])
     line.workbench.commit(proposals[-1])
 
 
 async def _instruct(
     subtask: Subtask,
-    found: Found,
+    rejection: Found,
     line: Line,
     requirements: Sequence[str | Requirement],
     rejected: Callable[[str, str], None] = lambda *_: None,
@@ -103,7 +103,7 @@ async def _instruct(
     system, user = line.endpoint.messages(subtask)
     line.session.backend.turn_to(line.endpoint.base_url(subtask), judges=len(requirements))
     result = await line.session.ainstruct(
-        f"{user.content}\n\n# Your last answer was found wrong\n{found.detail}" if found else user.content,
+        f"{user.content}\n\n# Your last answer was found wrong\n{rejection.detail}" if rejection else user.content,
         requirements=list(requirements),
         strategy=strategy,
         return_sampling_results=True,
@@ -150,18 +150,18 @@ class _Repair(RepairTemplateStrategy):  # type: ignore[misc]
     def repair(self, *steps: Any) -> Any:
         """Mellea keeps requirements in a set: their order, and with it the repair prompt, would differ from run to run."""
         *others, results, verdicts = steps
-        ordered = [sorted(one, key=lambda verdict: str(verdict[0].description)) for one in verdicts]
+        ordered = [sorted(group, key=lambda verdict: str(verdict[0].description)) for group in verdicts]
         self._rejected(str(results[-1]), _reasons(ordered[-1]))
         return super().repair(*others, results, ordered)
 
 
 def in_words(output: type[Output]) -> list[str]:
     """The form of an output as the paper's listing says it: what it is, and the fields that it and its items must have."""
-    said = ["The output must be one JSON object.", f"It must have: {_fields(output)}."]
+    lines = ["The output must be one JSON object.", f"It must have: {_fields(output)}."]
     for name, field in output.model_fields.items():
-        items = [one for one in get_args(field.annotation) if isinstance(one, type) and issubclass(one, BaseModel)]
-        said += [f"Each item of {name} must have: {_fields(item)}." for item in items]
-    return said
+        items = [item for item in get_args(field.annotation) if isinstance(item, type) and issubclass(item, BaseModel)]
+        lines += [f"Each item of {name} must have: {_fields(item)}." for item in items]
+    return lines
 
 
 def judges(messages: Sequence[Message]) -> bool:

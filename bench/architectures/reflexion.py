@@ -47,11 +47,11 @@ def _client(session: EndpointSession) -> AsyncOpenAI:
 
 async def _say(client: AsyncOpenAI, messages: Sequence[Message]) -> str:
     system, user = messages
-    said = await client.chat.completions.create(
+    completion = await client.chat.completions.create(
         model="bench",
         messages=[{"role": "system", "content": system.content}, {"role": "user", "content": user.content}],
     )
-    return said.choices[0].message.content or ""
+    return completion.choices[0].message.content or ""
 
 
 def _with_lessons(asked: Sequence[Message], lessons: Sequence[str]) -> Sequence[Message]:

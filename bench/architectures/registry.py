@@ -135,10 +135,10 @@ def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitectureP
     """
     if not is_path(name):
         return ARCHITECTURES.named(name, *variants)
-    found: Any = load_architecture(ArchitecturePart(name, name))
-    if isinstance(found, ArchitecturePart):
-        return found
-    takes = inspect.signature(found).parameters
+    function: Any = load_architecture(ArchitecturePart(name, name))
+    if isinstance(function, ArchitecturePart):
+        return function
+    takes = inspect.signature(function).parameters
     return ArchitecturePart(
         name, name, acts_in="either", makes_own_calls=True, parallel="parallel" in takes, forms="form" in takes
     )
@@ -150,13 +150,13 @@ def load_architecture(part: ArchitecturePart, parallel: bool = False, form: Form
     Raises ConfigError where it has but one form, its packages are missing, or its module cannot be loaded.
     """
     if parallel and not part.parallel:
-        having = " and ".join(one.name for one in ARCHITECTURES if one.parallel)
-        said = f"architecture '{part.name}' has no parallel form; leave `parallel` out of its variant"
-        raise ConfigError(f"{said}: {having} have one, and any function that takes `parallel`")
+        having = " and ".join(entry.name for entry in ARCHITECTURES if entry.parallel)
+        problem = f"architecture '{part.name}' has no parallel form; leave `parallel` out of its variant"
+        raise ConfigError(f"{problem}: {having} have one, and any function that takes `parallel`")
     if form and not part.forms:
-        having = ", ".join(one.name for one in ARCHITECTURES if one.forms)
-        said = f"architecture '{part.name}' has but one form; leave `remedies`, `strength`, `commit` and `signal` out"
-        raise ConfigError(f"{said} of its variant: {having} have several, and any function that takes `form`")
+        having = ", ".join(entry.name for entry in ARCHITECTURES if entry.forms)
+        problem = f"architecture '{part.name}' has but one form; leave `remedies`, `strength`, `commit` and `signal` out"
+        raise ConfigError(f"{problem} of its variant: {having} have several, and any function that takes `form`")
     if part.extra:
         keep_quiet()
     try:

@@ -25,6 +25,6 @@ async def runtime_structured(_: Task, workbench: Workbench, parallel: bool = Fal
                 repairs[rejected.subtask] = rejected
             else:
                 workbench.commit(proposal)
-        for found in filter(None, map(workbench.finding, wave)):
-            workbench.invalidate(found)
-            repairs[found.subtask] = found
+        for rejection in filter(None, map(workbench.finding, wave)):
+            workbench.invalidate(rejection)
+            repairs[rejection.subtask] = rejection

@@ -58,12 +58,12 @@ async def _investigation(client: AsyncOpenAI, prompt: Prompt) -> str:
     tools: Mapping[str, Any] = {"tools": offered()} if prompt.inputs else {}
     failures, text = 0, ""
     for _ in range(MOST_TURNS):
-        said = (await client.chat.completions.create(model="bench", messages=conversation, **tools)).choices[0].message
-        text = said.content or ""
-        if not said.tool_calls:
+        message = (await client.chat.completions.create(model="bench", messages=conversation, **tools)).choices[0].message
+        text = message.content or ""
+        if not message.tool_calls:
             break
-        conversation.append(said.model_dump(exclude_none=True))
-        for call in said.tool_calls:
+        conversation.append(message.model_dump(exclude_none=True))
+        for call in message.tool_calls:
             name, arguments = (call.function.name, call.function.arguments) if call.type == "function" else ("", "")
             answer, went_well = called(prompt.inputs, name, arguments)
             conversation.append({"role": "tool", "tool_call_id": call.id, "content": answer})

@@ -171,16 +171,16 @@ def _alternatives(target: Target, path: Path) -> list[Json]:
 
 def _enum_members(schema: type[Output] | None) -> list[str]:
     """Every text that stands in an enumeration of the schema; whether one fits at a place is for the schema to say."""
-    found: list[str] = []
+    values: list[str] = []
     stack: list[Any] = [schema_of(schema)] if schema else []
     while stack:
         node = stack.pop()
         if isinstance(node, dict):
-            found += [member for member in node.get("enum", ()) if isinstance(member, str)]
+            values += [member for member in node.get("enum", ()) if isinstance(member, str)]
             stack += node.values()
         elif isinstance(node, list):
             stack += node
-    return found
+    return values
 
 
 def _fits(schema: type[Output] | None, value: Json) -> bool:

@@ -20,7 +20,9 @@ def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
     """The whole answer to request `number`: a choice for each reply. Where nobody counted its tokens, it has no usage."""
     counted = usage_of(replies)
     usage = {"usage": _usage(counted)} if counted else {}
-    choices = [{"index": index, "finish_reason": one.finish, "message": _message(one)} for index, one in enumerate(replies)]
+    choices = [
+        {"index": index, "finish_reason": reply.finish, "message": _message(reply)} for index, reply in enumerate(replies)
+    ]
     return as_json({**_head(number, asked, "chat.completion"), **usage, "choices": choices})
 
 
@@ -58,7 +60,7 @@ def usage_of(replies: Sequence[Reply]) -> Usage | None:
     counted = [reply.usage for reply in replies if reply.usage]
     if len(counted) < len(replies):
         return None
-    return Usage(counted[0].tokens_in, sum(one.tokens_out for one in counted), counted[0].cached)
+    return Usage(counted[0].tokens_in, sum(call.tokens_out for call in counted), counted[0].cached)
 
 
 def as_json(value: object) -> bytes:

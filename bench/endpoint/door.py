@@ -87,9 +87,9 @@ class Door:
             return TurnedAway(403, f"Host: ask at {' or '.join(sorted(HERE - {'::1'}))}; any other name is refused")
         if "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") != "none":
             return TurnedAway(403, "Origin: a browser's page may not ask here; ask from a program of your own")
-        if self._token and not any(hmac.compare_digest(one, self._token.encode()) for one in _tokens_of(request)):
-            said = "Incorrect API key provided: send the one that came with this address, as 'Authorization: Bearer KEY'"
-            return TurnedAway(401, said, code="invalid_api_key")
+        if self._token and not any(hmac.compare_digest(token, self._token.encode()) for token in _tokens_of(request)):
+            problem = "Incorrect API key provided: send the one that came with this address, as 'Authorization: Bearer KEY'"
+            return TurnedAway(401, problem, code="invalid_api_key")
         return None
 
     async def _take_body(self, request: web.Request) -> None:
@@ -121,5 +121,5 @@ def _is_here(host: str) -> bool:
 
 def _tokens_of(request: web.Request) -> list[bytes]:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    said = (token if scheme.lower() == "bearer" else "", request.headers.get("api-key", ""))
-    return [one.strip().encode(errors="surrogateescape") for one in said]
+    tokens = (token if scheme.lower() == "bearer" else "", request.headers.get("api-key", ""))
+    return [token.strip().encode(errors="surrogateescape") for token in tokens]

@@ -80,15 +80,15 @@ def objection(field: str, value: Any, restricted: Mapping[str, Restricted] = RES
 def options_among(fields: Mapping[str, Any], parameters: Mapping[str, object]) -> str:
     """What the model, with these parameters of its own, is asked beside the messages; what happens anyway is left out. Raises
     Problem where a value is none."""
-    said = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
-    for name, value in said.items():
+    options = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
+    for name, value in options.items():
         if why := _VALUES[name](value):
             refuse_field(name, why)
-    if not said.get("tools"):
-        if said.get("tool_choice") not in (None, "none", "auto"):
+    if not options.get("tools"):
+        if options.get("tool_choice") not in (None, "none", "auto"):
             refuse_field("tool_choice", "there are no tools to choose from; give tools as well")
-        said = {name: value for name, value in said.items() if name not in ("tool_choice", "parallel_tool_calls")}
-    return options_text({name: value for name, value in said.items() if not _is_as_asked(name, value, parameters)})
+        options = {name: value for name, value in options.items() if name not in ("tool_choice", "parallel_tool_calls")}
+    return options_text({name: value for name, value in options.items() if not _is_as_asked(name, value, parameters)})
 
 
 def _is_as_asked(field: str, value: Any, parameters: Mapping[str, object]) -> bool:
@@ -97,8 +97,8 @@ def _is_as_asked(field: str, value: Any, parameters: Mapping[str, object]) -> bo
         longest = longest_of(parameters)
         return longest is not None and value >= longest
     if field == "response_format":
-        own = parameters.get("response_format")
-        return value == {"type": "text"} or (value == {"type": "json_object"} and own == "json_object")
+        response_format = parameters.get("response_format")
+        return value == {"type": "text"} or (value == {"type": "json_object"} and response_format == "json_object")
     return False
 
 

@@ -103,7 +103,7 @@ class SentMessage(BaseModel):
     @property
     def plain(self) -> Message:
         role: Role = "system" if self.role == "developer" else self.role
-        calls = tuple(one.plain for one in self.tool_calls or ())
+        calls = tuple(call.plain for call in self.tool_calls or ())
         extra = extra_text(self.model_extra or {}) if role == "assistant" else ""
         return Message(role, self.content or "", calls, self.tool_call_id or "", extra)
 

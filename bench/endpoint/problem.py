@@ -24,8 +24,8 @@ class Problem(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        said = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
-        return {"error": said}
+        error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
+        return {"error": error}
 
 
 def refuse_field(field: str, why: str) -> NoReturn:
@@ -54,8 +54,8 @@ def refuse_crowd(body: bytes) -> None:
 def _malformed(error: ValidationError) -> Problem:
     """The first thing that is wrong, in one line."""
     first = first_of(error)[0]
-    said = " ".join(first["msg"].removeprefix("Value error, ").split())
+    message = " ".join(first["msg"].removeprefix("Value error, ").split())
     param = " ".join(".".join(str(step)[:LONGEST_NAME] for step in first["loc"]).split())
     if first["type"] == "json_invalid":
-        return Problem(400, f"the body is no JSON: {said}")
-    return Problem(400, f"{param}: {said}" if param else f"the body: {said}", param=param or None)
+        return Problem(400, f"the body is no JSON: {message}")
+    return Problem(400, f"{param}: {message}" if param else f"the body: {message}", param=param or None)

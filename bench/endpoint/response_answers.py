@@ -53,8 +53,8 @@ class _Numbered:
     def __init__(self) -> None:
         self._next = 0
 
-    def event(self, kind: str, **said: Any) -> bytes:
-        body = as_json({"type": kind, "sequence_number": self._next, **said})
+    def event(self, kind: str, **values: Any) -> bytes:
+        body = as_json({"type": kind, "sequence_number": self._next, **values})
         self._next += 1
         return b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n"
 
@@ -77,14 +77,14 @@ def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Ite
 def _message(item: Json, where: Json, numbered: _Numbered) -> Iterator[bytes]:
     [part] = item["content"]
     kind = "output_text" if "text" in part else "refusal"
-    said = part["text" if kind == "output_text" else "refusal"]
+    text = part["text" if kind == "output_text" else "refusal"]
     field = "text" if kind == "output_text" else "refusal"
     extra: Json = {"logprobs": []} if kind == "output_text" else {}
     at = {**where, "content_index": 0}
     yield numbered.event("response.content_part.added", **at, part={**part, field: ""})
-    for piece in pieces_of(said):
+    for piece in pieces_of(text):
         yield numbered.event(f"response.{kind}.delta", **at, delta=piece, **extra)
-    yield numbered.event(f"response.{kind}.done", **at, **{field: said}, **extra)
+    yield numbered.event(f"response.{kind}.done", **at, **{field: text}, **extra)
     yield numbered.event("response.content_part.done", **at, part=part)
 
 

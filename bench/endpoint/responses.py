@@ -40,7 +40,9 @@ TEXTS = ("input_text", "output_text", "text")
 def _text(content: object) -> object:
     """Parts of text as one. What a reply's own parts have beside it says nothing."""
     if isinstance(content, list):
-        plain = [{key: one[key] for key in one if key not in ("annotations", "logprobs")} for one in content if _is_object(one)]
+        plain = [
+            {key: part[key] for key in part if key not in ("annotations", "logprobs")} for part in content if _is_object(part)
+        ]
         content = plain if len(plain) == len(content) else content
     return text_in(content, TEXTS)
 
@@ -101,7 +103,7 @@ def _carried(text: Any) -> _Carried:
     """Raises ValueError for what was not given here."""
     try:
         given = extra_in(text)
-        calls = {id_: extra_text(extra_in(one)) for id_, one in given["calls"].items()}
+        calls = {id_: extra_text(extra_in(call)) for id_, call in given["calls"].items()}
         return _Carried(extra_text(extra_in(given["message"])), calls)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("give it back as it was given here, or leave the item out") from None
@@ -225,5 +227,5 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _response_format(wanted: _Format) -> dict[str, Any]:
-    said = {name: value for name, value in (wanted.model_extra or {}).items() if value is not None}
-    return {"type": wanted.type, "json_schema": said} if wanted.type == "json_schema" else {"type": wanted.type, **said}
+    unknown = {name: value for name, value in (wanted.model_extra or {}).items() if value is not None}
+    return {"type": wanted.type, "json_schema": unknown} if wanted.type == "json_schema" else {"type": wanted.type, **unknown}

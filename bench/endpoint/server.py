@@ -189,8 +189,8 @@ def _together(request: web.Request) -> int | None:
     if number is None:
         return None
     if not (number.isascii() and number.isdecimal()) or len(number) > LONGEST_NAME or not 1 <= int(number) <= MOST_TOGETHER:
-        said = f"give the number of calls made together, 1 to {MOST_TOGETHER}, not '{number[:LONGEST_NAME]}'"
-        raise Problem(400, f"{PARALLEL}: {said}")
+        problem = f"give the number of calls made together, 1 to {MOST_TOGETHER}, not '{number[:LONGEST_NAME]}'"
+        raise Problem(400, f"{PARALLEL}: {problem}")
     return int(number)
 
 
@@ -300,8 +300,8 @@ def _refused(failure: CallFailed) -> web.StreamResponse:
 
 def _problem_of(failure: CallFailed) -> Problem:
     if isinstance(failure, RateLimited):
-        said = "too many requests; try again later" if failure.injected else failure.detail
-        return Problem(429, said, "rate_limit_error", code="rate_limit_exceeded")
+        message = "too many requests; try again later" if failure.injected else failure.detail
+        return Problem(429, message, "rate_limit_error", code="rate_limit_exceeded")
     if isinstance(failure, TimedOut):
         return Problem(504, failure.detail, "server_error", code=failure.kind)
     if isinstance(failure, NotRecorded):  # a status that no client takes for a passing one

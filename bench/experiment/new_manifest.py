@@ -49,7 +49,7 @@ def manifest_of(
         code=code_version(),
         packages={**package_versions(), **_own_packages(matrix)},
         machine=machine(),
-        sandbox=guards().said(),
+        sandbox=guards().as_json(),
         unguarded=permission.unguarded if permission else None,
         stored_grades=permission.stored_grades if permission else {},
         prepared=prepared or {},

@@ -88,7 +88,9 @@ def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], 
         reached.add(path)
         if path.is_relative_to(root):
             queue += [
-                one.file for one in _imports(path, root) if not (one.names and one.names <= homes.get(one.file, frozenset()))
+                imported.file
+                for imported in _imports(path, root)
+                if not (imported.names and imported.names <= homes.get(imported.file, frozenset()))
             ]
     return reached
 

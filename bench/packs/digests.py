@@ -69,7 +69,8 @@ def fields_of(part: Any) -> Json:
     """The fields of a declared part; of a function its name and what is bound to it."""
     fields = [getattr(part, field.name) for field in dataclasses.fields(part)]
     return [
-        function_of(one) if inspect.isroutine(one) or isinstance(one, functools.partial) else value_of(one) for one in fields
+        function_of(part) if inspect.isroutine(part) or isinstance(part, functools.partial) else value_of(part)
+        for part in fields
     ]
 
 

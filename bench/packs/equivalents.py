@@ -44,7 +44,7 @@ def task_of(scenario: str) -> str:
 
 def another(choices: Iterable[T], than: T, *about: object) -> T:
     """One of them that is another. It depends on `about` alone, which names the instance and what is chosen."""
-    return draw_for("equivalent", *about).choice([one for one in choices if one != than])
+    return draw_for("equivalent", *about).choice([choice for choice in choices if choice != than])
 
 
 def retold(scenario: Scenario, folder: PackFolder) -> Scenario:
@@ -56,7 +56,7 @@ def retold(scenario: Scenario, folder: PackFolder) -> Scenario:
         subtasks = tuple(_reordered(subtask, folder) for subtask in subtasks)
     if level < REWORDED:
         return replace(scenario, task=replace(task, subtasks=subtasks))
-    worded = tuple(replace(one, instructions=_reworded(one.name, one.instructions, folder)) for one in subtasks)
+    worded = tuple(replace(subtask, instructions=_reworded(subtask.name, subtask.instructions, folder)) for subtask in subtasks)
     return replace(scenario, task=replace(task, role=_reworded("role", task.role, folder), subtasks=worded))
 
 
@@ -68,9 +68,9 @@ def _reordered(subtask: Subtask, folder: PackFolder) -> Subtask:
 
 def _reworded(name: str, text: str, folder: PackFolder) -> str:
     place = folder.path / "prompts" / "equivalents"
-    found = sorted(path.stem for path in place.glob(f"{name}_[0-9]*.md"))
-    if not found:
+    names = sorted(path.stem for path in place.glob(f"{name}_[0-9]*.md"))
+    if not names:
         raise PackError(f"{place / name}_1.md: is not there; write what the prompt says in other words")
-    chosen = another(found, name, folder.instance, "wording", name)
+    chosen = another(names, name, folder.instance, "wording", name)
     _, mark, examples = text.partition(EXAMPLES)
     return folder.prompt(f"equivalents/{chosen}") + mark + examples

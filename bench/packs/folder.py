@@ -38,8 +38,8 @@ class PackFolder:
     def part(self, name: str) -> Path:
         """The deepest folder there is: `<name>/<variant>/<instance>`, `<name>/<instance>`, `<name>/<variant>` or `<name>`."""
         whole = self.path / name
-        own = [whole / self.variant / self.instance, whole / self.instance] if self.instance else []
-        chosen = next((folder for folder in (*own, whole / self.variant) if folder.is_dir()), whole)
+        folders = [whole / self.variant / self.instance, whole / self.instance] if self.instance else []
+        chosen = next((folder for folder in (*folders, whole / self.variant) if folder.is_dir()), whole)
         foreign = sorted(other for other in self.others if (chosen / other).is_dir())
         if foreign:
             mine = self.instance or self.variant

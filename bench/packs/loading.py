@@ -52,10 +52,10 @@ class Pack:
         name = getattr(self.modules[variant], "instances", None)
         if name is None:
             return SOLE
-        found = self._call("instances(folder)", name, self._folder(variant))
-        if found is None or isinstance(found, str | bytes):
-            raise PackError(f"{self.entry(variant)}: instances(folder) returns {found!r}; return the names of the instances")
-        names = self._call("instances(folder)", tuple, found)
+        given = self._call("instances(folder)", name, self._folder(variant))
+        if given is None or isinstance(given, str | bytes):
+            raise PackError(f"{self.entry(variant)}: instances(folder) returns {given!r}; return the names of the instances")
+        names = self._call("instances(folder)", tuple, given)
         refuse_names(names, "instance", str(self.entry(variant)))
         return tuple(names)
 
@@ -102,15 +102,15 @@ class Pack:
 def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
     """Name -> folder of every pack under the roots, or of those that came with the package where the folder that is looked in
     by default does not exist. Raises PackError where a name stands twice."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     roots = list(roots)
     for root in [SHIPPED] if roots == PACKS and not PACKS[0].is_dir() else roots:
         for path in sorted(root.glob("*/scenario.py")):
             folder = path.parent
-            if folder.name in found and found[folder.name].resolve() != folder.resolve():
-                raise PackError(f"two packs are named '{folder.name}': {found[folder.name]} and {folder}; rename one")
-            found[folder.name] = folder
-    return found
+            if folder.name in folders and folders[folder.name].resolve() != folder.resolve():
+                raise PackError(f"two packs are named '{folder.name}': {folders[folder.name]} and {folder}; rename one")
+            folders[folder.name] = folder
+    return folders
 
 
 def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:

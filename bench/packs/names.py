@@ -16,7 +16,7 @@ def refuse_names(names: Sequence[object], kind: str, where: str, *, digit_first:
     pattern = re.compile(r"[a-z0-9][a-z0-9_]*" if digit_first else r"[a-z][a-z0-9_]*")
     for name in names:
         if not isinstance(name, str) or not pattern.fullmatch(name):
-            said = f"{name!r} is no name for {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-            raise PackError(f"{where}: {said}; use lower-case letters, digits and underscores, {first}")
+            problem = f"{name!r} is no name for {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+            raise PackError(f"{where}: {problem}; use lower-case letters, digits and underscores, {first}")
         if names.count(name) > 1:
             raise PackError(f"{where}: the {kind} '{name}' stands twice; rename one")

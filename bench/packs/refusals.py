@@ -84,8 +84,8 @@ def _refuse_output(subtask: Subtask, where: str) -> None:
     if not (isinstance(output, type) and issubclass(output, Output)):
         raise PackError(f"{where}: subtask '{subtask.name}': output must be a class derived from bench.scenario.Output")
     if not any(field.is_required() for field in output.model_fields.values()):
-        said = f"the output of '{subtask.name}' has no required field"
-        raise PackError(f"{where}: {said}, so that no missing field could ever be noticed; require one")
+        problem = f"the output of '{subtask.name}' has no required field"
+        raise PackError(f"{where}: {problem}, so that no missing field could ever be noticed; require one")
     _refuse_schema(subtask, f"{where}: subtask '{subtask.name}'")
 
 

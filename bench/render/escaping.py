@@ -38,7 +38,7 @@ _LATEX: Mapping[str, str] = {
 
 def escape_terminal(text: str) -> str:
     """As it is shown in a terminal: its lines stay lines."""
-    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def escape_markdown(text: str) -> str:

@@ -46,7 +46,7 @@ def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
 
 
 def each_arm(arms: Arms) -> Iterator[Arm]:
-    return (arm for found in arms.values() for arm in found.values())
+    return (arm for named in arms.values() for arm in named.values())
 
 
 def condition_label(run: Run, condition: Condition) -> str:

@@ -67,7 +67,7 @@ def _filled(widths: Sequence[int], names: int, limit: int) -> list[list[int]]:
     """As many columns in each part as stay within this limit, but one at least."""
     parts = [list(range(names))]
     for place in range(names, len(widths)):
-        if len(parts[-1]) > names and sum(widths[one] for one in parts[-1]) + widths[place] > limit:
+        if len(parts[-1]) > names and sum(widths[column] for column in parts[-1]) + widths[place] > limit:
             parts.append(list(range(names)))
         parts[-1].append(place)
     return parts

@@ -26,13 +26,13 @@ def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
         for limit in limits_of(number):
             if limit.code != "coverage":
                 kinds.setdefault((limit.code, limit.about), {})[n] = limit
-    return tuple(found[min(found)].text + ("; at larger N less so" if len(found) > 1 else "") for found in kinds.values())
+    return tuple(limits[min(limits)].text + ("; at larger N less so" if len(limits) > 1 else "") for limits in kinds.values())
 
 
 def coverage_said(numbers: Iterable[Limited]) -> str:
     """Say that intervals are too narrow, and how narrow the worst of them is; "" where none is."""
-    found = [limit.measured for number in numbers for limit in limits_of(number) if limit.code == "coverage"]
-    known = [share for share in found if share is not None]
+    measured = [limit.measured for number in numbers for limit in limits_of(number) if limit.code == "coverage"]
+    known = [share for share in measured if share is not None]
     if not known:
         return ""
     return (

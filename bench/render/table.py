@@ -97,8 +97,8 @@ class AdjustedP:
     def text(self) -> str:
         if self.p is None:
             return "–"
-        said = f"{_shown(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
-        return said if self.errs is None else f"{said}, errs in {_shown(self.errs, 1, percent=True)}"
+        text = f"{_shown(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
+        return text if self.errs is None else f"{text}, errs in {_shown(self.errs, 1, percent=True)}"
 
     def numbers(self) -> dict[str, object]:
         return {"": self.p, " floor": self.floor, " errs": self.errs}
@@ -147,7 +147,7 @@ class RateGap:
         gap = self.gap
         if gap.difference is None:
             return NOTHING
-        shown, low, high = (_shown(one, 1, percent=True) for one in (gap.difference, gap.low, gap.high))
+        shown, low, high = (_shown(rate, 1, percent=True) for rate in (gap.difference, gap.low, gap.high))
         return f"{shown} [{low}, {high}], {gap.gained} gained, {gap.lost} lost"
 
     def numbers(self) -> dict[str, object]:
@@ -159,25 +159,25 @@ class RateGap:
 class Spent:
     """What was spent by what was solved, with both of them; a number that is unknown is a word, never 0."""
 
-    found: PerSolved
+    per_solved: PerSolved
     digits: int = 0
 
     def text(self) -> str:
-        found = self.found
-        if not found.trials:
+        per_solved = self.per_solved
+        if not per_solved.trials:
             return NOTHING
-        if found.spent is None:
+        if per_solved.spent is None:
             return UNKNOWN
-        spent = _shown(found.spent, self.digits)
-        if found.value is None:
-            return f"{NONE_SOLVED} ({spent} in {found.trials} trials)"
-        interval = _interval(found.value, found.low, found.high, self.digits) or f"(interval {NOTHING})"
-        return f"{spent}/{found.solved} = {_shown(found.value, self.digits)} {interval}"
+        spent = _shown(per_solved.spent, self.digits)
+        if per_solved.value is None:
+            return f"{NONE_SOLVED} ({spent} in {per_solved.trials} trials)"
+        interval = _interval(per_solved.value, per_solved.low, per_solved.high, self.digits) or f"(interval {NOTHING})"
+        return f"{spent}/{per_solved.solved} = {_shown(per_solved.value, self.digits)} {interval}"
 
     def numbers(self) -> dict[str, object]:
-        found = self.found
-        value = UNKNOWN if found.spent is None else NONE_SOLVED if found.value is None else found.value
-        return {"": value, " low": found.low, " high": found.high, " spent": found.spent}
+        per_solved = self.per_solved
+        value = UNKNOWN if per_solved.spent is None else NONE_SOLVED if per_solved.value is None else per_solved.value
+        return {"": value, " low": per_solved.low, " high": per_solved.high, " spent": per_solved.spent}
 
 
 @dataclass(frozen=True)
@@ -248,8 +248,8 @@ class Table:
         ]
         if not shared:
             return self
-        said = ", ".join(f"{self.columns[place].lower()} {text_of(self.rows[0][place])}" for place in shared)
-        return replace(self.without([self.columns[place] for place in shared]), title=f"{self.title}: {said}")
+        text = ", ".join(f"{self.columns[place].lower()} {text_of(self.rows[0][place])}" for place in shared)
+        return replace(self.without([self.columns[place] for place in shared]), title=f"{self.title}: {text}")
 
     def without(self, columns: Collection[str]) -> Table:
         """The same table without these columns."""
@@ -316,9 +316,13 @@ def comma_separated(table: Table) -> str:
     kinds = [list(dict.fromkeys(kind for row in rows for kind in row[place])) or [""] for place in range(len(table.columns))]
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow([escape_csv(name + kind) for name, own in zip(table.columns, kinds, strict=True) for kind in own])
+    writer.writerow(
+        [escape_csv(name + kind) for name, column_kinds in zip(table.columns, kinds, strict=True) for kind in column_kinds]
+    )
     for row in rows:
-        writer.writerow([fields.get(kind, "") for fields, own in zip(row, kinds, strict=True) for kind in own])
+        writer.writerow(
+            [fields.get(kind, "") for fields, column_kinds in zip(row, kinds, strict=True) for kind in column_kinds]
+        )
     return written.getvalue()
 
 

@@ -27,7 +27,7 @@ FEWEST = 5
 
 def break_even_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
     """None where no two architectures have first passes without faults, and rounds with them."""
-    found = list(chain.from_iterable(rivals_of(arms, published).values()))
+    rivals = list(chain.from_iterable(rivals_of(arms, published).values()))
     table = Table(
         name="break_even",
         title="Break-even: from how many failures a trial on an architecture is cheaper than another",
@@ -38,10 +38,10 @@ def break_even_tables(run: Run, arms: Arms, published: PublishedFigures) -> list
             *("Cheaper from failures a trial", "Low", "High", "By the paper's figures"),
             *("Rejections a trial", "Rejections a trial, other's"),
         ),
-        rows=tuple(_row(run, one) for one in found),
-        notes=(*_NOTES, *_few(found)),
+        rows=tuple(_row(run, pair) for pair in rivals),
+        notes=(*_NOTES, *_few(rivals)),
     )
-    return [table] if found else []
+    return [table] if rivals else []
 
 
 _NOTES = (
@@ -58,9 +58,11 @@ _NOTES = (
 )
 
 
-def _few(found: Iterable[Rivals]) -> Iterator[str]:
+def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
     """The limit of the smallest N, where it is one."""
-    numbers = [min(one.passes.ours.n, one.rounds.ours.n) for one in found if one.break_even and one.break_even.low is not None]
+    numbers = [
+        min(pair.passes.ours.n, pair.rounds.ours.n) for pair in rivals if pair.break_even and pair.break_even.low is not None
+    ]
     if numbers and (n := min(numbers)) < FEWEST:
         yield (
             f"N={n}: so few values all lie on one side of their true mean in {2 ** (1 - n):.1%} of experiments, and with them "
@@ -68,25 +70,25 @@ def _few(found: Iterable[Rivals]) -> Iterator[str]:
         )
 
 
-def _row(run: Run, one: Rivals) -> tuple[Cell, ...]:
-    place = (one.condition.scenario, model_label(run, one.condition.model), one.condition.plan)
-    sides = [(_bounded(both.ours), _bounded(both.theirs), both.ours.n) for both in (one.passes, one.rounds)]
-    paper = _rate(one.published.rate) if one.published else "–"
-    rejections = [Estimate(mean, 1, with_n=True) for mean in one.rejections]
-    return (*place, one.name, one.other, *sides[0], *sides[1], *_break_even(one.break_even), paper, *rejections)
+def _row(run: Run, pair: Rivals) -> tuple[Cell, ...]:
+    place = (pair.condition.scenario, model_label(run, pair.condition.model), pair.condition.plan)
+    sides = [(_bounded(both.ours), _bounded(both.theirs), both.ours.n) for both in (pair.passes, pair.rounds)]
+    paper = _rate(pair.published.rate) if pair.published else "–"
+    rejections = [Estimate(mean, 1, with_n=True) for mean in pair.rejections]
+    return (*place, pair.name, pair.other, *sides[0], *sides[1], *_break_even(pair.break_even), paper, *rejections)
 
 
 def _bounded(mean: Mean) -> BoundedNumber:
     return BoundedNumber(mean.mean, mean.low, mean.high)
 
 
-def _break_even(found: BreakEven | None) -> tuple[Cell, Cell, Cell]:
-    if found is None:
+def _break_even(estimate: BreakEven | None) -> tuple[Cell, Cell, Cell]:
+    if estimate is None:
         return NOT_MEASURED, "–", "–"
-    if found.low is None or found.high is None:
-        return _rate(found.rate), Number(None), Number(None)
-    is_bounded = math.isfinite(found.high) or math.isinf(found.low)
-    return _rate(found.rate), _rate(found.low), _rate(found.high) if is_bounded else UNBOUNDED
+    if estimate.low is None or estimate.high is None:
+        return _rate(estimate.rate), Number(None), Number(None)
+    is_bounded = math.isfinite(estimate.high) or math.isinf(estimate.low)
+    return _rate(estimate.rate), _rate(estimate.low), _rate(estimate.high) if is_bounded else UNBOUNDED
 
 
 def _rate(rate: float) -> Cell:
@@ -99,18 +101,18 @@ def _rate(rate: float) -> Cell:
 
 def break_even_figures(run: Run, arms: Arms, published: PublishedFigures) -> list[Picture]:
     """One for each model that has a break-even."""
-    found = rivals_of(arms, published)
-    own = {model: {key: pairs for key, pairs in found.items() if key.model == model} for model in run.names("model")}
-    return [_figure(run, model, pairs) for model, pairs in own.items() if pairs]
+    rivals = rivals_of(arms, published)
+    by_model = {model: {key: pairs for key, pairs in rivals.items() if key.model == model} for model in run.names("model")}
+    return [_figure(run, model, pairs) for model, pairs in by_model.items() if pairs]
 
 
-def _figure(run: Run, model: str, found: Mapping[Condition, Sequence[Rivals]]) -> Picture:
+def _figure(run: Run, model: str, rivals: Mapping[Condition, Sequence[Rivals]]) -> Picture:
     """A panel for each scenario and fault plan, in it a row for each two architectures."""
-    figure, axes = panels(len(found), 2, 5.6, 0.9 + 0.66 * max(map(len, found.values())))
-    for (condition, pairs), ax in zip(found.items(), axes, strict=True):
+    figure, axes = panels(len(rivals), 2, 5.6, 0.9 + 0.66 * max(map(len, rivals.values())))
+    for (condition, pairs), ax in zip(rivals.items(), axes, strict=True):
         right = _right_end(pairs)
-        for row, one in enumerate(pairs):
-            _draw(ax, row, one, right)
+        for row, rivals_pair in enumerate(pairs):
+            _draw(ax, row, rivals_pair, right)
         ax.set_yticks(range(len(pairs)), list(map(_named, pairs)))
         ax.set_ylim(len(pairs) - 0.5, -0.5)
         ax.set_xlim(-0.02 * right, 1.04 * right)
@@ -127,24 +129,29 @@ def _figure(run: Run, model: str, found: Mapping[Condition, Sequence[Rivals]]) -
     return finish(figure, slug("break_even", model), title, caption)
 
 
-def _named(one: Rivals) -> str:
-    names = f"{one.name}\nagainst {one.other}".replace("_", " ")
-    return f"{names}\nN = {one.passes.ours.n}, {one.rounds.ours.n}"
+def _named(pair: Rivals) -> str:
+    names = f"{pair.name}\nagainst {pair.other}".replace("_", " ")
+    return f"{names}\nN = {pair.passes.ours.n}, {pair.rounds.ours.n}"
 
 
 def _right_end(pairs: Iterable[Rivals]) -> float:
     """Where the axis ends: all points are on it, the paper's and the rejections among them."""
-    rates = [one.rate for pair in pairs for one in (pair.break_even, pair.published) if one and math.isfinite(one.rate)]
+    rates = [
+        estimate.rate
+        for pair in pairs
+        for estimate in (pair.break_even, pair.published)
+        if estimate and math.isfinite(estimate.rate)
+    ]
     return 1.2 * max(1.0, *rates, *(mean.high or mean.mean or 0.0 for pair in pairs for mean in pair.rejections))
 
 
-def _draw(ax: Axes, row: int, one: Rivals, right: float) -> None:
+def _draw(ax: Axes, row: int, pair: Rivals, right: float) -> None:
     new = row == 0
-    _point(ax, row - 0.22, one.break_even, right, "s", BLUE, "ours, with its 95% interval" if new else None)
-    _point(ax, row, one.published, right, "D", VERMILION, "by the paper's figures" if new else None)
+    _point(ax, row - 0.22, pair.break_even, right, "s", BLUE, "ours, with its 95% interval" if new else None)
+    _point(ax, row, pair.published, right, "D", VERMILION, "by the paper's figures" if new else None)
     for y, mean, marker, whose in (
-        (row + 0.18, one.rejections[0], "o", "its own"),
-        (row + 0.32, one.rejections[1], "v", "other's"),
+        (row + 0.18, pair.rejections[0], "o", "its own"),
+        (row + 0.32, pair.rejections[1], "v", "other's"),
     ):
         if mean.mean is not None:
             low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
@@ -153,18 +160,18 @@ def _draw(ax: Axes, row: int, one: Rivals, right: float) -> None:
             ax.plot([mean.mean], [y], marker, color="#777777", mfc="white", ms=4, label=label)
 
 
-def _point(ax: Axes, y: float, found: BreakEven | None, right: float, marker: str, colour: str, label: str | None) -> None:
+def _point(ax: Axes, y: float, estimate: BreakEven | None, right: float, marker: str, colour: str, label: str | None) -> None:
     """A point with its whisker, or a word at the right where there is none."""
     ax.plot([], [], marker, color=colour, mfc="white" if marker == "D" else colour, ms=5, label=label)
-    if found is None:
+    if estimate is None:
         return
-    if math.isinf(found.rate):
+    if math.isinf(estimate.rate):
         ax.annotate(NEVER, (right, y), ha="right", va="center", color=colour, fontsize=7.5)
         return
-    ax.plot([found.rate], [y], marker, color=colour, mfc="white" if marker == "D" else colour, ms=5)
-    if found.low is not None and found.high is not None:
-        ax.plot([found.low, min(found.high, right)], [y, y], color=colour, lw=1.2)
-        if found.high > right:
+    ax.plot([estimate.rate], [y], marker, color=colour, mfc="white" if marker == "D" else colour, ms=5)
+    if estimate.low is not None and estimate.high is not None:
+        ax.plot([estimate.low, min(estimate.high, right)], [y, y], color=colour, lw=1.2)
+        if estimate.high > right:
             ax.plot([right], [y], ">", color=colour, ms=5)
 
 

@@ -84,14 +84,14 @@ def _place(comparison: Comparison, arm: ArmComparison) -> tuple[str, str, str, s
 
 def _verdict_cells(arm: ArmComparison, priced: bool) -> tuple[Cell, ...]:
     named = (_named(arm, finding) for finding in ("better", "worse", "inconclusive"))
-    return (arm.verdict, *named, *((Spent(one, COST.digits) for one in arm.dollars) if priced else ()))
+    return (arm.verdict, *named, *((Spent(amount, COST.digits) for amount in arm.dollars) if priced else ()))
 
 
 def dollars_line(comparison: Comparison) -> str:
     """Say what a solved task costs in both, arm by arm; "" where no dollars are known."""
-    said = [f"{_dollars(arm.dollars[1])} against {_dollars(arm.dollars[0])} ({_briefly(arm)})" for arm in comparison.priced]
-    more = f"; the table has {len(said) - MOST_PRICED} more" if len(said) > MOST_PRICED else ""
-    return f"Dollars for a solved task: {'; '.join(said[:MOST_PRICED])}{more}" if said else ""
+    texts = [f"{_dollars(arm.dollars[1])} against {_dollars(arm.dollars[0])} ({_briefly(arm)})" for arm in comparison.priced]
+    more = f"; the table has {len(texts) - MOST_PRICED} more" if len(texts) > MOST_PRICED else ""
+    return f"Dollars for a solved task: {'; '.join(texts[:MOST_PRICED])}{more}" if texts else ""
 
 
 def _dollars(spent: PerSolved) -> str:

@@ -27,17 +27,17 @@ def comparison(run: Run, arms: Arms, condition: Condition) -> Table:
 
 
 def _rows(arms: Arms, condition: Condition) -> Iterator[tuple[Cell, ...]]:
-    own = arms[condition].values()
-    yield "Trials, errors left out", *(len(arm.usable) for arm in own)
+    named = arms[condition].values()
+    yield "Trials, errors left out", *(len(arm.usable) for arm in named)
     for metric in costs():
-        yield metric.title, *(Estimate(arm.mean(metric.name), metric.digits) for arm in own)
-    yield SOLVED.title, *(Rate(arm.solved()) for arm in own)
+        yield metric.title, *(Estimate(arm.mean(metric.name), metric.digits) for arm in named)
+    yield SOLVED.title, *(Rate(arm.solved()) for arm in named)
     for title, outcome in UNSOLVED:
-        yield title, *(arm.count(outcome) for arm in own)
+        yield title, *(arm.count(outcome) for arm in named)
     for metric in (SCORE, RETRY_TOKENS):
-        yield metric.title, *(Estimate(arm.mean(metric.name), metric.digits) for arm in own)
-    if any(control_of(arms, arm) for arm in own):
-        yield "Paired excess tokens", *(Estimate(tokens_over(control_of(arms, arm), arm), with_n=True) for arm in own)
+        yield metric.title, *(Estimate(arm.mean(metric.name), metric.digits) for arm in named)
+    if any(control_of(arms, arm) for arm in named):
+        yield "Paired excess tokens", *(Estimate(tokens_over(control_of(arms, arm), arm), with_n=True) for arm in named)
 
 
 def _notes(run: Run, arms: Arms, condition: Condition) -> Iterator[str]:
@@ -50,4 +50,4 @@ def _notes(run: Run, arms: Arms, condition: Condition) -> Iterator[str]:
         yield "paired excess tokens: of a trial less those of its control, by instance and repetition, where both answered"
 
 
-PARTS = (TablePart("comparison", lambda of: (comparison(of.run, of.arms, one) for one in of.arms), "comparison"),)
+PARTS = (TablePart("comparison", lambda of: (comparison(of.run, of.arms, condition) for condition in of.arms), "comparison"),)

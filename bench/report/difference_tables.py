@@ -18,8 +18,8 @@ from bench.report.table_part import TablePart
 def differences(run: Run, arms: Arms) -> Table:
     """Each architecture against each other, pair by pair."""
     rows: list[tuple[Cell, ...]] = []
-    for condition, found in arms.items():
-        for first, second in combinations(found.values(), 2):
+    for condition, named in arms.items():
+        for first, second in combinations(named.values(), 2):
             place = (condition.scenario, model_label(run, condition.model), condition.plan)
             rows.append((*place, f"{second.architecture} − {first.architecture}", *_difference(first, second)))
     title = "Paired differences between architectures"
@@ -37,7 +37,7 @@ _DIFFERENCE_NOTES = (
 def _difference(first: Arm, second: Arm) -> tuple[Cell, ...]:
     """The cells under _DIFFERENCE for `second` less `first`."""
     paired = [second.less(first, measure.name) for measure in COMPARED]
-    shown = [Estimate(one.difference, measure.digits) for one, measure in zip(paired, COMPARED, strict=True)]
+    shown = [Estimate(difference.difference, measure.digits) for difference, measure in zip(paired, COMPARED, strict=True)]
     return (paired[0].pairs, paired[0].unpaired, *shown)
 
 
@@ -76,17 +76,17 @@ def _taken_over(run: Run) -> Iterator[str]:
     """Whose seconds are in part those of an earlier run."""
     for model in run.names("model"):
         if earlier := run.parameters_of(model).cache_from:
-            seconds = f"those of {' and '.join(one.name for one in earlier)}, at the pace of its machine then"
+            seconds = f"those of {' and '.join(run.name for run in earlier)}, at the pace of its machine then"
             yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
 
 
 def _pairs(arms: Arms) -> Iterator[tuple[Arm, Arm]]:
     """The arms that differ in nothing but their model, two by two, the earlier model of the config first."""
     alike: dict[tuple[str, str, str], list[Arm]] = {}
-    for condition, found in arms.items():
-        for arm in found.values():
+    for condition, named in arms.items():
+        for arm in named.values():
             alike.setdefault((condition.scenario, condition.plan, arm.architecture), []).append(arm)
-    return (pair for own in alike.values() for pair in combinations(own, 2))
+    return (pair for group in alike.values() for pair in combinations(group, 2))
 
 
 def _compared(first: Arm, second: Arm) -> Iterator[tuple[Cell, ...]]:
@@ -97,11 +97,11 @@ def _compared(first: Arm, second: Arm) -> Iterator[tuple[Cell, ...]]:
         difference = Estimate(paired.difference, measure.digits)
         yield measure.title, *values, difference, paired.pairs, paired.unpaired
     spent = [per_solved(arm.trials, COST.name) for arm in (first, second)]
-    if all(one.spent is not None for one in spent):
+    if all(value.spent is not None for value in spent):
         paired = second.less(first, COST.name)
         values = [Estimate(arm.mean(COST.name), COST.digits, with_n=True) for arm in (first, second)]
         yield "Dollars", *values, Estimate(paired.difference, COST.digits), paired.pairs, paired.unpaired
-        yield "Dollars for a solved task", *(Spent(one, COST.digits) for one in spent), "–", paired.pairs, paired.unpaired
+        yield "Dollars for a solved task", *(Spent(value, COST.digits) for value in spent), "–", paired.pairs, paired.unpaired
     gap = second.solved_less(first)
     yield SOLVED.title, Rate(first.solved()), Rate(second.solved()), RateGap(gap), gap.pairs, gap.unpaired
 

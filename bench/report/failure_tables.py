@@ -75,8 +75,8 @@ def _published(arm: Arm, published: PublishedFigures) -> PublishedMean | None:
 
 def _of_paper(published: PublishedFigures) -> str:
     paper = published.paper
-    said = f"{paper.source}, {paper.asked}, {paper.runs} runs, mean ± sd"
-    return f"paper: its retry tokens ({said}); our prompts and inputs are not the paper's"
+    source = f"{paper.source}, {paper.asked}, {paper.runs} runs, mean ± sd"
+    return f"paper: its retry tokens ({source}); our prompts and inputs are not the paper's"
 
 
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
@@ -133,8 +133,8 @@ def _priced(arm: Arm, measure: Metric) -> Cell:
 
 def _accepted_again(run: Run, arm: Arm) -> pd.Series[bool]:
     """Of each of the arm's trials: whether all that its effective faults struck stood accepted again."""
-    own = run.recoveries[run.recoveries["effective"].gt(0)]
-    lasting = own.groupby("trial")["accepted_again"].all()
+    struck = run.recoveries[run.recoveries["effective"].gt(0)]
+    lasting = struck.groupby("trial")["accepted_again"].all()
     return arm.usable["trial"].map(lasting).astype("boolean")
 
 
@@ -160,10 +160,10 @@ DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS
 def differences(run: Run, arms: Arms) -> Table:
     """Each architecture against each other, pair by pair, in what a failure costs and in the first pass."""
     rows: list[tuple[Cell, ...]] = []
-    for condition, found in arms.items():
+    for condition, named in arms.items():
         place = (condition.scenario, model_label(run, condition.model), condition.plan)
-        measures = [one for one in DIFFERENCES if one in FIRST_PASS or condition.plan != FAULT_FREE]
-        for first, second in combinations(found.values(), 2):
+        measures = [measure for measure in DIFFERENCES if measure in FIRST_PASS or condition.plan != FAULT_FREE]
+        for first, second in combinations(named.values(), 2):
             name = f"{second.architecture} − {first.architecture}"
             rows += [(*place, name, measure.title, *_difference(first, second, measure)) for measure in measures]
     return Table(
@@ -188,12 +188,12 @@ def by_subtask(run: Run, arms: Arms) -> Table:
     """Where in the task an arm's tokens went: sums over its trials."""
     rows: list[tuple[Cell, ...]] = []
     for arm in each_arm(arms):
-        own = run.calls[run.calls["trial"].isin(set(arm.trials["trial"]))]
-        tokens = own["tokens_in"] + own["tokens_out"]
+        calls = run.calls[run.calls["trial"].isin(set(arm.trials["trial"]))]
+        tokens = calls["tokens_in"] + calls["tokens_out"]
         whole = max(int(tokens.sum()), 1)
-        for subtask in dict.fromkeys(own["subtask"].tolist()):
-            mine = own["subtask"].eq(subtask)
-            total, retry = int(tokens[mine].sum()), int(tokens[mine & own["is_retry"]].sum())
+        for subtask in dict.fromkeys(calls["subtask"].tolist()):
+            mine = calls["subtask"].eq(subtask)
+            total, retry = int(tokens[mine].sum()), int(tokens[mine & calls["is_retry"]].sum())
             rows.append((*arm_cells(run, arm), subtask, int(mine.sum()), total, f"{total / whole:.1%}", retry))
     return Table(
         name="subtasks",

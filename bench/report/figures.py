@@ -50,11 +50,11 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
         pictures += retry_figures(run, arms, published)
         for model in run.names("model"):
             drawn = _drawable(arms, model)
-            plans = [plan for plan in run.names("plan") if any(one.plan == plan for one in drawn)]
+            plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
             faulted = [plan for plan in plans if plan != FAULT_FREE] or plans
             for plan in faulted:
-                chosen = {one: found for one, found in drawn.items() if one.plan == plan}
-                noticed = {one: found for one, found in chosen.items() if _has_rounds(found)}
+                chosen = {condition: named for condition, named in drawn.items() if condition.plan == plan}
+                noticed = {condition: named for condition, named in chosen.items() if _has_rounds(named)}
                 pictures += [first_round(run, noticed, published)] if noticed else []
                 pictures += [latency(run, chosen)]
             pictures += [accounts(run, drawn)] if drawn else []
@@ -66,31 +66,31 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
     return pictures
 
 
-def _has_rounds(found: Mapping[str, Arm]) -> bool:
-    return any(arm.mean(FIRST_ROUND.tokens.name).n for arm in found.values())
+def _has_rounds(arms: Mapping[str, Arm]) -> bool:
+    return any(arm.mean(FIRST_ROUND.tokens.name).n for arm in arms.values())
 
 
 def _drawable(arms: Arms, model: str) -> Arms:
     """The conditions of this model, with the arms that have a trial to show."""
     kept = {
-        condition: {name: arm for name, arm in found.items() if len(arm.usable)}
-        for condition, found in arms.items()
+        condition: {name: arm for name, arm in named.items() if len(arm.usable)}
+        for condition, named in arms.items()
         if condition.model == model
     }
-    return {condition: found for condition, found in kept.items() if found}
+    return {condition: named for condition, named in kept.items() if named}
 
 
 def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
     """Each trial's first round after a fault, their mean with its interval, and the paper's mean with its sd; one panel a
     scenario."""
     figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
-    for (condition, found), ax in zip(arms.items(), axes, strict=True):
-        for place, arm in enumerate(found.values()):
+    for (condition, named), ax in zip(arms.items(), axes, strict=True):
+        for place, arm in enumerate(named.values()):
             _points(ax, place, arm)
             _published_point(ax, place, arm, published)
-        _architectures_below(ax, found)
+        _architectures_below(ax, named)
         panel_title(
-            ax, condition.scenario, numbers_said([arm.mean(FIRST_ROUND.tokens.name).n for arm in found.values()], "repairs")
+            ax, condition.scenario, numbers_said([arm.mean(FIRST_ROUND.tokens.name).n for arm in named.values()], "repairs")
         )
         ax.set_ylabel("tokens of the first repair")
         ax.set_ylim(bottom=0.0)
@@ -104,8 +104,8 @@ def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
 def _extremes(arms: Arms, metric: Metric) -> str:
     """The least and the greatest mean of the first panel that has any, in words."""
     unit = " seconds" if metric is LATENCY else " tokens"
-    for condition, found in arms.items():
-        means = {name: arm.mean(metric.name).mean for name, arm in found.items()}
+    for condition, named in arms.items():
+        means = {name: arm.mean(metric.name).mean for name, arm in named.items()}
         if told := extremes_said(means, lambda value: f"{value:,.0f}", unit):
             return f"{told} on {condition.scenario}"
     return "what the panels show"
@@ -162,9 +162,9 @@ def accounts(run: Run, arms: Arms) -> Picture:
     plans = len({condition.plan for condition in arms})
     figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
     looks = _looks_of(arms, ACCOUNT_LOOKS)
-    for (condition, found), ax in zip(arms.items(), axes, strict=True):
-        _stack(ax, found, looks, "tokens")
-        panel_title(ax, condition.scenario, f"{condition.plan}, {trials_in(found.values())}")
+    for (condition, named), ax in zip(arms.items(), axes, strict=True):
+        _stack(ax, named, looks, "tokens")
+        panel_title(ax, condition.scenario, f"{condition.plan}, {trials_in(named.values())}")
         ax.set_ylabel("tokens a trial")
     legend_of(figure, looks)
     _one_scale_by_scenario(arms, axes)
@@ -193,24 +193,24 @@ def _under(plan: str) -> str:
 def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
     """A scenario's panels can be compared by eye."""
     for scenario in {condition.scenario for condition in arms}:
-        own = [ax for condition, ax in zip(arms, axes, strict=True) if condition.scenario == scenario]
-        top = max(ax.get_ylim()[1] for ax in own)
-        for ax in own:
+        axes_of_scenario = [ax for condition, ax in zip(arms, axes, strict=True) if condition.scenario == scenario]
+        top = max(ax.get_ylim()[1] for ax in axes_of_scenario)
+        for ax in axes_of_scenario:
             ax.set_ylim(0, 1.03 * top)
 
 
 def latency(run: Run, arms: Arms) -> Picture:
     """Mean latency of a trial by where it went, stacked; the framework's part, often too small to be seen, in figures."""
     figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
-    for (condition, found), ax in zip(arms.items(), axes, strict=True):
-        tops = _stack(ax, found, LATENCY_LOOKS, "latency_seconds")
-        for place, (arm, top) in enumerate(zip(found.values(), tops, strict=True)):
+    for (condition, named), ax in zip(arms.items(), axes, strict=True):
+        tops = _stack(ax, named, LATENCY_LOOKS, "latency_seconds")
+        for place, (arm, top) in enumerate(zip(named.values(), tops, strict=True)):
             ours = arm.mean("framework_seconds").mean or 0.0
             ax.annotate(
                 f"framework:\n{_duration(ours)}", (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5
             )
         ax.margins(y=0.2)
-        panel_title(ax, condition.scenario, trials_in(found.values()))
+        panel_title(ax, condition.scenario, trials_in(named.values()))
         ax.set_ylabel("seconds a trial")
     looks = {LATENCY_TITLES[column]: look for column, look in _looks_of(arms, LATENCY_LOOKS).items()}
     legend_of(figure, looks)
@@ -254,7 +254,7 @@ def _architectures_below(ax: Axes, arms: Mapping[str, Arm]) -> None:
 
 def _width(arms: Arms, least: float) -> float:
     """Inches for a panel in which every architecture's name has room."""
-    return max(least, 0.85 * max(len(found) for found in arms.values()))
+    return max(least, 0.85 * max(len(named) for named in arms.values()))
 
 
 def _model_and_plan(arms: Arms) -> tuple[str, str]:

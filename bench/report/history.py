@@ -16,7 +16,7 @@ from bench.render.labels import model_label
 def history_facts(run: Run) -> Iterator[tuple[str, str]]:
     """A line for each recording that the run's models answer from, and one of framework time where it was lived through."""
     parts = run.parts or (run,)
-    yield from (("Recording", said) for said in dict.fromkeys(said for part in parts for said in _recordings(part)))
+    yield from (("Recording", line) for line in dict.fromkeys(line for part in parts for line in _recordings(part)))
     shares = shares_by(lived_through(run))
     if shares:
         named = "; ".join(f"{model_label(run, model)} {low:.4%} to {high:.4%}" for model, (low, high) in shares.items())
@@ -42,15 +42,15 @@ def _recordings(run: Run) -> Iterator[str]:
 def _recording(models: Sequence[History]) -> str:
     """Several models of one recording have its sessions and machine in common."""
     first = models[0]
-    reused, calls, errors = (sum(getattr(one, what) for one in models) for what in ("reused", "calls", "superseded"))
-    said = [
+    reused, calls, errors = (sum(getattr(model, what) for model in models) for what in ("reused", "calls", "superseded"))
+    parts_said = [
         f"{first.name}, digest {first.digest}: {sessions_said(first.sessions)}",
         f"{errors} records of errors were superseded on resume",
         f"{reused} of {calls} calls were given a reply that another trial had had",
         f"machine: {listed(first.machine.shown)}",
         *([f"itself a replay of {first.before.name}"] if first.before else []),
     ]
-    return "; ".join(said)
+    return "; ".join(parts_said)
 
 
 def sessions_said(sessions: Iterable[SessionRecord]) -> str:
@@ -60,18 +60,22 @@ def sessions_said(sessions: Iterable[SessionRecord]) -> str:
         if session.what == "began":
             spans.append((session.at, ""))
         elif spans and not spans[-1][1]:
-            said = "; ".join((session.detail, *map(_trouble_said, session.trouble)))
-            spans[-1] = (spans[-1][0], f"{session.at} ({said})")
+            text = "; ".join((session.detail, *map(_trouble_said, session.trouble)))
+            spans[-1] = (spans[-1][0], f"{session.at} ({text})")
     if not spans:
         return "its sessions are not recorded"
-    said = ", ".join(f"{began} to {ended}" if ended else f"{began}, no end recorded" for began, ended in spans)
-    return f"{len(spans)} session{'s' if len(spans) > 1 else ''}: {said}"
+    text = ", ".join(f"{began} to {ended}" if ended else f"{began}, no end recorded" for began, ended in spans)
+    return f"{len(spans)} session{'s' if len(spans) > 1 else ''}: {text}"
 
 
-def _trouble_said(one: EndpointTrouble) -> str:
-    fell = f"the limit of {one.limit} calls in flight fell {one.fell} times, to {one.lowest} at least" if one.fell else ""
-    paused = f"paused {one.pauses} times, {one.paused:.1f} s in all" if one.pauses else ""
-    return f"{one.endpoint}: {' and '.join(filter(None, (fell, paused)))}"
+def _trouble_said(trouble: EndpointTrouble) -> str:
+    fell = (
+        f"the limit of {trouble.limit} calls in flight fell {trouble.fell} times, to {trouble.lowest} at least"
+        if trouble.fell
+        else ""
+    )
+    paused = f"paused {trouble.pauses} times, {trouble.paused:.1f} s in all" if trouble.pauses else ""
+    return f"{trouble.endpoint}: {' and '.join(filter(None, (fell, paused)))}"
 
 
 def listed(values: Mapping[str, Any]) -> str:
@@ -83,12 +87,12 @@ def listed(values: Mapping[str, Any]) -> str:
 
 def sandbox_said(run: Run) -> str:
     """Which guards code in the sandbox ran under. Older runs did not record them."""
-    said = run.manifest.sandbox
-    missing = [f"{name} {words}" for name, words in said.items() if words != "in force"]
+    sandbox = run.manifest.sandbox
+    missing = [f"{name} {words}" for name, words in sandbox.items() if words != "in force"]
     if run.manifest.unguarded:
         missing.append("models' code was run all the same, as the user said (--unguarded)")
     for stored, graders in run.manifest.stored_grades.items():
         by = ", ".join(f"{scenario} by the grader {digest[:12]}" for scenario, digest in graders.items())
         missing.append(f"no answer's code was run: the grades are those stored in {stored} ({by})")
-    around = ", in bubblewrap" if "bubblewrap" in said else ""
-    return ("; ".join(missing) or ("all guards in force" if said else "not recorded")) + around
+    around = ", in bubblewrap" if "bubblewrap" in sandbox else ""
+    return ("; ".join(missing) or ("all guards in force" if sandbox else "not recorded")) + around

@@ -25,9 +25,9 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
     instances = instances_by_scenario(run)
     pairs = [
         (first, second)
-        for condition, found in arms.items()
+        for condition, named in arms.items()
         if len(instances[condition.scenario]) > 1
-        for first, second in combinations(found.values(), 2)
+        for first, second in combinations(named.values(), 2)
     ]
     tests = [statistics.mcnemar_test(first.solved_by_pair(), second.solved_by_pair()) for first, second in pairs]
     adjusted = statistics.holm({place: test.p for place, test in enumerate(tests)})
@@ -55,10 +55,10 @@ _NOTES = (
 def _row(run: Run, first: Arm, second: Arm, test: PairedTest, adjusted: float | None) -> tuple[Cell, ...]:
     condition, gap = first.condition, second.solved_less(first)
     solved, others = statistics.in_common(first.solved_by_pair(), second.solved_by_pair())
-    found, required = statistics.two_by_two(solved, others), statistics.required_instances(solved, others)
+    table, required = statistics.two_by_two(solved, others), statistics.required_instances(solved, others)
     return (
         *(condition.scenario, model_label(run, condition.model), condition.plan, first.architecture, second.architecture),
-        *(len({instance for instance, _ in solved}), found.pairs, found.both, found.first, found.second, found.neither),
+        *(len({instance for instance, _ in solved}), table.pairs, table.both, table.first, table.second, table.neither),
         BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True),
         Number(test.p, 3),
         AdjustedP(adjusted, test.least if test.p == test.least else None),
@@ -72,17 +72,17 @@ def by_instance(run: Run, arms: Arms) -> Iterator[Table]:
         if not 2 <= len(instances) <= MOST_INSTANCES:
             continue
         for model in run.names("model"):
-            own = {
-                condition: found
-                for condition, found in arms.items()
+            shares = {
+                condition: named
+                for condition, named in arms.items()
                 if (condition.scenario, condition.model) == (scenario, model)
             }
-            if own:
-                yield _by_instance(run, Condition(scenario, model, ""), own, instances)
+            if shares:
+                yield _by_instance(run, Condition(scenario, model, ""), shares, instances)
 
 
 def _by_instance(run: Run, place: Condition, arms: Arms, instances: list[str]) -> Table:
-    each = [(f"{name}, {condition.plan}", _cells(arm)) for condition, found in arms.items() for name, arm in found.items()]
+    each = [(f"{name}, {condition.plan}", _cells(arm)) for condition, named in arms.items() for name, arm in named.items()]
     return Table(
         name=slug("instances", place.scenario, place.model),
         title=f"Instance by instance: {place.scenario}, {model_label(run, place.model)}",
@@ -97,8 +97,8 @@ def _by_instance(run: Run, place: Condition, arms: Arms, instances: list[str]) -
 
 def _cells(arm: Arm) -> dict[str, Cell]:
     usable = arm.usable.assign(instance=instances_of(arm.usable), solved=arm.usable["outcome"].eq("solved"))
-    found = usable.groupby("instance", sort=False).agg(k=("solved", "sum"), n=("solved", "size"), tokens=("tokens", "sum"))
-    return {str(instance): SolvedOf(int(one.k), int(one.n), int(one.tokens)) for instance, one in found.iterrows()}
+    grouped = usable.groupby("instance", sort=False).agg(k=("solved", "sum"), n=("solved", "size"), tokens=("tokens", "sum"))
+    return {str(instance): SolvedOf(int(row.k), int(row.n), int(row.tokens)) for instance, row in grouped.iterrows()}
 
 
 PARTS = (

@@ -88,7 +88,7 @@ def _papers_share(published: PublishedFigures, scenario: str, architecture: str)
 
 def prompt_cache(run: Run) -> Table:
     """By model, simulated ones left out: their seconds are declared."""
-    found = [one for one in prompt_caches(run) if not run.is_simulated(one.model)]
+    caches = [cache for cache in prompt_caches(run) if not run.is_simulated(cache.model)]
     return Table(
         name="prompt_cache",
         title="Cold and warm prompt cache",
@@ -96,7 +96,7 @@ def prompt_cache(run: Run) -> Table:
             *("Model", "Input", "Calls", "Input tokens", "Of these cached", "Output tokens", "API s"),
             *("ms an input token", "ms an output token"),
         ),
-        rows=tuple((model_label(run, one.model), *cells) for one in found for cells in _rows(one)),
+        rows=tuple((model_label(run, cache.model), *cells) for cache in caches for cells in _rows(cache)),
         notes=(
             "calls that were answered anew; a reply that was given once more, or none, is no reading",
             "ms a token: the calls' seconds laid out on their input and output tokens by non-negative least squares, with the "
@@ -107,24 +107,24 @@ def prompt_cache(run: Run) -> Table:
     )
 
 
-def _rows(one: PromptCache) -> Iterator[tuple[Cell, ...]]:
-    yield _row("of first attempts", one.first)
-    yield _row("of later attempts", one.later)
-    if one.cold and one.warm:
-        yield _row("not cached", one.cold)
-        yield _row("cached", one.warm)
+def _rows(cache: PromptCache) -> Iterator[tuple[Cell, ...]]:
+    yield _row("of first attempts", cache.first)
+    yield _row("of later attempts", cache.later)
+    if cache.cold and cache.warm:
+        yield _row("not cached", cache.cold)
+        yield _row("cached", cache.warm)
 
 
-def _row(what: str, one: Reading) -> tuple[Cell, ...]:
-    cached: Cell = NOT_TOLD if one.cached is None else one.cached
-    taken = (_milliseconds(one.by_input), _milliseconds(one.by_output))
-    return what, one.calls, one.tokens_in, cached, one.tokens_out, Number(one.seconds, 1), *taken
+def _row(what: str, reading: Reading) -> tuple[Cell, ...]:
+    cached: Cell = NOT_TOLD if reading.cached is None else reading.cached
+    taken = (_milliseconds(reading.by_input), _milliseconds(reading.by_output))
+    return what, reading.calls, reading.tokens_in, cached, reading.tokens_out, Number(reading.seconds, 1), *taken
 
 
 def _milliseconds(part: Part | None) -> Cell:
     if part is None:
         return NOTHING
-    value, low, high = (None if one is None else 1e3 * one for one in (part.value, part.low, part.high))
+    value, low, high = (None if limit is None else 1e3 * limit for limit in (part.value, part.low, part.high))
     return BoundedNumber(value, low, high, digits=1)
 
 

@@ -92,29 +92,29 @@ class Board:
 
 def boards_of(runs: Sequence[Sequence[ArmOfRun]]) -> list[Board]:
     """Return a board for each pack and fault plan, of the arms of all runs, the oldest run first."""
-    found: dict[tuple[str, bool, str], list[ArmOfRun]] = {}
-    for one in _once(runs):
-        found.setdefault((one.arm.condition.scenario, one.plan != FAULT_FREE, one.plan), []).append(one)
-    return [_board(pack, plan, found[pack, struck, plan]) for pack, struck, plan in sorted(found)]
+    groups: dict[tuple[str, bool, str], list[ArmOfRun]] = {}
+    for arm in _once(runs):
+        groups.setdefault((arm.arm.condition.scenario, arm.plan != FAULT_FREE, arm.plan), []).append(arm)
+    return [_board(pack, plan, groups[pack, struck, plan]) for pack, struck, plan in sorted(groups)]
 
 
 def _once(runs: Sequence[Sequence[ArmOfRun]]) -> Iterator[ArmOfRun]:
     """Each arm that was graded, once. A replay of a run that is here is no further evidence, nor is an arm that took its
     replies over from another run: it went the same way in every trial."""
-    names, seen = {one.name for arms in runs for one in arms}, set[Hashable]()
-    for one in (one for arms in runs for one in arms):
-        recording, trials = one.run.parameters_of(one.model).recording, one.arm.trials
+    names, seen = {arm.name for arms in runs for arm in arms}, set[Hashable]()
+    for arm in (arms_of_run for arms in runs for arms_of_run in arms):
+        recording, trials = arm.run.parameters_of(arm.model).recording, arm.arm.trials
         went = frozenset(zip(pairs_of(trials), trials["outcome"].tolist(), trials[TOKENS.name].tolist(), strict=True))
-        same = one.arm.condition.scenario, one.plan, one.arm.architecture, went
-        if one.arm.solved().n and same not in seen and not (recording and recording.name in names):
+        same = arm.arm.condition.scenario, arm.plan, arm.arm.architecture, went
+        if arm.arm.solved().n and same not in seen and not (recording and recording.name in names):
             seen.add(same)
-            yield one
+            yield arm
 
 
 def _board(pack: str, plan: str, arms: Sequence[ArmOfRun]) -> Board:
     groups: dict[Basis, list[ArmOfRun]] = {}
-    for one in arms:
-        groups.setdefault(one.basis, []).append(one)
+    for arm in arms:
+        groups.setdefault(arm.basis, []).append(arm)
     (largest, most), *others = sorted(groups.items(), key=lambda group: -len(group[1]))
     title = f"{pack}, {'without faults' if plan == FAULT_FREE else f'fault plan {plan}'}"
     refusals = dict.fromkeys(
@@ -124,22 +124,22 @@ def _board(pack: str, plan: str, arms: Sequence[ArmOfRun]) -> Board:
 
 
 def _runs(group: Iterable[ArmOfRun]) -> str:
-    first, *others = dict.fromkeys(one.name for one in group)
+    first, *others = dict.fromkeys(arm.name for arm in group)
     return f"{first} and {len(others)} more" if len(others) > 1 else " and ".join([first, *others])
 
 
-def _why(one: Basis, other: Basis) -> str:
+def _why(basis: Basis, other: Basis) -> str:
     """The first reason for which two groups cannot be compared."""
-    asked, also = dict(one.asked), dict(other.asked)
+    asked, also = dict(basis.asked), dict(other.asked)
     shared = asked.keys() & also.keys()
-    if one.simulated != other.simulated:
+    if basis.simulated != other.simulated:
         return "A simulated model is not compared with a real one"
     if any(asked[instance] != also[instance] for instance in shared):
         return "They ask something else, since the pack's prompts or documents were changed"
     if asked.keys() != also.keys():
         of_each = f"They have {len(also)} and {len(asked)} instances and share {len(shared)}"
         return f"{of_each}; bench compare compares two runs by what they share" if shared else of_each
-    if one.faults != other.faults:
+    if basis.faults != other.faults:
         return "Their fault plans of this name have other faults, or draw them by another seed"
     return "Other graders graded them; bench regrade grades all answers by the present one"
 
@@ -147,9 +147,9 @@ def _why(one: Basis, other: Basis) -> str:
 def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
     """The arm that solves most stands first; of those that solve as much, the cheapest."""
 
-    def order(one: ArmOfRun) -> tuple[float, float]:
-        dollars, tokens = (per_solved(one.arm.trials, metric.name).value for metric in (COST, TOKENS))
-        return -(one.arm.solved().rate or 0.0), dollars or tokens or 0.0
+    def order(arm: ArmOfRun) -> tuple[float, float]:
+        dollars, tokens = (per_solved(arm.arm.trials, metric.name).value for metric in (COST, TOKENS))
+        return -(arm.arm.solved().rate or 0.0), dollars or tokens or 0.0
 
     ordered = sorted(arms, key=order)
     count = f"{len(arms)} arms on the same {len(basis.asked)} instances" if len(basis.asked) > 1 else f"{len(arms)} arms"
@@ -159,19 +159,19 @@ def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
         name="leaderboard",
         title=f"{title}: {count}{', SIMULATED' if basis.simulated else ''}",
         columns=(*columns, *costs, *(() if arms[0].plan == FAULT_FREE else ("Price of a failure, tokens",))),
-        rows=tuple(_row(ordered, one) for one in ordered),
+        rows=tuple(_row(ordered, arm) for arm in ordered),
     )
 
 
-def _row(ordered: Sequence[ArmOfRun], one: ArmOfRun) -> tuple[Cell, ...]:
+def _row(ordered: Sequence[ArmOfRun], arm: ArmOfRun) -> tuple[Cell, ...]:
     """An arm is placed behind those alone that are known to solve more."""
-    gaps = [one.arm.solved_less(other.arm) for other in ordered]
+    gaps = [arm.arm.solved_less(other.arm) for other in ordered]
     place = 1 + sum(gap.high is not None and gap.high < 0 for gap in gaps)
-    price = one.arm.mean(PRICE.tokens.name)
+    price = arm.arm.mean(PRICE.tokens.name)
     return (
-        *(place, one.arm.architecture, one.label, one.name, Rate(one.arm.solved())),
-        "–" if one is ordered[0] else BoundedNumber(gaps[0].difference, gaps[0].low, gaps[0].high, 1, percent=True),
-        Spent(per_solved(one.arm.trials, TOKENS.name)),
-        Spent(per_solved(one.arm.trials, COST.name), 5),
-        *([] if one.plan == FAULT_FREE else [Estimate(price) if price.n >= LEAST_PRICED else "not measured"]),
+        *(place, arm.arm.architecture, arm.label, arm.name, Rate(arm.arm.solved())),
+        "–" if arm is ordered[0] else BoundedNumber(gaps[0].difference, gaps[0].low, gaps[0].high, 1, percent=True),
+        Spent(per_solved(arm.arm.trials, TOKENS.name)),
+        Spent(per_solved(arm.arm.trials, COST.name), 5),
+        *([] if arm.plan == FAULT_FREE else [Estimate(price) if price.n >= LEAST_PRICED else "not measured"]),
     )

@@ -38,13 +38,13 @@ SPREAD = 0.5
 def model_figures(run: Run, arms: Arms) -> Iterator[Picture]:
     """One figure for each fault plan under which two models or more have trials that did not end in an error."""
     for plan in run.names("plan"):
-        drawn = {condition: found for condition, found in arms.items() if condition.plan == plan and _usable(found)}
+        drawn = {condition: named for condition, named in arms.items() if condition.plan == plan and _usable(named)}
         if len({condition.model for condition in drawn}) > 1:
             yield _figure(run, plan, drawn)
 
 
-def _usable(found: Mapping[str, Arm]) -> bool:
-    return any(len(arm.usable) for arm in found.values())
+def _usable(named: Mapping[str, Arm]) -> bool:
+    return any(len(arm.usable) for arm in named.values())
 
 
 def _figure(run: Run, plan: str, arms: Arms) -> Picture:
@@ -58,33 +58,35 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
     figure, axes = panels(len(scenarios) * len(columns), across, width, 2.5)
     for place, ax in enumerate(axes):
         scenario, column = scenarios[place // len(columns)], columns[place % len(columns)]
-        own = {condition: found for condition, found in arms.items() if condition.scenario == scenario}
-        _draw(ax, own, column, run.names("architecture"), signs)
-        panel_title(ax, scenario, trials_in(arm for found in own.values() for arm in found.values()))
+        of_scenario = {condition: named for condition, named in arms.items() if condition.scenario == scenario}
+        _draw(ax, of_scenario, column, run.names("architecture"), signs)
+        panel_title(ax, scenario, trials_in(arm for named in of_scenario.values() for arm in named.values()))
         ax.set_ylabel(TITLES[column])
     legend_of_points(figure, {model_label(run, name): sign for name, sign in signs.items()})
     under = "without faults" if plan == FAULT_FREE else f"under the fault plan {plan}"
     title = f"Solved {under}: {'; '.join(_solved(run, name, arms) for name in names)}"
-    said = "Points are means, and for solved the rate, each with its 95% interval; trials that ended in an error are left out"
+    caption = (
+        "Points are means, and for solved the rate, each with its 95% interval; trials that ended in an error are left out"
+    )
     paid = ", but paid for" if "dollars" in columns else ""
-    return finish(figure, slug("models", plan), title, f"{title}. {said}{paid}.")
+    return finish(figure, slug("models", plan), title, f"{title}. {caption}{paid}.")
 
 
 def _solved(run: Run, model: str, arms: Arms) -> str:
     """What the architectures solved that did worst and best with a model."""
     shares = [arm.solved() for arm in each_arm(arms) if arm.condition.model == model]
     least, most = (choose(shares, key=lambda share: share.rate or 0.0) for choose in (min, max))
-    said = dict.fromkeys(f"{share.k}/{share.n}" for share in (least, most))
-    return f"{' to '.join(said)} with {model_label(run, model)}"
+    counts = dict.fromkeys(f"{share.k}/{share.n}" for share in (least, most))
+    return f"{' to '.join(counts)} with {model_label(run, model)}"
 
 
 def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mapping[str, tuple[str, str]]) -> None:
-    architectures = [name for name in order if any(name in found for found in arms.values())]
+    architectures = [name for name in order if any(name in named for named in arms.values())]
     step = SPREAD / len(signs)
     for place, (model, (marker, colour)) in enumerate(signs.items()):
-        found = next((own for condition, own in arms.items() if condition.model == model), {})
+        named = next((named for condition, named in arms.items() if condition.model == model), {})
         for at, architecture in enumerate(architectures):
-            point = _point(found[architecture], column) if architecture in found else None
+            point = _point(named[architecture], column) if architecture in named else None
             if point:
                 x = at + step * (place - (len(signs) - 1) / 2)
                 bounded(ax, x, point, (marker, colour))

@@ -27,12 +27,12 @@ WORDS: dict[tuple[ViolationKind, ...], str] = {
 
 def natural_table(run: Run, published: PublishedFigures) -> Table:
     """How often replies were rejected that no fault had touched, by subtask and kind."""
-    found = list(natural_failures(run))
+    rejections = list(natural_failures(run))
     return Table(
         name="natural_failures",
         title="Failures that nobody planned, by distinct reply",
         columns=("Scenario", "Model", "Subtask", "Trials that came so far", "Kind", "Rejected", "Counts as", "Paper"),
-        rows=tuple(_row(run, one, published) for one in found),
+        rows=tuple(_row(run, each, published) for each in rejections),
         notes=(
             "a reply is counted once, however many subtasks it held and architectures and plans were given it; replies that "
             "carried a fault, and what was made from those, are left out",
@@ -43,37 +43,41 @@ def natural_table(run: Run, published: PublishedFigures) -> Table:
             "counts as: so many independent replies, which is their number by the design effect; replies of one repetition, or "
             "of one instance where there are several, are a cluster, and where none or all were rejected a cluster counts "
             "once; the interval is Wilson's of that number, and wider by t's quantiles where the clusters are few",
-            *_survivors(found),
+            *_survivors(rejections),
             *_sources(run, published),
         ),
     )
 
 
-def _row(run: Run, one: Rejections, published: PublishedFigures) -> tuple[Cell, ...]:
-    came = "–" if one.reached is None else "{} of {}".format(*one.reached)
-    place = (one.scenario, model_label(run, one.model), one.subtask or EVERY_CALL, came)
-    return *place, WORDS[one.kinds], Rate(one.share), Number(one.counts_as, 1), _paper(one, published)
+def _row(run: Run, each: Rejections, published: PublishedFigures) -> tuple[Cell, ...]:
+    came = "–" if each.reached is None else "{} of {}".format(*each.reached)
+    place = (each.scenario, model_label(run, each.model), each.subtask or EVERY_CALL, came)
+    return *place, WORDS[each.kinds], Rate(each.share), Number(each.counts_as, 1), _paper(each, published)
 
 
-def _paper(one: Rejections, published: PublishedFigures) -> str:
+def _paper(each: Rejections, published: PublishedFigures) -> str:
     """Beside our missing fields: no other kind is among the paper's failures."""
-    found = published.natural(one.scenario) if (one.subtask, one.kinds) == (None, MISSING) else None
-    return f"{found.failures}/{found.executions}" if found else "–"
+    figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING) else None
+    return f"{figures.failures}/{figures.executions}" if figures else "–"
 
 
-def _survivors(found: list[Rejections]) -> list[str]:
-    late = dict.fromkeys(one.subtask or "" for one in found if one.reached and one.reached[0] < one.reached[1])
+def _survivors(rejections: list[Rejections]) -> list[str]:
+    late = dict.fromkeys(each.subtask or "" for each in rejections if each.reached and each.reached[0] < each.reached[1])
     if not late:
         return []
-    said = "not every trial came so far as these calls, so their rates are those of survivors"
-    return [f"{said}: {', '.join(late)}"]
+    note = "not every trial came so far as these calls, so their rates are those of survivors"
+    return [f"{note}: {', '.join(late)}"]
 
 
 def _sources(run: Run, published: PublishedFigures) -> list[str]:
     """Where the paper's counts stand, for the packs of this run."""
     counted = (published.natural(scenario) for scenario in run.names("scenario"))
-    said = (f"{one.place}{': ' + one.note if one.note else ''}" for one in counted if one)
-    return [f"paper: schema failures of subtask executions, {published.paper.source}, {one}" for one in dict.fromkeys(said)]
+    notes = (
+        f"{published_rate.place}{': ' + published_rate.note if published_rate.note else ''}"
+        for published_rate in counted
+        if published_rate
+    )
+    return [f"paper: schema failures of subtask executions, {published.paper.source}, {text}" for text in dict.fromkeys(notes)]
 
 
 PARTS = (TablePart("natural_failures", lambda of: natural_table(of.run, of.published), "faults"),)

@@ -69,8 +69,8 @@ def ranking_warnings(run: Run, arms: Arms) -> tuple[str, ...]:
     return tuple(
         f"WARNING, {condition_label(run, condition)}: whether {first.architecture} or {second.architecture} solves more "
         f"depends on how errors are counted ({_shown(first)}; {_shown(second)})"
-        for condition, found in arms.items()
-        for first, second in combinations(found.values(), 2)
+        for condition, named in arms.items()
+        for first, second in combinations(named.values(), 2)
         if statistics.ranking_depends(denominators_of(first), denominators_of(second))
     )
 
@@ -83,7 +83,7 @@ def _shown(arm: Arm) -> str:
 
 def reruns(run: Run, arms: Arms) -> list[Table]:
     """Within each arm, the trials that were run again after an error against the rest; no table where there are none."""
-    rows = tuple(row for found in arms.values() for arm in found.values() for row in _rows(run, arm))
+    rows = tuple(row for named in arms.values() for arm in named.values() for row in _rows(run, arm))
     if not run.rerun:
         return []
     columns = (*ARM, "Run again", "Rest")
@@ -115,8 +115,8 @@ def _rows(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
 
 
 def _tested(some: pd.DataFrame, rest: pd.DataFrame, measure: Metric) -> tuple[Cell, Cell]:
-    found = statistics.groups_differ(some[measure.name].tolist(), rest[measure.name].tolist())
-    return Number(found.p, 3), Number(found.delta, 2)
+    test = statistics.groups_differ(some[measure.name].tolist(), rest[measure.name].tolist())
+    return Number(test.p, 3), Number(test.delta, 2)
 
 
 def _solved(trials: pd.DataFrame) -> Share:

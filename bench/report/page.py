@@ -68,8 +68,8 @@ def page_of(
 
 def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
     """The summary with what all intervals of the tables leave open."""
-    said = coverage_said(number for table in tables for number in numbers_in(table))
-    return replace(summary, limits=(*summary.limits, said)) if said else summary
+    text = coverage_said(number for table in tables for number in numbers_in(table))
+    return replace(summary, limits=(*summary.limits, text)) if text else summary
 
 
 def _no_claims(run: Run, published: Published) -> Iterator[tuple[str, str]]:
@@ -89,18 +89,18 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
 
 
 def _warnings(run: Run) -> list[str]:
-    found = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
-    found += [*run.notes, *_different_code(_parts(run))]
+    lines = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
+    lines += [*run.notes, *_different_code(_parts(run))]
     missing = sum(missing_trials(part) for part in _parts(run))
     if missing:
-        found.append(
+        lines.append(
             f"This run is not complete: {missing} trials are not recorded. The same bench run command goes on with it."
         )
     errors = int((run.trials["outcome"] == "error").sum())
     if errors:
         first = run.trials.loc[run.trials["outcome"] == "error", "reason"].iloc[0]
-        found.append(f"{errors} trials ended in an error and are left out of every mean; the first: {first}")
-    return found
+        lines.append(f"{errors} trials ended in an error and are left out of every mean; the first: {first}")
+    return lines
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
@@ -135,17 +135,17 @@ def _formats(run: Run) -> list[str]:
     asked: dict[str, list[str]] = {}
     for model in run.names("model"):
         asked.setdefault(run.parameters_of(model).answer_format, []).append(model)
-    return list(asked) if len(asked) == 1 else [f"{one} ({', '.join(models)})" for one, models in asked.items()]
+    return list(asked) if len(asked) == 1 else [f"{text} ({', '.join(models)})" for text, models in asked.items()]
 
 
 def _graded_anew(run: Run) -> list[tuple[str, str]]:
     """Grades that are not those of the run itself."""
-    said = (
+    text = (
         f"{regrade.changed} of {regrade.answers} grades of {regrade.scenario} changed on {regrade.at[:10]}, "
         f"by the grader {regrade.graded_by[:12]}{_without(regrade.unguarded)}"
         for regrade in run.regrades
     )
-    return [("Graded anew", "; ".join(said))] if run.regrades else []
+    return [("Graded anew", "; ".join(text))] if run.regrades else []
 
 
 def _without(guards: Sequence[str]) -> str:
@@ -154,12 +154,12 @@ def _without(guards: Sequence[str]) -> str:
 
 def _reused(run: Run) -> list[tuple[str, str]]:
     reused = int(run.calls["reused"].sum())
-    said = (
+    text = (
         f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and seconds"
     )
-    earlier = dict.fromkeys(one.name for model in run.manifest.models.values() for one in model.cache_from)
+    earlier = dict.fromkeys(run_taken.name for model in run.manifest.models.values() for run_taken in model.cache_from)
     took_over = f"; some of these trials are those of {', '.join(earlier)}" if earlier else ""
-    return [("Response cache", f"{said}{took_over}")] if reused else []
+    return [("Response cache", f"{text}{took_over}")] if reused else []
 
 
 def _parts(run: Run) -> tuple[Run, ...]:
@@ -167,9 +167,9 @@ def _parts(run: Run) -> tuple[Run, ...]:
     return run.parts or (run,)
 
 
-def _of_each(run: Run, said: Callable[[Run], str]) -> str:
+def _of_each(run: Run, text_of: Callable[[Run], str]) -> str:
     """What is so of all runs of the report, or of each by its name where they differ."""
-    texts = [said(part) for part in _parts(run)]
+    texts = [text_of(part) for part in _parts(run)]
     if len(set(texts)) == 1:
         return texts[0]
     return "; ".join(f"{part.name}: {text}" for part, text in zip(_parts(run), texts, strict=True))
@@ -185,9 +185,9 @@ def _different_code(parts: Sequence[Run]) -> list[str]:
 
 def _model(run: Run, model: str) -> str:
     """A model and its parameters; of a routed one's models those that do not stand beside it with their own."""
-    models = {name: one.shown for name, one in run.manifest.models.items()}
+    models = {name: model.shown for name, model in run.manifest.models.items()}
     parameters = run.parameters_of(model).shown
-    behind = {name: own for name, own in parameters.pop("models", {}).items() if models.get(name) != own}
+    behind = {name: values for name, values in parameters.pop("models", {}).items() if models.get(name) != values}
     parameters |= {"models": behind} if behind else {}
     return f"{model_label(run, model)}: {listed(parameters)}" if parameters else model_label(run, model)
 
@@ -247,7 +247,9 @@ def as_markdown(page: Page) -> str:
         f"{escape_markdown(page.summary.ran)}\n",
     ]
     parts += [_figure(page.first)] if page.first else []
-    parts.append("\n".join(f"- {escape_markdown(one.text)} ([table](#{one.table}))" for one in page.summary.findings) + "\n")
+    parts.append(
+        "\n".join(f"- {escape_markdown(finding.text)} ([table](#{finding.table}))" for finding in page.summary.findings) + "\n"
+    )
     parts.append("What this does not show:\n")
     parts.append("\n".join(f"- {escape_markdown(limit)}" for limit in page.summary.limits) + "\n")
     for section in page.sections:

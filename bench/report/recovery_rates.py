@@ -29,25 +29,25 @@ def recovery_tables(run: Run, arms: Arms) -> list[Table]:
 def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
     return (
         *(TableColumn(column.title, _of_arm(column)) for column in arm_columns(run)),
-        TableColumn("Pairs", lambda one: one.outcomes.pairs),
-        TableColumn("Solved by both", lambda one: one.outcomes.both),
-        TableColumn("By the control alone", lambda one: one.outcomes.first),
-        TableColumn("Under faults alone", lambda one: one.outcomes.second),
-        TableColumn("By neither", lambda one: one.outcomes.neither),
+        TableColumn("Pairs", lambda rate: rate.outcomes.pairs),
+        TableColumn("Solved by both", lambda rate: rate.outcomes.both),
+        TableColumn("By the control alone", lambda rate: rate.outcomes.first),
+        TableColumn("Under faults alone", lambda rate: rate.outcomes.second),
+        TableColumn("By neither", lambda rate: rate.outcomes.neither),
         TableColumn("Net change", _net_change),
-        TableColumn("Recovered, of what all controls solve", lambda one: Rate(one.recovered)),
-        TableColumn("Struck of these", lambda one: one.struck),
-        TableColumn("Silent corruption", lambda one: Rate(one.corrupted)),
-        TableColumn("Silently wrong after repair", lambda one: Rate(one.repaired)),
+        TableColumn("Recovered, of what all controls solve", lambda rate: Rate(rate.recovered)),
+        TableColumn("Struck of these", lambda rate: rate.struck),
+        TableColumn("Silent corruption", lambda rate: Rate(rate.corrupted)),
+        TableColumn("Silently wrong after repair", lambda rate: Rate(rate.repaired)),
     )
 
 
 def _of_arm(column: TableColumn[Arm]) -> Callable[[RecoveryRate], Cell]:
-    return lambda one: column.cell(one.arm)
+    return lambda rate: column.cell(rate.arm)
 
 
-def _net_change(one: RecoveryRate) -> BoundedNumber:
-    return BoundedNumber(one.change.difference, one.change.low, one.change.high, 1, percent=True)
+def _net_change(rate: RecoveryRate) -> BoundedNumber:
+    return BoundedNumber(rate.change.difference, rate.change.low, rate.change.high, 1, percent=True)
 
 
 _NOTES = (
@@ -65,7 +65,7 @@ _NOTES = (
 
 def _decided(rates: Sequence[RecoveryRate]) -> Iterator[str]:
     """Plans under which no trial could have come out otherwise."""
-    reasons = {one.arm.condition.plan: one.decided for one in rates if one.decided}
+    reasons = {rate.arm.condition.plan: rate.decided for rate in rates if rate.decided}
     yield from (f"{plan} is no evidence: {why}" for plan, why in reasons.items())
 
 
@@ -73,7 +73,7 @@ def _second_draw(run: Run) -> Iterator[str]:
     """Plans that throw a good reply away and tell nothing of it: what any other rate is to be read beside."""
     for name in run.names("plan"):
         faults = run.config.faults_of(name)
-        if faults and all((one.effect, one.point) == ("empty", "output") for one in faults):
+        if faults and all((fault.effect, fault.point) == ("empty", "output") for fault in faults):
             yield (
                 f"{name} throws a good reply away and tells nothing to repair: its rate is that of a second draw, and what "
                 "another lies above it is repair"
@@ -86,24 +86,26 @@ def _second_draw(run: Run) -> Iterator[str]:
 def recovery_figures(run: Run, arms: Arms) -> Iterator[Picture]:
     """One for each model of which a control solved something: what is solved without a fault and under each plan, by
     architecture, a panel for each scenario."""
-    told = {one.arm.condition.scenario for one in recovery_rates(run, arms)}
+    told = {rate.arm.condition.scenario for rate in recovery_rates(run, arms)}
     for model in run.names("model"):
-        own = {one: found for one, found in arms.items() if one.model == model and one.scenario in told}
-        if own:
-            yield _figure(run, model, own)
+        chosen = {
+            condition: named for condition, named in arms.items() if condition.model == model and condition.scenario in told
+        }
+        if chosen:
+            yield _figure(run, model, chosen)
 
 
 def _figure(run: Run, model: str, arms: Arms) -> Picture:
-    scenarios = [name for name in run.names("scenario") if any(one.scenario == name for one in arms)]
-    plans = [name for name in run.names("plan") if any(one.plan == name for one in arms)]
-    names = [name for name in run.names("architecture") if any(name in found for found in arms.values())]
+    scenarios = [name for name in run.names("scenario") if any(condition.scenario == name for condition in arms)]
+    plans = [name for name in run.names("plan") if any(condition.plan == name for condition in arms)]
+    names = [name for name in run.names("architecture") if any(name in named for named in arms.values())]
     signs = signs_of(plans)
     figure, axes = panels(len(scenarios), 3, max(4.2, (0.5 + 0.25 * len(signs)) * len(names)), 2.9)
     for scenario, ax in zip(scenarios, axes, strict=True):
-        chosen = {one.plan: found for one, found in arms.items() if one.scenario == scenario}
-        shares = {plan: {name: arm.solved() for name, arm in found.items()} for plan, found in chosen.items()}
+        chosen = {condition.plan: named for condition, named in arms.items() if condition.scenario == scenario}
+        shares = {plan: {name: arm.solved() for name, arm in named.items()} for plan, named in chosen.items()}
         _panel(ax, shares, names, signs)
-        panel_title(ax, scenario, numbers_said([share.n for found in shares.values() for share in found.values()]))
+        panel_title(ax, scenario, numbers_said([share.n for by_name in shares.values() for share in by_name.values()]))
     legend_of_points(figure, {_plan_named(plan): sign for plan, sign in signs.items()})
     title = f"Solved {_solved_by_plan(arms)} ({model_label(run, model)})"
     caption = f"{title}. Whiskers are 95% intervals. All plans meet the same instances: the paired change stands in the table."
@@ -116,14 +118,16 @@ def _plan_named(plan: str) -> str:
 
 def _solved_by_plan(arms: Arms) -> str:
     """What the worst and the best architecture solve without faults, and under the plan under which the best solves fewest."""
-    found: dict[str, list[Share]] = {}
-    for condition, own in arms.items():
-        ranked = sorted((arm.solved() for arm in own.values()), key=lambda share: share.rate or 0.0)
-        found.setdefault(condition.plan, ranked)
+    by_plan: dict[str, list[Share]] = {}
+    for condition, named in arms.items():
+        ranked = sorted((arm.solved() for arm in named.values()), key=lambda share: share.rate or 0.0)
+        by_plan.setdefault(condition.plan, ranked)
     worst = min(
-        (plan for plan in found if plan != FAULT_FREE), key=lambda plan: found[plan][-1].rate or 0.0, default=FAULT_FREE
+        (plan for plan in by_plan if plan != FAULT_FREE), key=lambda plan: by_plan[plan][-1].rate or 0.0, default=FAULT_FREE
     )
-    texts = {plan: " to ".join(dict.fromkeys(f"{one.k}/{one.n}" for one in (own[0], own[-1]))) for plan, own in found.items()}
+    texts = {
+        plan: " to ".join(dict.fromkeys(f"{share.k}/{share.n}" for share in (few[0], few[-1]))) for plan, few in by_plan.items()
+    }
     return ", ".join(
         f"{texts[plan]} {'without faults' if plan == FAULT_FREE else f'under {plan}'}"
         for plan in dict.fromkeys((FAULT_FREE, worst))
@@ -133,9 +137,9 @@ def _solved_by_plan(arms: Arms) -> str:
 
 def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[str], signs: Mapping[str, Sign]) -> None:
     step = 0.6 / len(signs)
-    for plan, found in shares.items():
+    for plan, by_name in shares.items():
         place = list(signs).index(plan) - (len(signs) - 1) / 2
-        for name, share in found.items():
+        for name, share in by_name.items():
             _point(ax, names.index(name) + step * place, share, signs[plan])
     ax.set_xticks(range(len(names)), tick_labels(names))
     ax.set_xlim(-0.6, len(names) - 0.4)

@@ -78,7 +78,7 @@ def contents_of(run: Run, published: Published, others: Sequence[Published] = ()
     beside = judge_each(run, others, arms)
     tables = _named_apart(all_tables(run, arms, published, judgements, beside))
     pictures = _named_apart(all_figures(run, arms, published))
-    verdicts = [verdict_finding(run, one.judgements, one.published) for one in (Judged(published, judgements), *beside)]
+    verdicts = [verdict_finding(run, each.judgements, each.published) for each in (Judged(published, judgements), *beside)]
     page = page_of(run, tables, pictures, published, [finding for finding in verdicts if finding])
     return Contents(page, tuple(tables), tuple(pictures), judgements, beside)
 

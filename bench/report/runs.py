@@ -73,15 +73,15 @@ def index_of(results: Path, reports: Path, published: Published) -> Index:
         published: The paper's claims, on which verdicts are given.
     """
     runs, unread = list[ListedRun](), list[str]()
-    found = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
+    folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
     pages = {page.parent.name: f"{page.parent.name}/{name}" for name in reversed(PAGES) for page in reports.glob(f"*/{name}")}
-    for folder in sorted(found):
+    for folder in sorted(folders):
         try:
             runs.append(_listed(load_run(folder), pages.get(folder.name, ""), published))
         except ResultsError as error:
             unread.append(" ".join(str(error).split()))
-    runs.sort(key=lambda one: (one.arms[0].started, one.arms[0].name), reverse=True)
-    others = sorted(set(pages.values()) - {one.report for one in runs})
+    runs.sort(key=lambda listed: (listed.arms[0].started, listed.arms[0].name), reverse=True)
+    others = sorted(set(pages.values()) - {listed.report for listed in runs})
     return Index(tuple(runs), tuple(unread), tuple(others))
 
 
@@ -115,8 +115,8 @@ def index_page(index: Index) -> str:
         unread=index.unread,
         others=index.others,
         histories=list(_histories(index.runs)),
-        boards=boards_of([one.arms for one in reversed(index.runs)]),
-        simulated=any(arm.run.is_simulated(arm.model) for one in index.runs for arm in one.arms),
+        boards=boards_of([listed.arms for listed in reversed(index.runs)]),
+        simulated=any(arm.run.is_simulated(arm.model) for listed in index.runs for arm in listed.arms),
     )
 
 
@@ -124,7 +124,7 @@ def index_page(index: Index) -> str:
 
 
 def _runs_table(runs: Iterable[ListedRun]) -> Table:
-    rows = [(one, arms) for one in runs for arms in _by_pack_and_model(one)]
+    rows = [(listed, arms) for listed in runs for arms in _by_pack_and_model(listed)]
     columns = (
         TableColumn[Row]("Run", lambda row: Linked(row[1][0].name, row[0].report)),
         TableColumn[Row]("Started (UTC)", lambda row: row[1][0].started),
@@ -149,35 +149,35 @@ def _runs_table(runs: Iterable[ListedRun]) -> Table:
 Row = tuple[ListedRun, list[ArmOfRun]]
 
 
-def _by_pack_and_model(one: ListedRun) -> Iterator[list[ArmOfRun]]:
+def _by_pack_and_model(listed: ListedRun) -> Iterator[list[ArmOfRun]]:
     def place(arm: ArmOfRun) -> tuple[str, str]:
         return arm.arm.condition.scenario, arm.model
 
-    return (list(arms) for _, arms in groupby(sorted(one.arms, key=place), key=place))
+    return (list(arms) for _, arms in groupby(sorted(listed.arms, key=place), key=place))
 
 
 def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
     """Say what the worst and the best arm solved: without faults, or else under the first fault plan."""
-    plan = next((one.plan for one in arms if one.plan == FAULT_FREE), arms[0].plan)
-    shares = [(one.arm.solved(), one.arm.architecture) for one in arms if one.plan == plan]
-    said = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
-    return _between(said, "not graded", named) + ("" if plan == FAULT_FREE else f" under {plan}")
+    plan = next((arm.plan for arm in arms if arm.plan == FAULT_FREE), arms[0].plan)
+    shares = [(arm.arm.solved(), arm.arm.architecture) for arm in arms if arm.plan == plan]
+    ends = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
+    return _between(ends, "not graded", named) + ("" if plan == FAULT_FREE else f" under {plan}")
 
 
 def _price_said(arms: Sequence[ArmOfRun]) -> str:
-    means = [(one.arm.mean(PRICE.tokens.name), one.arm.architecture) for one in arms]
+    means = [(arm.arm.mean(PRICE.tokens.name), arm.arm.architecture) for arm in arms]
     priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
-    said = [(mean.mean or 0.0, BoundedNumber(mean.mean, mean.low, mean.high).text(), name) for mean, name in priced]
-    return _between(said, "not measured")
+    ends = [(mean.mean or 0.0, BoundedNumber(mean.mean, mean.low, mean.high).text(), name) for mean, name in priced]
+    return _between(ends, "not measured")
 
 
-def _between(said: Sequence[tuple[float, str, str]], none: str, named: bool = True) -> str:
+def _between(ends: Sequence[tuple[float, str, str]], none: str, named: bool = True) -> str:
     """The least and the greatest of some values, with the names of what has them; one where all are the same."""
-    if not said:
+    if not ends:
         return none
-    (low, least, first), (high, most, last) = (choose(said, key=lambda one: one[0]) for choose in (min, max))
+    (low, least, first), (high, most, last) = (choose(ends, key=lambda end: end[0]) for choose in (min, max))
     if low == high:
-        return f"{least} {first if len(said) == 1 else 'each'}" if named else least
+        return f"{least} {first if len(ends) == 1 else 'each'}" if named else least
     return f"{least} {first} to {most} {last}" if named else f"{least} to {most}"
 
 
@@ -186,10 +186,16 @@ def _between(said: Sequence[tuple[float, str, str]], none: str, named: bool = Tr
 
 def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
     """A table of each config with several runs: its arms without faults, each from the oldest run on."""
-    for config in sorted({one.run.config.name for one in runs}):
-        arms = [arm for one in reversed(runs) if one.run.config.name == config for arm in one.arms if arm.plan == FAULT_FREE]
-        arms.sort(key=lambda one: (one.arm.condition.scenario, one.arm.architecture))
-        rows = tuple(_step(before, one) for before, one in pairwise([None, *arms]) if one)
+    for config in sorted({listed.run.config.name for listed in runs}):
+        arms = [
+            arm
+            for listed in reversed(runs)
+            if listed.run.config.name == config
+            for arm in listed.arms
+            if arm.plan == FAULT_FREE
+        ]
+        arms.sort(key=lambda arm: (arm.arm.condition.scenario, arm.arm.architecture))
+        rows = tuple(_step(before, arm) for before, arm in pairwise([None, *arms]) if arm)
         times = len({arm.name for arm in arms})
         if times > 1:
             yield Table("history", f"The config {config}, run {times} times, without faults", HISTORY, rows)
@@ -198,9 +204,9 @@ def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
 HISTORY = ("Pack", "Architecture", "Started (UTC)", "Run", "Model", "Solved", "Tokens a trial", "Changed since the row above")
 
 
-def _step(before: ArmOfRun | None, one: ArmOfRun) -> tuple[Cell, ...]:
-    arm, changed = one.arm, "–"
-    if before and before.run is not one.run and before.arm.architecture == arm.architecture:
-        changed = ", ".join(name for name, value in one.made_by.items() if value != before.made_by[name]) or "nothing"
-    place = (arm.condition.scenario, arm.architecture, one.started, one.name, one.label)
+def _step(before: ArmOfRun | None, row: ArmOfRun) -> tuple[Cell, ...]:
+    arm, changed = row.arm, "–"
+    if before and before.run is not row.run and before.arm.architecture == arm.architecture:
+        changed = ", ".join(name for name, value in row.made_by.items() if value != before.made_by[name]) or "nothing"
+    place = (arm.condition.scenario, arm.architecture, row.started, row.name, row.label)
     return (*place, Rate(arm.solved()), Estimate(arm.mean(TOKENS.name)), changed)

@@ -191,12 +191,12 @@ def _impacts(run: Run) -> Finding | None:
 
 def _recovered(run: Run, arms: Arms) -> Finding | None:
     """For each condition with faults how many of the same tasks each architecture solves, the best first."""
-    found: dict[Condition, list[RecoveryRate]] = {}
+    by_condition: dict[Condition, list[RecoveryRate]] = {}
     for rate in recovery_rates(run, arms):
-        found.setdefault(rate.arm.condition, []).append(rate)
+        by_condition.setdefault(rate.arm.condition, []).append(rate)
     told = [
         f"{_where(run, condition, FAULTS)}, of {_plural(n, 'trial')} that {_all(rates)} without faults, {_solved_of(rates)}"
-        for condition, rates in found.items()
+        for condition, rates in by_condition.items()
         for n in [rates[0].recovered.n]
         if n
     ]
@@ -218,8 +218,8 @@ def _solved(run: Run, arms: Arms) -> Finding | None:
     if graded.empty:
         return None
     if not graded["outcome"].eq("solved").any():
-        said = f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers."
-        return Finding(said, "outcomes")
+        text = f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers."
+        return Finding(text, "outcomes")
     undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
     told = []
     for condition in undisturbed or arms:
@@ -242,11 +242,11 @@ def _paid(run: Run, arm: Arm) -> str:
 def _damaged(run: Run, arms: Arms) -> Finding | None:
     """Of the trials that acted in a world, by architecture, the fewest first."""
     told = []
-    for condition, found in arms.items():
-        harmed = [(count, of, name) for name, arm in found.items() for count, of in [_harmed(arm)] if of]
+    for condition, named in arms.items():
+        harmed = [(count, of, name) for name, arm in named.items() for count, of in [_harmed(arm)] if of]
         if harmed and condition.plan != FAULT_FREE:
             shares = [
-                f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda one: one[0] / one[1])
+                f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
             ]
             told.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
     return Finding(_sentences(told), "world_damage") if told else None
@@ -289,7 +289,7 @@ def _below_floor(run: Run, arms: Arms) -> Iterator[str]:
 
 def _of_which_tasks(run: Run) -> str:
     instances = instances_by_scenario(run)
-    sole, several = ([name for name, own in instances.items() if (len(own) > 1) is many] for many in (False, True))
+    sole, several = ([name for name, names_of in instances.items() if (len(names_of) > 1) is many] for many in (False, True))
     if not sole:
         return "Tasks of other kinds: intervals cluster by instance and speak of tasks like these, with these models."
     if not several:

@@ -43,8 +43,8 @@ class Surroundings:
 
     def of(self, record: TrialRecord) -> tuple[str, Shown] | None:
         """Return the kind of a trial's environment, and what is shown of it; None where it stood in none."""
-        found = ((kind, shows.of(record)) for kind, shows in self._shows)
-        return next(((kind, shown) for kind, shown in found if shown is not None), None)
+        views = ((kind, shows.of(record)) for kind, shows in self._shows)
+        return next(((kind, shown) for kind, shown in views if shown is not None), None)
 
 
 def showing(path: str) -> Showing:

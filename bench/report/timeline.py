@@ -28,11 +28,11 @@ def struck_trials(arms: Arms) -> Iterator[list[FrameRow]]:
     """For each scenario the trials to show: of the first plan that struck, one by architecture, if possible of one pair,
     so that they ran under the same faults."""
     shown: set[str] = set()
-    for condition, found in arms.items():
+    for condition, named in arms.items():
         if condition.plan == FAULT_FREE or condition.scenario in shown:
             continue
-        pair = _common_pair(found.values())
-        trials = [trial for arm in found.values() for trial in _first_struck(arm, pair)]
+        pair = _common_pair(named.values())
+        trials = [trial for arm in named.values() for trial in _first_struck(arm, pair)]
         if trials:
             shown.add(condition.scenario)
             yield trials
@@ -49,10 +49,10 @@ def _common_pair(arms: Iterable[Arm]) -> Pair | None:
 
 
 def _first_struck(arm: Arm, pair: Pair | None) -> list[FrameRow]:
-    found = _struck(arm)
+    struck = _struck(arm)
     if pair is not None:
-        found = found.loc[[own == pair for own in pairs_of(found)]]
-    return _rows(found.sort_values("repetition").head(1))
+        struck = struck.loc[[other == pair for other in pairs_of(struck)]]
+    return _rows(struck.sort_values("repetition").head(1))
 
 
 def _rows(frame: pd.DataFrame) -> list[FrameRow]:
@@ -62,17 +62,19 @@ def _rows(frame: pd.DataFrame) -> list[FrameRow]:
 def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
     """Each call a bar from its start to its end, coloured by the account in which its tokens stand; waits are grey."""
     calls = [_rows(run.calls[run.calls["trial"] == trial["trial"]]) for trial in trials]
-    heights = [0.55 + 0.19 * len(own) for own in calls]
+    heights = [0.55 + 0.19 * len(trial_calls) for trial_calls in calls]
     figure = blank(7.2, sum(heights) + 0.9)
     axes = figure.subplots(len(trials), 1, squeeze=False, sharex=True, height_ratios=heights).flatten().tolist()
-    longest = max(call["started"] + call["seconds"] for own in calls for call in own)
+    longest = max(call["started"] + call["seconds"] for trial_calls in calls for call in trial_calls)
     waits = [_rows(run.waits[run.waits["trial"] == trial["trial"]]) for trial in trials]
-    struck = [set(run.faults.loc[(run.faults["trial"] == one["trial"]) & run.faults["delivered"], "call"]) for one in trials]
-    for ax, trial, own, waited, hit in zip(axes, trials, calls, waits, struck, strict=True):
-        _draw(ax, trial, own, waited, longest)
-        _mark(ax, own, hit)
+    struck = [
+        set(run.faults.loc[(run.faults["trial"] == trial["trial"]) & run.faults["delivered"], "call"]) for trial in trials
+    ]
+    for ax, trial, trial_calls, waited, hit in zip(axes, trials, calls, waits, struck, strict=True):
+        _draw(ax, trial, trial_calls, waited, longest)
+        _mark(ax, trial_calls, hit)
     axes[-1].set_xlabel("seconds since the trial began")
-    accounts = {call["account"] for own in calls for call in own}
+    accounts = {call["account"] for trial_calls in calls for call in trial_calls}
     looks = {name: look for name, look in ACCOUNT_LOOKS.items() if name in accounts}
     mark = Line2D([], [], marker=STRUCK, color=BLACK, lw=0, ms=6, label="a fault struck here")
     legend_of(figure, {**looks, "waiting": Look(PALE)} if any(waits) else looks, *([mark] if any(struck) else []))

@@ -100,8 +100,8 @@ def trace_of(run: Run) -> Trace | None:
     return Trace(_pack(_json(_index(run, packed, texts))), packed, texts, left_out)
 
 
-def _around(found: tuple[str, Shown] | None) -> JsonObject:
-    return {found[0]: found[1].json} if found else {}
+def _around(step: tuple[str, Shown] | None) -> JsonObject:
+    return {step[0]: step[1].json} if step else {}
 
 
 def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[Pieces, Mapping[str, int], int]:
@@ -131,7 +131,7 @@ def _index(run: Run, trials: Pieces, texts: Pieces) -> JsonObject:
             **columns,
             "model": [labels[model] for model in columns["model"]],
         },
-        "names": {name: [labels.get(one, one) for one in run.names(name)] for name in NAMED},
+        "names": {name: [labels.get(label, label) for label in run.names(name)] for name in NAMED},
         "firsts": {"trials": trials.firsts, "texts": texts.firsts},
     }
 

@@ -34,8 +34,8 @@ def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
         yield f"why it ended: {_short(record.reason)}"
     calls = [call for call in of_kind(record.events, Called) if call.reply or call.tool_calls]
     if calls:
-        said = " ".join(texts.get(digest, "") for digest in (calls[-1].reply, calls[-1].tool_calls) if digest)
-        yield f"last reply of the model: {one_line(said, MOST_OF_LAST_WORDS)}"
+        text = " ".join(texts.get(digest, "") for digest in (calls[-1].reply, calls[-1].tool_calls) if digest)
+        yield f"last reply of the model: {one_line(text, MOST_OF_LAST_WORDS)}"
 
 
 def _told(event: Event) -> Iterator[str]:

@@ -28,9 +28,9 @@ def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
     Raises:
         ConfigError: No trial fits, or several do.
     """
-    trial = _found(run, wanted)
+    trial = _trial_of(run, wanted)
     texts = read_texts(run.folder) if run.folder else {}
-    *_, record = [one for one in records_of(run) or () if one.id == trial]
+    *_, record = [record for record in records_of(run) or () if record.id == trial]
     around = Surroundings(run, texts, packs).of(record)
     of = f" {record.instance}" if record.instance else ""
     head = f"{record.scenario}{of}, {record.architecture}, {record.plan}, repetition {record.repetition}: {record.outcome}"
@@ -39,7 +39,7 @@ def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
     return "\n".join([f"trial {trial}", head, *note, *middle, *end_told(record, texts)])
 
 
-def _found(run: Run, wanted: str) -> str:
+def _trial_of(run: Run, wanted: str) -> str:
     """The id of the trial that goes by all these names."""
     parts = wanted.split("/")
     named = run.trials[["trial", *NAMES]].assign(number="#" + run.trials["repetition"].astype(str))

@@ -109,7 +109,7 @@ class Asking:
         first = self._next(subtasks, sources, repair, given)
         further = self._cases.of(case_of(given)).further_samples(names_of(subtasks), first, count - 1)
         return tuple(
-            await asyncio.gather(*(self._propose(subtasks, one, sources, repair, by, given) for one in (first, *further)))
+            await asyncio.gather(*(self._propose(subtasks, more, sources, repair, by, given) for more in (first, *further)))
         )
 
     def _given(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
@@ -129,7 +129,7 @@ class Asking:
         causes = self._cases.of(case_of(given))
         if right := self._trial.right:
             seen = {**self._state.documents, **given}
-            causes.references.update({one.name: right(one.name, seen) for one in subtasks})
+            causes.references.update({subtask.name: right(subtask.name, seen) for subtask in subtasks})
         return causes.next(names_of(subtasks), (sources, repair.detail if repair else None))
 
     async def _propose(
@@ -143,7 +143,9 @@ class Asking:
         task_in_system: bool = False,
     ) -> Proposal:
         self._trial.surroundings.before_call()
-        inputs = {one.name: given[one.name] if one.name in given else self._state.text_of(one) for one in sources}
+        inputs = {
+            source.name: given[source.name] if source.name in given else self._state.text_of(source) for source in sources
+        }
         inputs, receipts = self._injection.read(subtasks, inputs, ask.context.attempt, ask.context.sample)
         prompt = prompt_of(self._trial.task, subtasks, inputs, repair, self._trial.settings.repair, self.answer_format)
         messages = prompt.messages_with_task_in_system if task_in_system else prompt.messages

@@ -288,7 +288,7 @@ class Caller:
         """Leave the event of a call; its number. What the provider was never paid for counts no tokens."""
         request, reply, failure, ask = attempt.request, attempt.reply, attempt.failure, attempt.ask
         received = failure.partial if failure else reply.text if reply else ""
-        said = reply.text if reply else received
+        text = reply.text if reply else received
         given = received if failure else delivered
         paid = failure is None or failure.paid
         tokens_in = tokens_read(request) if paid else 0
@@ -308,8 +308,8 @@ class Caller:
                 seconds=in_seconds(attempt.length),
                 seed=request.seed,
                 messages=tuple(stored(message, self._log.texts) for message in request.messages),
-                reply=store_text(said) if reply or said else None,
-                delivered=store_text(given) if given is not None and given != said else None,
+                reply=store_text(text) if reply or text else None,
+                delivered=store_text(given) if given is not None and given != text else None,
                 tokens_in=tokens_in,
                 tokens_out=tokens_out,
                 usage_in=counted[0] if counted else None,

@@ -173,9 +173,9 @@ class Causes:
         if not asked:
             return _Attempt(1, "first", None, 0)
         last, number = max(asked, key=lambda attempt: attempt.since), self.attempts(names) + 1
-        own = self._own_failure(names, last.since)
-        if own is not None:
-            return _Attempt(number, "retry", own, 0)
+        since = self._own_failure(names, last.since)
+        if since is not None:
+            return _Attempt(number, "retry", since, 0)
         if not under_way and self._failures and self._failures[-1][0] >= last.since:
             return _Attempt(number, "rerun", self._failures[-1][0], 0)
         last.calls += 1

@@ -121,5 +121,5 @@ class Checks:
 
 def _key(check: Check, output: Any, context: Context) -> Key:
     """Of values by their texts: in a comparison, True would be 1."""
-    outputs = {name: one.model_dump() for name, one in context.outputs.items()}
+    outputs = {name: output.model_dump() for name, output in context.outputs.items()}
     return check, digest_of(repr((output.model_dump(), outputs))), tuple(context.documents.items())

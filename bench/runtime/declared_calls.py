@@ -110,7 +110,7 @@ class DeclaredCalls:
             raise
 
     def _let_go(self) -> None:
-        come, self._come = sorted(self._come, key=lambda one: repr(one[0])), []
+        come, self._come = sorted(self._come, key=lambda request: repr(request[0])), []
         for _, begun in come:
             if not begun.done():
                 begun.set_result(None)

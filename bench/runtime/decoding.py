@@ -91,14 +91,14 @@ class Objects:
         """
         depth, at = 0, start
         while at < len(self._text):
-            found = (_brace_or_string if at < self._unclosed else _brace).search(self._text, at)
-            if found is None:
+            match = (_brace_or_string if at < self._unclosed else _brace).search(self._text, at)
+            if match is None:
                 break
-            at = found.end()
-            if found[0].startswith('"') and not found[1]:
-                self._unclosed = min(self._unclosed, found.start())
-                at = found.start() + 1
-            depth += {"{": 1, "}": -1}.get(found[0], 0)
+            at = match.end()
+            if match[0].startswith('"') and not match[1]:
+                self._unclosed = min(self._unclosed, match.start())
+                at = match.start() + 1
+            depth += {"{": 1, "}": -1}.get(match[0], 0)
             if depth == 0:
                 return at
         return len(self._text)

@@ -42,8 +42,8 @@ def draft_of(text: str, tags: Sequence[tuple[str, str]] = THINK, in_blocks: bool
 
     in_blocks   the answer has its code in code blocks
     """
-    found = _draft_once if len(text) > LONG else _draft
-    return found(text, tuple(tags), in_blocks)
+    draft_in = _draft_once if len(text) > LONG else _draft
+    return draft_in(text, tuple(tags), in_blocks)
 
 
 def _draft(text: str, tags: Tags, in_blocks: bool) -> Draft:

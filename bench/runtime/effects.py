@@ -152,8 +152,8 @@ class CutReply(CutOff):
     """`begun` is what came of the reply before the connection broke. It is recorded as what it is to the call, a `cut_off`."""
 
     def __init__(self, begun: Reply):
-        said = begun.text + counted_text_of(begun.tool_calls)
-        super().__init__("the connection broke in mid-reply (injected)", partial=said, injected=True)
+        text = begun.text + counted_text_of(begun.tool_calls)
+        super().__init__("the connection broke in mid-reply (injected)", partial=text, injected=True)
         self.begun = begun
 
 

@@ -125,8 +125,8 @@ class EndpointSession:
 
         Raises RuntimeError where a subtask had no reply.
         """
-        known = {one.name: one for one in self.subtasks if one.name in outputs}
-        kept = {name: self._turns.parts(outputs[name], [one])[name] for name, one in known.items()}
+        known = {subtask.name: subtask for subtask in self.subtasks if subtask.name in outputs}
+        kept = {name: self._turns.parts(outputs[name], [subtask])[name] for name, subtask in known.items()}
         for subtask in self.subtasks:
             if self._judged:
                 await self._foresee([subtask])

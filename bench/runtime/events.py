@@ -258,10 +258,10 @@ class Events(tuple[Event, ...]):
 
     @kept
     def by_kind(self) -> Mapping[type, Sequence[Any]]:
-        found: dict[type, list[Event]] = {}
+        by_type: dict[type, list[Event]] = {}
         for event in self:
-            found.setdefault(type(event), []).append(event)
-        return found
+            by_type.setdefault(type(event), []).append(event)
+        return by_type
 
 
 def of_kind(events: Iterable[Event], kind: type[EventType]) -> Sequence[EventType]:

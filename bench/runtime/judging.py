@@ -150,7 +150,9 @@ class Verifier:
     def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
         """The same at a checkpoint. What a later subtask found in a damaged output says nothing of the undamaged one."""
         carried = {receipt.number: receipt for name in versions for receipt in self._struck(self.carried.get(name, ()))}
-        struck = [one for one in carried.values() if one.due.subtask in versions and versions[one.due.subtask].undamaged]
+        struck = [
+            commit for commit in carried.values() if commit.due.subtask in versions and versions[commit.due.subtask].undamaged
+        ]
         if not struck:
             return
         names = {receipt.due.subtask for receipt in struck}

@@ -14,7 +14,9 @@ class Lineage:
     """The lineage of a trial's outputs, read from its events."""
 
     def __init__(self, events: Sequence[Event]):
-        self._commits: dict[Output, Committed] = {(one.subtask, one.version): one for one in of_kind(events, Committed)}
+        self._commits: dict[Output, Committed] = {
+            (commit.subtask, commit.version): commit for commit in of_kind(events, Committed)
+        }
         answers = of_kind(events, Answered)
         self._answer = answers[-1].versions if answers else ()
 

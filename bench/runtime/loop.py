@@ -65,8 +65,8 @@ def running() -> Loop:
     """The loop that the caller runs on. Raises RuntimeError where it is none of ours."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, Loop):
-        said = f"a trial runs on the package's own event loop, not on {type(loop).__name__}"
-        raise RuntimeError(f"{said}: call bench.runtime.loop.run(...) instead of asyncio.run(...)")
+        problem = f"a trial runs on the package's own event loop, not on {type(loop).__name__}"
+        raise RuntimeError(f"{problem}: call bench.runtime.loop.run(...) instead of asyncio.run(...)")
     return loop
 
 

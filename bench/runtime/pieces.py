@@ -38,13 +38,13 @@ def pieces_of(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
 ) -> Pieces:
     """The pieces of a reply's answer. The draft before it is none, and stays as it is."""
-    found, draft = read(text, finish, subtasks, answer_format, tags), draft_in(text, subtasks, answer_format, tags)
-    if isinstance(found, Unreadable):
+    extracted, draft = read(text, finish, subtasks, answer_format, tags), draft_in(text, subtasks, answer_format, tags)
+    if isinstance(extracted, Unreadable):
         return Piece(text, subtasks[0].name, draft.end) if len(subtasks) == 1 else NoPieces(text)
     schema = answer_schema(subtasks) if is_fenced(subtasks, answer_format) else None
     if len(subtasks) == 1:
-        return Piece(text, subtasks[0].name, draft.end, found, schema)
-    return JsonPieces(text, found) if schema is None else FencedPieces(text, found, schema)
+        return Piece(text, subtasks[0].name, draft.end, extracted, schema)
+    return JsonPieces(text, extracted) if schema is None else FencedPieces(text, extracted, schema)
 
 
 class NoPieces:
@@ -64,10 +64,10 @@ class Piece:
     """A reply to one subtask: its part is the answer, what stands around that left out; all behind the draft where that cannot
     be read."""
 
-    def __init__(self, text: str, name: str, draft: int, found: Extracted | None = None, schema: Schema | None = None):
+    def __init__(self, text: str, name: str, draft: int, extracted: Extracted | None = None, schema: Schema | None = None):
         self.text, self._name, self._schema, self._draft = text, name, schema, text[:draft]
-        self._before, self._after = (text[: found.start], text[found.end :]) if found else (self._draft, "")
-        self._part = Part(text[found.start : found.end], found.value) if found else Part(text[draft:], None)
+        self._before, self._after = (text[: extracted.start], text[extracted.end :]) if extracted else (self._draft, "")
+        self._part = Part(text[extracted.start : extracted.end], extracted.value) if extracted else Part(text[draft:], None)
 
     def part(self, name: str) -> Part | None:
         return self._part if name == self._name else None
@@ -87,10 +87,10 @@ class Piece:
 class JsonPieces:
     """A reply to several subtasks: one object with a field for each."""
 
-    def __init__(self, text: str, found: Extracted):
-        self._whole, self._values = text, found.value
-        self._before, self._after = text[: found.start], text[found.end :]
-        self._texts = {name: dump(value) for name, value in found.value.items()}
+    def __init__(self, text: str, extracted: Extracted):
+        self._whole, self._values = text, extracted.value
+        self._before, self._after = text[: extracted.start], text[extracted.end :]
+        self._texts = {name: dump(value) for name, value in extracted.value.items()}
         self._changed = self._ended = False
 
     def part(self, name: str) -> Part | None:
@@ -113,11 +113,11 @@ class JsonPieces:
 class FencedPieces:
     """The same in code blocks: the object with all parts' JSON, then all parts' blocks."""
 
-    def __init__(self, text: str, found: Extracted, schema: Schema):
-        self._whole, self._values, self._schema = text, found.value, schema
-        self._before, self._after = text[: found.start], text[found.end :]
+    def __init__(self, text: str, extracted: Extracted, schema: Schema):
+        self._whole, self._values, self._schema = text, extracted.value, schema
+        self._before, self._after = text[: extracted.start], text[extracted.end :]
         self._texts, self._blocks = dict[str, str](), dict[str, str]()
-        for name, value in found.value.items():
+        for name, value in extracted.value.items():
             self._write(name, value)
         self._changed = self._json_ended = self._ended = False
 

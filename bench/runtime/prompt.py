@@ -139,7 +139,7 @@ def _form(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
     if "properties" in schema:
         return _object(schema, defs)
     if "anyOf" in schema:
-        return " or ".join(_form(one, defs) for one in schema["anyOf"])
+        return " or ".join(_form(option, defs) for option in schema["anyOf"])
     if schema.get("type") == "array":
         return f"[{_form(schema.get('items', {}), defs)}, ...]"
     return _scalar(schema)
@@ -150,8 +150,8 @@ def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
     fields = list(schema["properties"].items())
     for number, (name, field) in enumerate(fields, 1):
         comma = "," if number < len(fields) else ""
-        said = "; ".join(filter(None, (field.get("description", ""), _choices(field, defs))))
-        lines.append(f'"{name}": {_form(field, defs)}{comma}{f"  // {said}" if said else ""}')
+        text = "; ".join(filter(None, (field.get("description", ""), _choices(field, defs))))
+        lines.append(f'"{name}": {_form(field, defs)}{comma}{f"  // {text}" if text else ""}')
     return _braced("\n".join(lines))
 
 
@@ -164,7 +164,7 @@ def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
     if schema.get("type") == "array":
         inner = _choices(schema.get("items", {}), defs)
         return f"each {inner}" if inner else ""
-    return "; ".join(filter(None, (_choices(one, defs) for one in schema.get("anyOf", ()))))
+    return "; ".join(filter(None, (_choices(option, defs) for option in schema.get("anyOf", ()))))
 
 
 def _scalar(schema: Mapping[str, Json]) -> str:

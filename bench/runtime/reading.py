@@ -62,13 +62,13 @@ def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
 
 def _fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted | Unreadable:
     before = fenced.before_json(text, draft.end)
-    found = extract(text, finish, before.code, draft)
-    if isinstance(found, Extracted):
-        in_fence = before.fence is not None and before.fence[1] == found.start
-        start = before.fence[0] if before.fence and in_fence else found.start
-        return _with_blocks(text, found.value, schema, start, fenced.behind_json(text, found.end, in_fence))
-    if not (found.is_prose and before.code):
-        return found
+    extracted = extract(text, finish, before.code, draft)
+    if isinstance(extracted, Extracted):
+        in_fence = before.fence is not None and before.fence[1] == extracted.start
+        start = before.fence[0] if before.fence and in_fence else extracted.start
+        return _with_blocks(text, extracted.value, schema, start, fenced.behind_json(text, extracted.end, in_fence))
+    if not (extracted.is_prose and before.code):
+        return extracted
     if not is_all_code(schema):
         return Unreadable("not_json", "the reply holds no JSON object before its code")
     return _with_blocks(text, {}, schema, draft.end, draft.end)

@@ -31,16 +31,16 @@ def parts_of(
 
 
 def parts_in(
-    found: Extracted | Unreadable, text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags
+    extracted: Extracted | Unreadable, text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags
 ) -> dict[str, Part]:
     """The same of a reply that was read already, and in which this was found."""
-    if isinstance(found, Unreadable):
+    if isinstance(extracted, Unreadable):
         answer = text[draft_in(text, subtasks, answer_format, tags).end :]
-        return {subtask.name: Part(answer, found) for subtask in subtasks}
+        return {subtask.name: Part(answer, extracted) for subtask in subtasks}
     if len(subtasks) == 1:
-        return {subtasks[0].name: Part(dump(found.value), found.value)}
-    names = [subtask.name for subtask in subtasks if subtask.name in found.value]
-    return {name: Part(dump(found.value[name]), found.value[name]) for name in names}
+        return {subtasks[0].name: Part(dump(extracted.value), extracted.value)}
+    names = [subtask.name for subtask in subtasks if subtask.name in extracted.value]
+    return {name: Part(dump(extracted.value[name]), extracted.value[name]) for name in names}
 
 
 def reads_as(
@@ -58,15 +58,15 @@ def reads_as(
     return found_as(read(text, finish, among, answer_format, tags), subtask, among)
 
 
-def found_as(found: Extracted | Unreadable, subtask: Subtask, among: Sequence[Subtask]) -> bool:
+def found_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequence[Subtask]) -> bool:
     """The same of a reply that was read already, and in which this was found."""
-    if isinstance(found, Unreadable):
-        return not found.is_prose
-    value = found.value.get(subtask.name) if len(among) > 1 else found.value
+    if isinstance(extracted, Unreadable):
+        return not extracted.is_prose
+    value = extracted.value.get(subtask.name) if len(among) > 1 else extracted.value
     return isinstance(value, dict) and not value.keys().isdisjoint(subtask.output.model_fields)
 
 
 def reread(text: str) -> Part:
     """The part that a text in the state is, after something may have happened to it."""
-    found = extract(text, draft=NO_DRAFT)
-    return Part(text, found if isinstance(found, Unreadable) else found.value)
+    extracted = extract(text, draft=NO_DRAFT)
+    return Part(text, extracted if isinstance(extracted, Unreadable) else extracted.value)

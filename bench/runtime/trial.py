@@ -140,7 +140,7 @@ class Trial:
     def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
         """Return what these subtasks are about to read. Raises RuntimeError where something of it has no output yet: a prompt
         that lacks an input would be another one than the pack's, and nobody would notice."""
-        joint = {one.name for one in subtasks}
+        joint = {subtask.name for subtask in subtasks}
         for subtask in subtasks:
             if missing := [name for name in self.state.lacks(subtask, given) if name not in joint]:
                 if missing[0] in self.state.given:
@@ -158,7 +158,7 @@ class Trial:
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
         """Have the checks that may take long asked of proposals off the event loop; also of what a fault in the state will make
         of them."""
-        for proposal in (one for one in proposals if self.verifier.takes_long(one.text)):
+        for proposal in (each for each in proposals if self.verifier.takes_long(each.text)):
             await self.verifier.foresee(proposal)
             struck = {}
             for subtask in proposal.subtasks:

@@ -32,7 +32,7 @@ class Turn:
     ask: Ask
     received: Received
     gives_output: bool
-    found: Extracted | Unreadable | None
+    extracted: Extracted | Unreadable | None
 
 
 class Turns:
@@ -45,11 +45,11 @@ class Turns:
 
     def add(self, subtasks: Sequence[Subtask], ask: Ask, received: Received) -> None:
         text, before, finish = received.text, received.undamaged, received.finish
-        found = read(text, finish, subtasks, self._format, self._tags)
-        gives_output = not received.tool_calls and any(found_as(found, one, subtasks) for one in subtasks)
+        extracted = read(text, finish, subtasks, self._format, self._tags)
+        gives_output = not received.tool_calls and any(found_as(extracted, subtask, subtasks) for subtask in subtasks)
         if before is not None and not received.tool_calls and not gives_output:
-            gives_output = any(reads_as(before, finish, one, subtasks, self._format, self._tags) for one in subtasks)
-        turn = Turn(tuple(subtasks), ask, received, gives_output, found if len(text) <= LONG else None)
+            gives_output = any(reads_as(before, finish, subtask, subtasks, self._format, self._tags) for subtask in subtasks)
+        turn = Turn(tuple(subtasks), ask, received, gives_output, extracted if len(text) <= LONG else None)
         for subtask in subtasks:
             self._of.setdefault(subtask.name, []).append(turn)
 
@@ -133,7 +133,7 @@ class Turns:
         self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...], made_from: Sequence[Source] | None = None
     ) -> Proposal:
         """These turns' outputs of the subtasks; `text` is the reply of one of them, or what was made of all."""
-        turns = {turn.received.call: turn for one in taken for turn in self._making(one)}
+        turns = {turn.received.call: turn for proposal in taken for turn in self._making(proposal)}
         whole = [turn for _, turn in sorted(turns.items())]
         names = {subtask.name for subtask in subtasks}
         undamaged: dict[str, Part] = {}
@@ -155,8 +155,8 @@ class Turns:
     def _parts_of(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, Part]:
         """What a text says of these subtasks: the reply of one of the turns, or what was made of all, which ends of itself."""
         turn = next((turn for turn in taken if turn.received.text == text), None)
-        if turn and turn.found and turn.subtasks == subtasks:
-            return parts_in(turn.found, text, subtasks, self._format, self._tags)
+        if turn and turn.extracted and turn.subtasks == subtasks:
+            return parts_in(turn.extracted, text, subtasks, self._format, self._tags)
         return self.parts(text, subtasks, turn.received.finish if turn else "stop")
 
     def _making(self, taken: Turn) -> list[Turn]:
@@ -169,8 +169,8 @@ class Turns:
         rejected = self._verifier.has_rejected(turn.received.call)
         if not turn.gives_output:
             return not (rejected and turn.received.call in self._offered)
-        own, other = taken.ask.context, turn.ask.context
-        same = (own.attempt, own.sample) == (other.attempt, other.sample)
+        context, other = taken.ask.context, turn.ask.context
+        same = (context.attempt, context.sample) == (other.attempt, other.sample)
         return same and not rejected
 
     def _value(self, turn: Turn, subtask: Subtask) -> Json | Unreadable:

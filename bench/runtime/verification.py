@@ -103,8 +103,8 @@ def extract(
     """
     if finish == "content_filter":
         return Unreadable("refusal", "the provider refused to answer")
-    found = _extract_once if len(text) > LONG else _extract
-    return found(text, code, draft or draft_of(text))
+    extract_ = _extract_once if len(text) > LONG else _extract
+    return extract_(text, code, draft or draft_of(text))
 
 
 def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) -> Extracted | Unreadable:
@@ -125,7 +125,7 @@ def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) 
         if ran_out(text, read, last):
             return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
         if begun := _begun.match(text, start):
-            malformed = malformed or _said(text, read)
+            malformed = malformed or _excerpt(text, read)
         behind = objects.end(start) if begun else start + 1
         start = -1 if begun and code is not None else _next_begin(text, behind, code, last)
     else:
@@ -165,7 +165,7 @@ def _may_begin(text: str, start: int, last: int) -> bool:
     return bool(_begins.match(text, start)) or len(rest_of(text, start + 1, last)) <= LONGEST_BEGUN
 
 
-def _said(text: str, wrong: Malformed) -> str:
+def _excerpt(text: str, wrong: Malformed) -> str:
     if wrong.at is None:
         return wrong.why
     line, before = text.count("\n", 0, wrong.at) + 1, text.rfind("\n", 0, wrong.at)
@@ -199,9 +199,9 @@ def judge(
     for subtask in subtasks:
         verdict = verdicts[subtask.name]
         silent = subtask.name in without_findings_of
-        found = None if isinstance(verdict, Rejected) or silent else finding(subtask, verdict)
-        if found and isinstance(verdicts.get(found.subtask), Output):
-            verdicts[found.subtask] = found
+        found_wrong = None if isinstance(verdict, Rejected) or silent else finding(subtask, verdict)
+        if found_wrong and isinstance(verdicts.get(found_wrong.subtask), Output):
+            verdicts[found_wrong.subtask] = found_wrong
     return verdicts
 
 
@@ -226,10 +226,10 @@ def _absent(subtask: Subtask) -> Rejected:
 def _violating(subtask: Subtask, error: ValidationError, most: int = 3) -> Rejected:
     """Reject an output for its first few schema violations, each told with its place."""
     first = first_of(error, most)
-    detail = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the output'}: {one['msg']}" for one in first)
+    detail = "; ".join(f"{'.'.join(map(str, error['loc'])) or 'the output'}: {error['msg']}" for error in first)
     left = error.error_count() - len(first)
     more = f"; and {left} more" if left > 0 else ""
-    return Rejected(subtask.name, "schema", _one_line(detail + more), errors=tuple(one["type"] for one in first))
+    return Rejected(subtask.name, "schema", _one_line(detail + more), errors=tuple(error["type"] for error in first))
 
 
 def check(
@@ -241,8 +241,8 @@ def check(
     """
     is_whole = all(name in documents or name in outputs for name in subtask.reads)
     context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
-    for one in (*(subtask.checks if is_whole else ()), *map(_asking, filter(None, (subtask.sufficient, subtask.finds)))):
-        objection = ask(subtask, one, output, context)
+    for check in (*(subtask.checks if is_whole else ()), *map(_asking, filter(None, (subtask.sufficient, subtask.finds)))):
+        objection = ask(subtask, check, output, context)
         if objection is not None:
             return Rejected(subtask.name, "check", _one_line(objection))
     return None
@@ -267,8 +267,8 @@ def insufficient(subtask: Subtask, output: Output) -> Rejected | None:
 
 def finding(subtask: Subtask, output: Output) -> Rejected | None:
     """What a validating subtask's output says against an earlier subtask."""
-    found = subtask.finds(output) if subtask.finds else None
-    return Rejected(found.subtask, "found_wrong", _one_line(found.reason)) if found else None
+    complaint = subtask.finds(output) if subtask.finds else None
+    return Rejected(complaint.subtask, "found_wrong", _one_line(complaint.reason)) if complaint else None
 
 
 def _one_line(text: str) -> str:

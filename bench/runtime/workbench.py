@@ -62,7 +62,7 @@ class Workbench(Asking):
 
     def ready(self) -> tuple[Subtask, ...]:
         """The subtasks that can be asked now: not done, and all that they read is there."""
-        return tuple(one for one in self._state.subtasks if not self.done(one) and not self._state.lacks(one))
+        return tuple(subtask for subtask in self._state.subtasks if not self.done(subtask) and not self._state.lacks(subtask))
 
     def add(self, subtask: Subtask, reference: Json = None) -> None:
         """A subtask made at run time. The answer is made of the task's own alone (`Task.answer`). A simulated model answers it

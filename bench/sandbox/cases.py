@@ -91,7 +91,7 @@ def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[Outcome]:
         return [seen] * len(cases)
     if not isinstance(seen, list) or len(seen) != len(cases):
         return [Outcome("exception", "the code puts another program in the place of the one that calls it")] * len(cases)
-    return [_outcome(function, case, one) for case, one in zip(cases, seen, strict=True)]
+    return [_outcome(function, case, result) for case, result in zip(cases, seen, strict=True)]
 
 
 @lru_cache(maxsize=64)
@@ -124,29 +124,29 @@ def _of_syntax(words: str) -> Outcome:
 def _outcome(function: str, case: Case, seen: Json) -> Outcome:
     call = _cut(f"{function}({', '.join(map(repr, case.arguments))})")
     if not isinstance(seen, dict) or "value" not in seen:
-        said = seen.get("raised") if isinstance(seen, dict) else seen
-        return Outcome("exception", _line(f"{call} raised {_cut(str(said))}"))
+        message = seen.get("raised") if isinstance(seen, dict) else seen
+        return Outcome("exception", _line(f"{call} raised {_cut(str(message))}"))
     if same(seen["value"], case.expected):
         return Outcome("right")
     return Outcome("wrong value", _line(f"{call} returned {_cut(repr(seen['value']))}; it must return {case.expected!r}"))
 
 
-def same(one: Json, other: Json) -> bool:
+def same(first: Json, other: Json) -> bool:
     """Equality of two JSON values in which 1 and 1.0 are the same, and True and 1 are not. A rounding error is forgiven."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return _is_close(one, other) if float in (type(one), type(other)) else one == other
-    return type(one) is type(other) and bool(one == other)
+    if isinstance(first, bool) or isinstance(other, bool):
+        return first is other
+    if isinstance(first, dict) and isinstance(other, dict):
+        return first.keys() == other.keys() and all(same(first[key], other[key]) for key in first)
+    if isinstance(first, list) and isinstance(other, list):
+        return len(first) == len(other) and all(map(same, first, other))
+    if isinstance(first, int | float) and isinstance(other, int | float):
+        return _is_close(first, other) if float in (type(first), type(other)) else first == other
+    return type(first) is type(other) and bool(first == other)
 
 
-def _is_close(one: float, other: float) -> bool:
+def _is_close(first: float, other: float) -> bool:
     try:
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+        return math.isclose(first, other, rel_tol=1e-9, abs_tol=1e-9)
     except OverflowError:  # a whole number that is larger than any float
         return False
 

@@ -82,8 +82,8 @@ _ONE_AT_A_TIME = threading.Lock()
 def ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> tuple[Cell, bool]:
     """A cell of this kind, and whether it was kept ready."""
     with _ONE_AT_A_TIME:
-        found = serving.spares.pop(_kind(limits, without), None)
-    return (found, True) if isinstance(found, Cell) else (Cell(serving, limits, without), False)
+        spare = serving.spares.pop(_kind(limits, without), None)
+    return (spare, True) if isinstance(spare, Cell) else (Cell(serving, limits, without), False)
 
 
 def keep_ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:

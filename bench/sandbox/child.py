@@ -35,10 +35,10 @@ def run(job: dict[str, Any]) -> None:
     try:
         space: dict[str, Any] = {"__name__": "program"}
         exec(compile(job["program"], "program", "exec"), space)
-        said = json.dumps({"value": space["main"](job["value"])})
+        answer = json.dumps({"value": space["main"](job["value"])})
     except BaseException as error:  # SystemExit and KeyboardInterrupt too: nothing but a returned value is a result
         report(json.dumps({"problem": f"raised {type(error).__name__}: {error}"}))
-    report(said)
+    report(answer)
 
 
 def reporter(write: Callable[[int, bytes], int], leave: Callable[[int], NoReturn]) -> Callable[[str], NoReturn]:
@@ -115,8 +115,8 @@ def tripwire(
         if is_forbidden(event, arguments):
             # Only what the code itself said: a note must be the same each time, so no process id, no folder's name.
             tells = event in {"open", "os.listdir", "os.scandir", "import"} and kind_of(arguments[0]) is text_type
-            said = event + (" " + arguments[0].__repr__()[:100] if tells else "")
-            said = said.encode("ascii", "backslashreplace").decode("ascii").replace("\\", "\\\\").replace('"', '\\"')
-            report('{"problem": "forbidden: ' + said + '"}')
+            text = event + (" " + arguments[0].__repr__()[:100] if tells else "")
+            text = text.encode("ascii", "backslashreplace").decode("ascii").replace("\\", "\\\\").replace('"', '\\"')
+            report('{"problem": "forbidden: ' + text + '"}')
 
     return hook

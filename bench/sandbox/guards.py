@@ -50,7 +50,7 @@ class Guards:
     def missing(self) -> tuple[Guard, ...]:
         return tuple(guard for guard in self.each if not guard.in_force)
 
-    def said(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, str]:
         """Name -> "in force" or why not, as a manifest keeps it."""
         return {guard.name: "in force" if guard.in_force else f"missing: {guard.words}" for guard in self.each}
 
@@ -58,9 +58,9 @@ class Guards:
 def guards() -> Guards:
     """Those of this machine. Asks the kernel, and changes nothing. Raises ConfigError where one is to be left out that there is
     not."""
-    without, found = left_out(), of_machine(backend())
+    without, guards_there = left_out(), of_machine(backend())
     gone = f"left out, as {WITHOUT} says"
-    return Guards(tuple(Guard(one.name, False, gone) if one.name in without else one for one in found))
+    return Guards(tuple(Guard(guard.name, False, gone) if guard.name in without else guard for guard in guards_there))
 
 
 def left_out() -> tuple[str, ...]:

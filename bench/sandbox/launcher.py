@@ -151,7 +151,7 @@ class Launcher:
             for number, child in list(self.children.items()):
                 if child.ended():
                     del self.children[number]
-                    self.numbers = {one: other for one, other in self.numbers.items() if other is not child}
+                    self.numbers = {known: other for known, other in self.numbers.items() if other is not child}
                     with suppress(KeyError):
                         poller.unregister(number)
 
@@ -202,7 +202,9 @@ class Launcher:
                 signal.signal(kind, signal.SIG_DFL)
             if sys.platform != "linux":
                 limit(request["limits"])
-                os.execve(self.interpreter, request["arguments"], dict([one.split("=", 1) for one in request["environment"]]))
+                os.execve(
+                    self.interpreter, request["arguments"], dict([setting.split("=", 1) for setting in request["environment"]])
+                )
             self.confine(request["folder"], request["limits"], launcher, request["without"])
             kernel.execute(EXEC_FD, request["arguments"], request["environment"])
         except BaseException as error:

@@ -98,8 +98,8 @@ class Launcher:
             theirs.close()
             if not self._requests.recv(64):
                 process.wait()
-                said = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
-                raise SandboxBroken(f"the sandbox's launcher did not start: {said[:200]}")
+                complaint = read_whole(complaints).decode(errors="replace").strip().rpartition("\n")[2]
+                raise SandboxBroken(f"the sandbox's launcher did not start: {complaint[:200]}")
             return process
 
     @property
@@ -156,11 +156,11 @@ def launcher() -> Launcher:
     """This process's; another if it has been ended."""
     with _ONE_AT_A_TIME:
         chosen = backend()
-        if not (found := _launcher_of(os.getpid(), chosen)).runs():
-            found.close()
+        if not (launcher := _launcher_of(os.getpid(), chosen)).runs():
+            launcher.close()
             _launcher_of.cache_clear()
-            found = _launcher_of(os.getpid(), chosen)
-        return found
+            launcher = _launcher_of(os.getpid(), chosen)
+        return launcher
 
 
 @cache

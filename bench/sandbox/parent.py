@@ -140,9 +140,9 @@ def _compiled(path: Path) -> CodeType:
     return compile(path.read_text(encoding="utf-8"), "sandbox", "exec", dont_inherit=True)
 
 
-def _end(said: bytes) -> tuple[bool, int, str]:
+def _end(report: bytes) -> tuple[bool, int, str]:
     """Whether the code was begun, its exit code, and which bound ended it. Raises SandboxBroken if there is none."""
-    *begun, end = said.decode(errors="replace").split("\n")
+    *begun, end = report.decode(errors="replace").split("\n")
     code, _, why = end.partition(" ")
     if not code:
         raise SandboxBroken("the sandbox's launcher has ended")
@@ -157,11 +157,11 @@ def _result(ended: int, why: str, written: bytes) -> SandboxResult:
     if not written:
         return SandboxResult(False, problem=f"ended with exit code {ended} and without a result")
     try:
-        said = json.loads(written)
-        if is_too_deep(said):
+        report = json.loads(written)
+        if is_too_deep(report):
             return SandboxResult(False, problem=f"wrote a result that is nested deeper than {MOST_LEVELS} levels")
-        if "problem" in said:
-            return SandboxResult(False, problem=one_line(str(said["problem"]), LONGEST))
-        return SandboxResult(True, said["value"])
+        if "problem" in report:
+            return SandboxResult(False, problem=one_line(str(report["problem"]), LONGEST))
+        return SandboxResult(True, report["value"])
     except (ValueError, RecursionError, KeyError, TypeError):
         return SandboxResult(False, problem="wrote a result that cannot be read")

@@ -42,7 +42,7 @@ def _library(library: str) -> list[tuple[str, int]]:
         if entry.name in (*INSTALLED, FOREIGN_CALLS):
             continue
         if entry.name == "lib-dynload":
-            rules += [(one.path, READ_FILE) for one in os.scandir(entry.path) if not one.name.startswith(WITHHELD)]
+            rules += [(file.path, READ_FILE) for file in os.scandir(entry.path) if not file.name.startswith(WITHHELD)]
         else:
             rules.append((entry.path, READ_FILE | READ_FOLDER if entry.is_dir() else READ_FILE))
     return rules

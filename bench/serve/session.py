@@ -79,8 +79,8 @@ def one_more(config: Config, folder: Path) -> Config:
         if not held:
             raise ConfigError(f"recording {run}: holds no calls without a task; give --scenario, one that it was recorded with")
         if done >= held:
-            said = f"recording {run}: all it holds without a task, {held} trials, has been replayed into {folder}"
-            raise ConfigError(f"{said}; give another --name to begin anew, or record more")
+            problem = f"recording {run}: all it holds without a task, {held} trials, has been replayed into {folder}"
+            raise ConfigError(f"{problem}; give another --name to begin anew, or record more")
     return config.model_copy(update={"repetitions": done + 1})
 
 
@@ -161,5 +161,7 @@ def _refuse_plans_out_of_reach(matrix: Matrix) -> None:
     for spec in matrix.specs:
         for fault in spec.plan.faults:
             if fault.point not in POINTS:
-                said = f"plan '{spec.plan.name}': {fault.effect} strikes at '{fault.point}'"
-                raise ConfigError(f"{said}, which an outside system holds itself; serve a plan that strikes at output or call")
+                refusal = f"plan '{spec.plan.name}': {fault.effect} strikes at '{fault.point}'"
+                raise ConfigError(
+                    f"{refusal}, which an outside system holds itself; serve a plan that strikes at output or call"
+                )

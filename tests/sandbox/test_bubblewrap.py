@@ -68,7 +68,7 @@ def test_it_sees_its_own_files_and_processes_alone() -> None:
 @HERE
 @pytest.mark.usefixtures("within")
 def test_it_is_one_of_the_guards_that_are_shown_and_recorded() -> None:
-    assert guards().said()["bubblewrap"] == "in force"
+    assert guards().as_json()["bubblewrap"] == "in force"
 
 
 @HERE

@@ -37,14 +37,14 @@ def test_a_guard_that_the_kernel_lacks_is_missing(
 
 def test_what_is_said_names_the_reason() -> None:
     found = Guards((Guard("one", True, "does much"), Guard("two", False, "no kernel")))
-    assert found.said() == {"one": "in force", "two": "missing: no kernel"}
+    assert found.as_json() == {"one": "in force", "two": "missing: no kernel"}
 
 
 def test_a_guard_that_is_left_out_is_missing_and_says_who_did_it(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {guard.name for guard in guards().missing}
     monkeypatch.setenv(WITHOUT, "idle time, trip-wire")
     assert {guard.name for guard in guards().missing} - before == {"idle time", "trip-wire"}
-    assert guards().said()["trip-wire"] == f"missing: left out, as {WITHOUT} says"
+    assert guards().as_json()["trip-wire"] == f"missing: left out, as {WITHOUT} says"
 
 
 def test_code_runs_without_a_guard_that_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

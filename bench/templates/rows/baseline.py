@@ -13,11 +13,11 @@ from .schemas import Answer
 
 def baseline(documents: Mapping[str, str]) -> Mapping[str, Json]:
     """Each field by the words of the row; no answer where these say nothing of one, since a guess is no keyword."""
-    found = {name: _found(name, field, documents[ROW]) for name, field in schema_of(Answer)["properties"].items()}
-    return {} if None in found.values() else {"answer": found}
+    values = {name: _field_value(name, field, documents[ROW]) for name, field in schema_of(Answer)["properties"].items()}
+    return {} if None in values.values() else {"answer": values}
 
 
-def _found(name: str, field: Mapping[str, Json], text: str) -> Json:
+def _field_value(name: str, field: Mapping[str, Json], text: str) -> Json:
     """Of a vocabulary the word that stands first; the first number; true where the field's name stands; the first field."""
     if "enum" in field:
         places = {word: _place(word, text) for word in field["enum"]}
@@ -32,5 +32,5 @@ def _found(name: str, field: Mapping[str, Json], text: str) -> Json:
 
 def _place(words: str, text: str) -> int:
     """Where words stand in a text, whatever their case; -1 where they don't."""
-    found = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE)
-    return found.start() if found else -1
+    match = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE)
+    return match.start() if match else -1

@@ -35,13 +35,13 @@ def _shown(value: Json) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
-def same(one: Json, other: Json) -> bool:
+def same(first: Json, other: Json) -> bool:
     """Texts without regard to case and space, decimal numbers up to the ninth digit."""
-    if isinstance(one, str) and isinstance(other, str):
-        return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
-    if isinstance(one, float) or isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return bool(one == other)
+    if isinstance(first, str) and isinstance(other, str):
+        return " ".join(first.split()).casefold() == " ".join(other.split()).casefold()
+    if isinstance(first, float) or isinstance(other, float):
+        return math.isclose(first, other, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(first == other)
 
 
 def reference(row: Row) -> dict[str, Json]:
