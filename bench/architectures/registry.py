@@ -42,6 +42,14 @@ OURS = (
     ),
     ArchitecturePart("static", "bench.architectures.static:static", parallel=True),
     ArchitecturePart("runtime_structured", "bench.architectures.runtime_structured:runtime_structured", parallel=True),
+    ArchitecturePart(
+        "derived_subtasks",
+        "bench.architectures.derived_subtasks:derived_subtasks",
+        limits=(
+            "the task is told by the pack's own instructions, so that the pack's cut can be read in it",
+            "the answer is one call: a rejected output of it is asked for again with all others",
+        ),
+    ),
     ArchitecturePart("llm_compiler", "bench.architectures.llm_compiler:llm_compiler", lineage="LLMCompiler, arXiv:2312.04511"),
     _system(
         *("mellea", "mellea", "mellea"),
