@@ -30,6 +30,11 @@ class Form:
         return STRENGTHS.index(kept) >= STRENGTHS.index(strength)
 
     @property
+    def lets_misfits_pass(self) -> bool:
+        """Whether an output that misfits its schema can be acted on: none is looked at, or a rejection reads as success."""
+        return not self.holds("schema") or self.tells == "as_success"
+
+    @property
     def keys(self) -> bool:
         """Whether an effect is made under a key."""
         return self._commit != "plain"

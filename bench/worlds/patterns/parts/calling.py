@@ -64,10 +64,11 @@ class Calling:
 
     def _expected(self, step: str, call: Call) -> Mapping[str, int]:
         """The versions of what this call is about, as the step has read them."""
-        tool, seen = self._world.tools[call.tool], self._memory.of(step).versions
+        seen = self._memory.of(step).versions
         try:
+            tool = self._world.tools[call.tool]
             things = tool.about(tool.arguments.model_validate(call.arguments))
-        except ValidationError:  # the world says it better
+        except (KeyError, ValidationError):  # the world says it better
             return {}
         return {thing: seen[thing] for thing in things if thing in seen}
 

@@ -14,8 +14,7 @@ FOR_A_PERSON = "for a person"
 async def take_back(steps: Collection[str], calling: Calling, memory: Memory, world: WorldActions) -> None:
     """An effect of which it is known only that it was meant may have happened, and is taken back as well."""
     for effect in reversed(memory.effects()):
-        compensable = bool(world.tools[effect.tool].undo)
-        if effect.step not in steps or not compensable or effect.state not in ("intended", "done"):
+        if effect.step not in steps or effect.state not in ("intended", "done") or not world.tools[effect.tool].undo:
             continue
         if not await calling.undo(effect):
             world.store.append(FOR_A_PERSON, {"step": effect.step, "not taken back": effect.effect})

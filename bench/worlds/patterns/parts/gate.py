@@ -3,9 +3,10 @@ policy says so."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
-from bench.worlds.environment import KILL_SWITCH, Call, Facts, Question, Step
+from bench.worlds.environment import KILL_SWITCH, Call, Question, Step
 from bench.worlds.runtime.actions import WorldActions
 
 Gate = Literal["open", "stamps", "asks", "keeps_asking"]
@@ -19,10 +20,14 @@ DAYS = 3
 Why = Literal["", "denied", "late"]
 
 
-async def passes(gate: Gate, step: Step, call: Call, facts: Facts, world: WorldActions, *, meant: bool = False) -> Why:
-    """Why an effect is not to be made, or "". What is already `meant` was let pass once and may have happened: only the kill
-    switch keeps it from being made certain."""
-    if gate == "open" or not world.tools[call.tool].writes:
+async def passes(
+    gate: Gate, step: Step, call: Call, question: Callable[[], Question], world: WorldActions, *, meant: bool = False
+) -> Why:
+    """Why an effect is not to be made, or "". `question` is what a person is asked. What is already `meant` was let pass once
+    and may have happened: only the kill switch keeps it from being made certain. A call of a tool that does not exist passes:
+    the world refuses it."""
+    tool = world.tools.get(call.tool)
+    if gate == "open" or tool is None or not tool.writes:
         return ""
     verdict = world.verdict(call.tool, call.arguments)
     if gate == "keeps_asking":
@@ -34,7 +39,7 @@ async def passes(gate: Gate, step: Step, call: Call, facts: Facts, world: WorldA
         return "" if verdict.allows else "denied"
     if gate == "stamps":
         return ""
-    asked = step.asks(facts, call) if step.asks else _default(call, world)
+    asked = question()
     key = f"ask {asked.person}: {asked.about}" if gate == "keeps_asking" else None
     decision = await world.ask_person(asked.person, asked.about, asked.question, key, days=DAYS)
     if decision.said == "denied":
@@ -42,8 +47,3 @@ async def passes(gate: Gate, step: Step, call: Call, facts: Facts, world: WorldA
     if decision.said == "late":
         return "late" if gate == "keeps_asking" else ""
     return "" if gate == "asks" or world.verdict(call.tool, call.arguments).allows else "denied"
-
-
-def _default(call: Call, world: WorldActions) -> Question:
-    about = world.effect_of(call.tool, call.arguments)
-    return Question(world.people[0], about, call.arguments)

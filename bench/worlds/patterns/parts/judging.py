@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.architectures.form import Form
 from bench.errors import GaveUp
@@ -12,13 +12,15 @@ from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
-from bench.worlds.environment import KILL_SWITCH, Facts, Step
+from bench.worlds.environment import KILL_SWITCH, Call, Facts, Step
+from bench.worlds.environment.procedure import NotKnown
 from bench.worlds.patterns.parts.calling import Calling
 from bench.worlds.patterns.parts.memory import Memory
 from bench.worlds.runtime.actions import WorldActions
 
 CONTENT = ("check", "insufficient", "found_wrong")
 """Rejections that are no schema's."""
+Said = TypeVar("Said")
 
 
 class Judging:
@@ -30,11 +32,28 @@ class Judging:
     def facts(self, step: Step) -> Facts:
         return self._memory.facts(step.name, self._world.arrivals())
 
+    def ask_pack(self, function: Callable[..., Said], step: Step, *more: Any) -> Said:
+        """Call a function of the pack with the facts of a step.
+
+        Raises NotKnown where a fact is missing, or where the boundary let an output pass for which the function is not made.
+        """
+        facts = self.facts(step)
+        try:
+            return function(facts, *more)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            if self._form.lets_misfits_pass and not isinstance(error, NotKnown):
+                raise NotKnown(f"{step.name}: {error}") from error
+            raise
+
+    def effects(self, step: Step) -> list[Call]:
+        """The calls that a step's effects are; a judgment may name a tool by what is no text, and the world refuses that."""
+        return self.ask_pack(lambda facts: [replace(call, tool=str(call.tool)) for call in step.effects(facts)], step)
+
     async def read(self, step: Step) -> str:
         """Read what the step reads; why it cannot be, or ""."""
         read: dict[str, Any] = {}
         versions: dict[str, int] = {}
-        for name, call in step.reads(self.facts(step)).items():
+        for name, call in self.ask_pack(step.reads, step).items():
             acted = await self._calling.read(step, call)
             if not acted.ok:
                 return "failed"
@@ -60,6 +79,8 @@ class Judging:
             if rejected is None:
                 return ""
             if self._form.tells == "as_success":
+                value = self._value(proposal, subtask)
+                self._memory.keep(step.name, judged=value is not None, decided=value)
                 return "taken as success"
             repair = rejected if self._form.tells == "typed" else replace(rejected, detail="it was not accepted")
 
@@ -84,24 +105,26 @@ class Judging:
             return ""
         facts = self.facts(step)
         would = replace(facts, decided={**facts.decided, step.name: value})
-        for call in step.effects(would):
+        for call in self.ask_pack(lambda _: step.effects(would), step):
+            if call.tool not in self._world.tools:
+                continue  # the world will refuse it
             verdict = self._world.verdict(call.tool, call.arguments)
             if verdict.decision == "deny" and verdict.rule != KILL_SWITCH:
                 return verdict.why or verdict.rule or f"the policy denies {call.tool}"
         return ""
 
     def _documents(self, step: Step, subtask: Subtask) -> Mapping[str, Any]:
-        facts = self.facts(step)
         if step.documents:
-            return step.documents(facts)
+            return self.ask_pack(step.documents, step)
         elsewhere = {*self._task.documents, *(one.name for one in self._task.subtasks)}
-        return {name: facts.read[name] for name in subtask.reads if name not in elsewhere}
+        names = [name for name in subtask.reads if name not in elsewhere]
+        return self.ask_pack(lambda facts: {name: facts.read[name] for name in names}, step)
 
     def _value(self, proposal: Proposal, subtask: Subtask) -> Any:
-        """The output as JSON; None where it does not fit its schema. A boundary without strength takes any object."""
+        """The output as JSON; None where it does not fit its schema. A boundary that lets misfits pass takes any object."""
         part = proposal.parts.get(subtask.name)
         raw = part.value if part else None
         try:
             return subtask.output.model_validate(raw).model_dump(mode="json")
         except ValueError:
-            return raw if isinstance(raw, dict) and not self._form.holds("schema") else None
+            return raw if isinstance(raw, dict) and self._form.lets_misfits_pass else None

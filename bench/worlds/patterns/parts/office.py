@@ -4,11 +4,13 @@ when is the pattern's."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from functools import partial
 
 from bench.architectures.form import Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Call, Moment, Step
+from bench.worlds.environment import Call, Moment, Question, Step
 from bench.worlds.environment.procedure import NotKnown
 from bench.worlds.patterns.parts.calling import Calling
 from bench.worlds.patterns.parts.compensation import take_back
@@ -100,7 +102,7 @@ class Office:
         self._world.begin_step(step)
         if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
             return "fallen"
-        if not step.needed(self._judging.facts(step)):
+        if not self._judging.ask_pack(step.needed, step):
             return ""
         if step.until is not None and self._world.now > step.until:
             return "late"
@@ -119,11 +121,20 @@ class Office:
             self.memory.keep(step.name, why=why)
             await take_back(self._peers(step), self._calling, self.memory, self._world)
         if why and self._form.remedies:
-            for call in step.otherwise(self._judging.facts(step), why):
-                if not await passes(self._gate, step, call, self._judging.facts(step), self._world):
-                    await self._calling.effect(step, call)
+            with suppress(NotKnown):
+                await self._done_otherwise(step, why)
         self.memory.keep(step.name, done=True, why=why)
         self._world.end_step(step, why)
+
+    async def _done_otherwise(self, step: Step, why: str) -> None:
+        for call in self._judging.ask_pack(step.otherwise, step, why):
+            if not await passes(self._gate, step, call, partial(self._question, step, call), self._world):
+                await self._calling.effect(step, call)
+
+    def _question(self, step: Step, call: Call) -> Question:
+        if step.asks:
+            return self._judging.ask_pack(step.asks, step, call)
+        return Question(self._world.people[0], self._world.effect_of(call.tool, call.arguments), call.arguments)
 
     def _peers(self, step: Step) -> list[str]:
         """The steps of its saga, and it."""
@@ -149,12 +160,7 @@ class Office:
         return ""
 
     async def _acted(self, step: Step) -> str:
-        try:
-            calls = step.effects(self._judging.facts(step))
-        except (KeyError, TypeError, ValueError):
-            if self._form.holds("schema"):
-                raise
-            return "failed"  # nobody had looked at the output
+        calls = self._judging.effects(step)
         if self._compensates:
             await self._drop(step, calls)
         for call in calls:
@@ -170,8 +176,8 @@ class Office:
     async def _effect(self, step: Step, call: Call) -> str:
         meant = self._calling.meant(step.name, call)
         if not (meant and meant.state == "done"):
-            facts = self._judging.facts(step)
-            if why := await passes(self._gate, step, call, facts, self._world, meant=meant is not None):
+            question = partial(self._question, step, call)
+            if why := await passes(self._gate, step, call, question, self._world, meant=meant is not None):
                 return why
         if meant is None and self._is_over(step):
             return "late"
