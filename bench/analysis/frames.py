@@ -182,6 +182,7 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
         regrades=read_grades(folder).history,
         sources=sources(folder),
         records=kept,
+        notes=(manifest.origin,) if manifest.origin else (),
     )
 
 

@@ -13,6 +13,7 @@ import typer
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.check import check_pack
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
+from bench.cli.exchange import export, merge
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
 from bench.cli.once import Once
@@ -32,6 +33,7 @@ from bench.experiment.code import our_codebase
 from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.model_entries import MODELS
+from bench.experiment.portion import Portion, portioned, repetitions_in, shard_in
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
@@ -120,9 +122,15 @@ def run(
         list[str] | None, typer.Option(help="Run this architecture alone; may be given more than once.")
     ] = None,
     plan: Annotated[list[str] | None, typer.Option(help="Run this fault plan alone; may be given more than once.")] = None,
-    repetitions: Annotated[int | None, typer.Option(min=1)] = None,
+    repetitions: Annotated[
+        str | None,
+        typer.Option(metavar="N|N-M", help="How many repetitions; or from which to which, for `bench merge`."),
+    ] = None,
     instances: Annotated[
         int | None, typer.Option(min=1, help="So many of each pack's instances, drawn by the config's seed.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="N/M", help="Run this shard of the trials; `bench merge` joins shards.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     cached: Annotated[
@@ -155,18 +163,20 @@ def run(
     """
     models, recorded = chosen_models(model or ())
     recorded = declared(recorded, concurrency)
+    first, last = repetitions_in(repetitions)
+    portion = Portion(shard_in(shard), first)
     given = {
         "models": models,
         "scenarios": scenario,
         "architectures": architecture,
         "plans": plan,
-        "repetitions": repetitions,
+        "repetitions": last,
         "instances": instances,
     }
     settings = load_config(config, given, recorded)
     require_known(settings.study)
     settings = cache_from(settings, cached or ())
-    matrix = build_matrix(settings, scenarios, our_codebase().digest)
+    matrix = portioned(build_matrix(settings, scenarios, our_codebase().digest), portion)
     tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
     if dry_run:
         show_preview(out, matrix)
@@ -174,7 +184,7 @@ def run(
     for line in whose_replies(matrix):
         out.print(line)
     spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
-    folder, permitted = named(RESULTS, name or run_name(settings)), permission(matrix, unguarded)
+    folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
     session = Session(spending, out.print, permitted)
     run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err, early=early)
     if then_report:
@@ -223,28 +233,6 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
         for other in report.others:
             out.print("\n".join(other_lines(run, other)))
     out.print(f"{len(written)} files; open {target / 'report.html'}")
-
-
-@app.command()
-def export(
-    run: Annotated[str, typer.Argument(help="A run's name under results/, its folder, or its archive.")],
-    to: Annotated[Path | None, typer.Option(help="The folder to write into; reports/RUN/FORM, if not given.")] = None,
-    form: Annotated[str, typer.Option(help="The form; `bench list` names them.")] = "csv",
-) -> None:
-    """Write a run in a form that other programs read.
-
-    csv has a file for each frame of `bench.load_run`.
-    """
-    # Here, because these import pandas, for which no other command should wait.
-    from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.report.exports import EXPORTS  # noqa: PLC0415
-    from bench.report.exports import export as write_export  # noqa: PLC0415
-
-    part, folder = EXPORTS.named(form), folder_of(run)
-    require_sound(folder)
-    to = to or named(REPORTS, name_of(folder)) / form
-    written = write_export(load_run(folder), part, to)
-    out.print(f"{len(written)} files in {to}: {', '.join(path.name for path in written)}")
 
 
 @app.command()
@@ -310,6 +298,8 @@ def scenario_(
 
 
 app.command("serve")(serve)
+app.command()(merge)
+app.command()(export)
 app.command()(scorecard)
 app.command()(compare)
 app.command()(trace)

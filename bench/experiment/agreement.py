@@ -1,23 +1,47 @@
-"""Whether a run may go on in a folder: only where everything that determines its trials is what it was."""
+"""Whether a run may go on in a folder, and whether two are parts of one: only where all that determines their trials agrees."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
 from bench.errors import ResultsError, one_line
 from bench.experiment.manifest import Manifest
 from bench.experiment.reading import read_grades
+from bench.scenario import scenario_key
+
+Named = Callable[[Manifest], Mapping[str, object]]
+NAMED: Mapping[str, Named] = {
+    "version of the architecture": lambda manifest: manifest.architectures,
+    "version of the code of": lambda manifest: manifest.parts,
+    "version of what is asked by the scenario": lambda manifest: _of_packs(manifest, "asked"),
+    "version of the reference of the scenario": lambda manifest: _of_packs(manifest, "reference"),
+    "version of the settings of the model": lambda manifest: {name: one.shown for name, one in manifest.models.items()},
+    "version of the package": lambda manifest: manifest.packages,
+}
+BY_INSTANCE: Mapping[str, Named] = {
+    **NAMED,
+    "version of what is asked by the scenario": lambda manifest: _of_instances(manifest, "asked"),
+    "version of the reference of the scenario": lambda manifest: _of_instances(manifest, "reference"),
+    "version of the grader of the scenario": lambda manifest: _of_instances(manifest, "graded_by"),
+    "variant of the scenario": lambda manifest: _of_packs(manifest, "variant"),
+    "plan": lambda manifest: manifest.config.plan,
+    "variant of an architecture": lambda manifest: manifest.config.architecture,
+}
+IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "plan", "repetitions"}
+"""The keys of a config by which a run can be parted."""
 
 
 def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     """A folder holds the trials of one experiment by one code: name what differs."""
-    for what, one, two in _what_must_agree(there, now):
-        if one != two:
-            said = f"{folder}: was recorded with another {what}{_key_told(one, two) if what == 'config' else ''}"
-            own = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
-            raise ResultsError(f"{said}; {own}, or --set-aside to rename the old one")
+    for what, one, two in _differences(there, now, {"repetitions"}):
+        told = ": {} was {} and is {}".format(*_key_that_differs(one, two)) if what == "config" else ""
+        own = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
+        raise ResultsError(f"{folder}: was recorded with another {what}{told}; {own}, or --set-aside to rename the old one")
+    if there.portion != now.portion:
+        was, is_ = (one.portion or "all of them" for one in (there, now))
+        raise ResultsError(f"{folder}: is of another portion of the trials: it was {was} and is {is_}; give --name")
     grading = {name: pack.graded_by for name, pack in there.scenarios.items()}
     grading |= {regrade.scenario: regrade.graded_by for regrade in read_grades(folder).history}
     for name, pack in now.scenarios.items():
@@ -26,33 +50,40 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
             raise ResultsError(f"{said}; make its grades anew by `bench regrade {folder.name}`, then go on")
 
 
-def _what_must_agree(there: Manifest, now: Manifest) -> Iterator[tuple[str, object, object]]:
-    """(what, there, now). More repetitions of the same experiment belong into the same folder."""
-    one, two = (manifest.config.model_dump(mode="json", exclude={"repetitions"}) for manifest in (there, now))
-    yield "config", one, two
-    yield "version of the code of bench", there.code.digest, now.code.digest
-    yield "word on missing guards (--unguarded)", there.unguarded, now.unguarded
-    for what, named in (
-        ("version of the architecture", lambda manifest: manifest.architectures),
-        ("version of the code of", lambda manifest: manifest.parts),
-        ("version of what is asked by the scenario", lambda manifest: _of_packs(manifest, "asked")),
-        ("version of the reference of the scenario", lambda manifest: _of_packs(manifest, "reference")),
-        ("version of the settings of the model", lambda manifest: {name: one.shown for name, one in manifest.models.items()}),
-        ("version of the package", lambda manifest: manifest.packages),
-    ):
+def refuse_unlike(one: Manifest, other: Manifest) -> None:
+    """Raise ResultsError where two runs are not parts of a single one: whatever both name must be the same."""
+    for what, first, second in _differences(one, other, IN_PARTS, BY_INSTANCE, all_names=False):
+        told = ": {} is {} and {}".format(*_key_that_differs(first, second)) if what == "config" else ""
+        said = f"{one.name} and {other.name} are not parts of a single run: each has another {what}{told}"
+        raise ResultsError(f"{said}; `bench report {one.name} {other.name}` shows what they share")
+
+
+def _differences(
+    there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, Named] = NAMED, *, all_names: bool = True
+) -> Iterator[tuple[str, object, object]]:
+    """(what, there, now) of all that does not agree. Keys of the config in `free` need not, nor need, without `all_names`, what
+    only one of the two names."""
+    one, two = (manifest.config.model_dump(mode="json", exclude=set(free)) for manifest in (there, now))
+    pairs: list[tuple[str, object, object]] = [
+        ("config", one, two),
+        ("version of the code of bench", there.code.digest, now.code.digest),
+        ("word on missing guards (--unguarded)", there.unguarded, now.unguarded),
+    ]
+    for what, named in compared.items():
         before, after = named(there), named(now)
-        for name in sorted({*before, *after}):
-            yield f"{what} '{name}'", before.get(name), after.get(name)
+        names = before.keys() | after.keys() if all_names else before.keys() & after.keys()
+        pairs += [(f"{what} '{name}'", before.get(name), after.get(name)) for name in sorted(names)]
+    return (pair for pair in pairs if pair[1] != pair[2])
 
 
-def _key_told(there: object, now: object) -> str:
-    """Say of the first key in which two configs differ what it was and what it is."""
+def _key_that_differs(there: object, now: object) -> tuple[str, str, str]:
+    """Return the first key in which two configs differ, with its value in each."""
     before, after = dict(_leaves(there)), dict(_leaves(now))
     key = next(key for key in (*before, *after) if before.get(key) != after.get(key))
     was, is_ = (
         "not given" if value is None else one_line(json.dumps(value), 60) for value in (before.get(key), after.get(key))
     )
-    return f": {key} was {was} and is {is_}"
+    return key, was, is_
 
 
 def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
@@ -66,3 +97,13 @@ def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
 
 def _of_packs(manifest: Manifest, key: str) -> dict[str, object]:
     return {name: getattr(pack, key) for name, pack in manifest.scenarios.items()}
+
+
+def _of_instances(manifest: Manifest, what: str) -> dict[str, object]:
+    """A digest of each instance that has one."""
+    return {
+        scenario_key(name, instance): digest
+        for name, pack in manifest.scenarios.items()
+        for instance in pack.instances
+        if (digest := pack.digests(instance)[what])
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from pydantic import Field, ValidationError
@@ -51,10 +52,33 @@ class Pack(Kept):
     """None where nothing is graded."""
     reference: str | None = Field(None, exclude_if=_is_none)
     """The digest of the references, where trials of this run are determined by them."""
+    graded_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=_is_empty)
+    reference_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=_is_empty)
 
     def asks(self, instance: str) -> str:
         """The digest of what this instance asks. An earlier manifest has one of all instances together."""
         return self.asked_by_instance.get(instance, self.asked)
+
+    def digests(self, instance: str) -> Mapping[str, str]:
+        """The digests above of one instance, by their fields' names; "" where there is no reference."""
+        return {
+            "asked": self.asks(instance),
+            "graded_by": self.graded_by_instance.get(instance, self.graded_by),
+            "reference": self.reference_by_instance.get(instance, self.reference or ""),
+        }
+
+
+class Merged(Kept):
+    """A part of a run that was put together by `bench merge`, as it was recorded: its number of trials, the digest of all its
+    files (`bench verify`), and the machine."""
+
+    name: str
+    started: str = ""
+    portion: str = ""
+    trials: Count
+    digest: str
+    commit: str | None = None
+    machine: Machine = Machine()
 
 
 class Replaced(Kept):
@@ -94,10 +118,24 @@ class Manifest(Kept):
     """Run -> scenario -> digest of the grader that gave the grades which are shown in place of any of this run."""
     prepared: Lookup[str, Any] = Field(default_factory=dict, exclude_if=_is_empty)
     """What the run's study keeps."""
+    portion: str = Field("", exclude_if=_is_empty)
+    """Which trials of the experiment were run here, in words (`bench.experiment.portion`); "" for all."""
+    merged: Many[Merged] = Field((), exclude_if=_is_empty)
+    """The parts that the run was put together from."""
     upgraded_from: int | None = Field(None, exclude_if=_is_none)
     """The format of the files that this run was carried over from at first."""
     replaces: Replaced | None = Field(None, exclude_if=_is_none)
     """Of a run that was converted: its chains were made anew then."""
+
+    @property
+    def origin(self) -> str:
+        """Say in a sentence where the trials were run, if it was not all of them in one place; else ""."""
+        if self.merged:
+            parts = ", ".join(f"{one.name} ({one.trials} trials)" for one in self.merged)
+            machines = len({one.machine.model_dump_json() for one in self.merged})
+            kinds = "" if machines == 1 else f", on machines of {machines} kinds"
+            return f"This run was merged of {len(self.merged)} parts{kinds}: {parts}."
+        return f"These are not all trials of the experiment: {self.portion}." if self.portion else ""
 
     @property
     def text(self) -> str:

@@ -59,6 +59,7 @@ class Matrix:
     scenarios   by `Scenario.key`: each instance of each pack
     effects     (effect, point) -> the digest of its code, and `kinds`, model -> that of the code of its kind
     server      where a system finds its endpoint
+    portion     which trials of the experiment these are, in words (`bench.experiment.portion`); "" for all
     """
 
     config: Config
@@ -71,6 +72,7 @@ class Matrix:
     back_off: BackOff
     server: Server
     specs: tuple[TrialSpec, ...]
+    portion: str = ""
 
     def arm(self, spec: TrialSpec) -> ResolvedArm:
         """What a trial's names stand for."""

@@ -53,6 +53,7 @@ def manifest_of(
         unguarded=permission.unguarded if permission else None,
         stored_grades=permission.stored_grades if permission else {},
         prepared=prepared or {},
+        portion=matrix.portion,
     )
 
 
@@ -89,7 +90,14 @@ def _pack(instances: Sequence[Scenario], matrix: Matrix) -> Pack:
         stages=tuple(tuple(subtask.name for subtask in stage) for stage in first.task.stages),
         baseline=_baseline(instances) if first.graded else None,
         reference=_reference(instances, matrix),
+        graded_by_instance=_each(instances, "graded_by"),
+        reference_by_instance=_each(instances, "reference_digest") if _reference(instances, matrix) else {},
     )
+
+
+def _each(instances: Sequence[Scenario], digest: str) -> dict[str, str]:
+    """A digest of each instance, where there are several."""
+    return {one.instance: getattr(one, digest) for one in instances} if len(instances) > 1 else {}
 
 
 def _reference(instances: Sequence[Scenario], matrix: Matrix) -> str | None:

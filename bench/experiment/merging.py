@@ -1,0 +1,207 @@
+"""Put parts of one run together that were recorded apart: its shards, or parts by instance, plan or repetition.
+
+    merged = merge_parts([Path("results/mine-shard-1-of-2"), Path("results/mine-shard-2-of-2")], Path("results/mine"))
+
+The trials, responses and texts stay what they are. Only the chains are made anew, and the manifest says what it was made of.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench.errors import ResultsError
+from bench.experiment.agreement import refuse_unlike
+from bench.experiment.archive import archive_path
+from bench.experiment.files import GRADES, holds
+from bench.experiment.manifest import Baseline, Manifest, Merged, Pack
+from bench.experiment.new_manifest import joint_digest
+from bench.experiment.provenance import now
+from bench.experiment.reading import read_manifest, read_records, read_responses, text_lines
+from bench.experiment.record import SessionRecord, TrialRecord, latest
+from bench.experiment.store import RunWriter
+from bench.experiment.verify import verify, whole_digest
+
+Entry = TypeVar("Entry")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a run that was checked. `trials` maps ids to outcomes, `tasks` are (model, scenario, instance, repetition)."""
+
+    folder: Path
+    manifest: Manifest
+    trials: Mapping[str, str]
+    tasks: frozenset[tuple[str, str, str, int]]
+
+    @property
+    def source(self) -> Merged:
+        said = {"name": self.manifest.name, "started": self.manifest.started, "portion": self.manifest.portion}
+        return Merged(
+            **said,
+            trials=len(self.trials),
+            digest=whole_digest(self.folder),
+            commit=self.manifest.code.commit,
+            machine=self.manifest.machine,
+        )
+
+
+def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
+    """Write one run that holds all trials of these parts.
+
+    Args:
+        folders: The parts' folders, or those that their archives stand for. Their order decides nothing but that of names.
+        target: The folder of the new run. It is made whole or not at all.
+
+    Returns:
+        How many trials it holds that did not end in an error, and how many a whole run would.
+
+    Raises:
+        ResultsError: The parts are not of a single run, a trial is in two of them, one is damaged or not closed, or the target
+            exists.
+    """
+    if target.exists() or archive_path(target).exists():
+        raise ResultsError(f"{target}: exists already; give another --name")
+    parts = [_checked(folder) for folder in folders]
+    for one, other in itertools.combinations(parts, 2):
+        _refuse(one, other)
+    manifest = _manifest(parts, target.name)
+    whole = _whole(manifest)
+    ended = sum(outcome != "error" for part in parts for outcome in part.trials.values())
+    half = target.with_name(f".{target.name}.half")
+    shutil.rmtree(half, ignore_errors=True)
+    writer = RunWriter(half, manifest)
+    try:
+        for part in sorted(parts, key=lambda part: min(part.trials)):
+            _copy(part.folder, writer)
+        said = f"merged of {len(parts)} parts: {', '.join(part.manifest.name for part in parts)}"
+        writer.note(SessionRecord(now(), "began", said))
+        how = "complete" if ended == whole else f"stopped: {whole - ended} trials are missing"
+        writer.note(SessionRecord(now(), "ended", how, mark=writer.mark if ended == whole else None))
+    finally:
+        writer.close()
+    half.rename(target)
+    return ended, whole
+
+
+def _checked(folder: Path) -> Part:
+    """Raises ResultsError for a part that is damaged, was graded anew, or is without an end."""
+    manifest, checked = read_manifest(folder), verify(folder)
+    if checked.defects:
+        raise ResultsError(f"{checked.defects[0].text}; see `bench verify {folder}`; restore the file from a copy")
+    if not checked.has_end:
+        raise ResultsError(f"{folder}: has {checked.ending}; let its command go on to an end, then merge")
+    if holds(folder, GRADES):
+        raise ResultsError(f"{folder}: was graded anew; merge the parts without {GRADES}, then `bench regrade` the whole")
+    trials = latest(one for one in checked.records if isinstance(one, TrialRecord))
+    if not trials:
+        raise ResultsError(f"{folder}: holds no trial; leave it out, or let its command go on")
+    tasks = frozenset((one.model, one.scenario, one.instance, one.repetition) for one in trials)
+    return Part(folder, manifest, {one.id: one.outcome for one in trials}, tasks)
+
+
+def _refuse(one: Part, other: Part) -> None:
+    """Raise ResultsError where two parts are not of a single run, or share what only one of them can hold."""
+    refuse_unlike(one.manifest, other.manifest)
+    if twice := len(one.trials.keys() & other.trials.keys()):
+        said = f"{one.folder} and {other.folder} share {twice} trial{'' if twice == 1 else 's'}"
+        raise ResultsError(f"{said}; name each part once")
+    for model, scenario, instance, repetition in sorted(one.tasks & other.tasks):
+        if one.manifest.models[model].cache:
+            task = f"{scenario}/{instance}" if instance else scenario
+            said = f"{one.folder} and {other.folder} both hold trials of {task}, repetition {repetition}"
+            why = f"'{model}' gives equal requests of all arms one reply (cache = true), and these were asked apart"
+            raise ResultsError(f"{said}: {why}; compare them by `bench report`, which takes several runs")
+
+
+def _copy(folder: Path, writer: RunWriter) -> None:
+    """Append all that a part holds. What its sessions say of its end is not so of the whole."""
+    for line in text_lines(folder):
+        writer.add_texts({line["digest"]: line["text"]})
+    for response in read_responses(folder):
+        writer.respond(response, {})
+    for record in read_records(folder):
+        if isinstance(record, SessionRecord):
+            writer.note(replace(record, mark=None))
+        else:
+            writer.add(record, {})
+
+
+def _whole(manifest: Manifest) -> int:
+    """The number of trials of a whole run."""
+    config = manifest.config
+    tasks = sum(len(pack.instances) for pack in manifest.scenarios.values())
+    return tasks * math.prod(map(len, (config.architectures, config.models, config.plans))) * config.repetitions
+
+
+def _manifest(parts: Sequence[Part], name: str) -> Manifest:
+    """The manifest of a whole: what all parts agree on, and what each of them names."""
+    manifests = [part.manifest for part in parts]
+    configs = [manifest.config for manifest in manifests]
+    config: dict[str, Any] = {
+        key: tuple(dict.fromkeys(itertools.chain.from_iterable(getattr(one, key) for one in configs)))
+        for key in ("scenarios", "architectures", "models", "plans")
+    }
+    config |= {key: _united(getattr(one, key) for one in configs) for key in ("architecture", "plan")}
+    tables = ("models", "concurrency", "recordings", "architectures", "parts", "packages", "prepared")
+    changed: dict[str, Any] = {key: _united(getattr(one, key) for one in manifests) for key in tables}
+    packs = dict.fromkeys(itertools.chain.from_iterable(one.scenarios for one in manifests))
+    return manifests[0].model_copy(
+        update=changed
+        | {
+            "name": name,
+            "started": min(one.started for one in manifests),
+            "portion": "",
+            "config": configs[0].model_copy(update={**config, "repetitions": max(one.repetitions for one in configs)}),
+            "scenarios": {pack: _pack([one.scenarios[pack] for one in manifests if pack in one.scenarios]) for pack in packs},
+            "sandbox": _weakest([one.sandbox for one in manifests]),
+            "merged": tuple(part.source for part in parts),
+        }
+    )
+
+
+def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
+    return {name: entry for table in tables for name, entry in table.items()}
+
+
+def _weakest(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Each guard as it was where it was missing, if it was missing anywhere."""
+    return _united([*sandboxes, *({name: how for name, how in one.items() if how != "in force"} for one in sandboxes)])
+
+
+def _pack(packs: Sequence[Pack]) -> Pack:
+    """A pack with the instances of all parts."""
+    apart = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
+    if len(apart) == 1:
+        return apart[0]
+    asked, graded, reference = (_by_instance(apart, what) for what in ("asked", "graded_by", "reference"))
+    baselines = [pack.baseline for pack in apart if pack.baseline]
+    is_known = len(baselines) == len(apart) and sum(one.of for one in baselines) == len(asked)
+    tokens = sum(pack.document_tokens * len(pack.instances) for pack in apart) / sum(len(pack.instances) for pack in apart)
+    changed = {
+        "instances": tuple(asked),
+        "asked": joint_digest(list(asked.values())),
+        "asked_by_instance": asked,
+        "graded_by": joint_digest(list(graded.values())),
+        "graded_by_instance": graded,
+        "reference": joint_digest(list(reference.values())) if all(reference.values()) else None,
+        "reference_by_instance": reference if all(reference.values()) else {},
+        "document_tokens": round(tokens),
+        "baseline": _summed(baselines) if is_known else None,
+    }
+    return apart[0].model_copy(update=changed)
+
+
+def _by_instance(packs: Sequence[Pack], what: str) -> dict[str, str]:
+    return {instance: pack.digests(instance)[what] for pack in packs for instance in pack.instances}
+
+
+def _summed(baselines: Sequence[Baseline]) -> Baseline:
+    every = sum(one.of for one in baselines)
+    score = sum(one.score * one.of for one in baselines) / every
+    return Baseline(solved=sum(one.solved for one in baselines), of=every, score=score)

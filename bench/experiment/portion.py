@@ -1,0 +1,84 @@
+"""The portion of an experiment that one command runs where several machines share its trials."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from bench.errors import ConfigError
+from bench.experiment.matrix import Matrix, TrialSpec
+from bench.models.cached import CachedModel
+from bench.models.routed import answerers
+
+PAIR = re.compile(r"([1-9]\d{0,5})([/-])([1-9]\d{0,5})")
+WHOLE = re.compile(r"[1-9]\d{0,5}")
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Which trials are run. All are, unless a field says otherwise.
+
+    shard   the shard of this number, out of so many; a trial's shard follows from its id alone
+    first   the number of the first repetition
+    """
+
+    shard: tuple[int, int] = (1, 1)
+    first: int = 1
+
+    @property
+    def is_all(self) -> bool:
+        return self == Portion()
+
+    @property
+    def suffix(self) -> str:
+        """What the name of the run's folder ends with, so that portions in one place have folders of their own."""
+        shard = f"-shard-{self.shard[0]}-of-{self.shard[1]}" if self.shard[1] > 1 else ""
+        return f"{shard}-from-{self.first}" if self.first > 1 else shard
+
+    def said(self, repetitions: int) -> str:
+        """Say in words which trials these are; "" for all. `repetitions` is the number of the last one."""
+        shard = f"shard {self.shard[0]} of {self.shard[1]}" if self.shard[1] > 1 else ""
+        return ", ".join(filter(None, (shard, f"repetitions {self.first} to {repetitions}" if self.first > 1 else "")))
+
+    def holds(self, spec: TrialSpec) -> bool:
+        number, of = self.shard
+        return spec.repetition >= self.first and int(spec.id, 16) % of == number - 1
+
+
+def shard_in(text: str | None) -> tuple[int, int]:
+    """Read `3/8`. Raises ConfigError for another text."""
+    pair = PAIR.fullmatch(text or "1/1")
+    if not pair or pair[2] != "/" or int(pair[1]) > int(pair[3]):
+        raise ConfigError(f"--shard {text}: say which shard of how many, such as 3/8")
+    return int(pair[1]), int(pair[3])
+
+
+def repetitions_in(text: str | None) -> tuple[int, int | None]:
+    """Read `10`, or `6-10`: the first repetition and the last; of None the last is the config's. Raises ConfigError."""
+    if text is None:
+        return 1, None
+    if WHOLE.fullmatch(text):
+        return 1, int(text)
+    pair = PAIR.fullmatch(text)
+    if not pair or pair[2] != "-" or int(pair[1]) > int(pair[3]):
+        raise ConfigError(f"--repetitions {text}: say how many, such as 10, or from which to which, such as 6-10")
+    return int(pair[1]), int(pair[3])
+
+
+def portioned(matrix: Matrix, portion: Portion) -> Matrix:
+    """The matrix with the trials of a portion alone.
+
+    Raises:
+        ConfigError: The portion is empty, or a shard would part trials that are to be given the same replies.
+    """
+    if portion.is_all:
+        return matrix
+    for name, model in matrix.models.items():
+        if portion.shard[1] > 1 and any(isinstance(one, CachedModel) and one.shared for one in answerers(model)):
+            said = f"--shard: '{name}' gives equal requests of all arms one reply (cache = true), and shards share no replies"
+            raise ConfigError(f"{said}; part the run by --repetitions 6-10 or by --scenario PACK/INSTANCE instead")
+    chosen = tuple(spec for spec in matrix.specs if portion.holds(spec))
+    said = portion.said(matrix.config.repetitions)
+    if not chosen:
+        raise ConfigError(f"{said}: none of the {len(matrix.specs)} trials is in it; part the run in fewer")
+    return replace(matrix, specs=chosen, portion=said)

@@ -1,0 +1,231 @@
+"""Parts of a run that were recorded apart are joined to what one process would have recorded, or refused in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from experiment_runs import config, copied, run, run_matrix_in, without
+from trials import ROOTS
+
+from bench.analysis.frames import load_run
+from bench.errors import ConfigError, ResultsError
+from bench.experiment.chain import unsealed
+from bench.experiment.config import Config
+from bench.experiment.files import RESPONSES, TRIALS
+from bench.experiment.matrix import Matrix, build_matrix
+from bench.experiment.merging import merge_parts
+from bench.experiment.portion import Portion, portioned, repetitions_in, shard_in
+from bench.experiment.provenance import Code
+from bench.experiment.reading import read_manifest, read_texts
+from bench.experiment.regrade import regrade
+from bench.experiment.store import write_manifest
+from bench.experiment.verify import verify
+
+SIMULATED = {"kind": "simulated", "failure_rate": 0.3}
+SPOILT = {"spoilt": {"faults": [{"point": "output", "effect": "missing_field", "attempts": [1]}]}}
+FRAMEWORK = re.compile(rb'"framework_seconds":[^,]+')
+
+
+def settings(**changed: Any) -> Config:
+    own: dict[str, Any] = {"scenarios": ["orchard"], "plans": ["none"], "repetitions": 2, "plan": SPOILT}
+    return config(SIMULATED, **{**own, **changed})
+
+
+def matrix_of(portion: Portion | None = None, **changed: Any) -> Matrix:
+    return portioned(build_matrix(settings(**changed), ROOTS, "code"), portion or Portion())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    run(settings(), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shards(whole: Path) -> Sequence[Path]:
+    folders = [whole.with_name(f"shard-{number}") for number in (1, 2, 3)]
+    for number, folder in enumerate(folders, 1):
+        run_matrix_in(matrix_of(Portion((number, 3))), folder)
+    return folders
+
+
+def lines_of(folder: Path, name: str) -> list[bytes]:
+    """The lines of trials or responses without links and framework seconds, sorted."""
+    found, link = [], ""
+    for line in (folder / name).read_bytes().splitlines(keepends=True):
+        content, link = unsealed(line, link)
+        if not content.endswith(b'"kind":"session"}'):
+            found.append(FRAMEWORK.sub(b"", content))
+    return sorted(found)
+
+
+def assert_equal(one: Path, other: Path) -> None:
+    for name in (TRIALS, RESPONSES):
+        assert lines_of(one, name) == lines_of(other, name) != []
+    assert read_texts(one) == read_texts(other)
+    assert not verify(other).defects
+
+
+def test_shards_merged_in_any_order_are_byte_for_byte_what_one_process_records(whole: Path, shards: Sequence[Path]) -> None:
+    for number, parts in enumerate(permutations(shards)):
+        target = whole.with_name(f"merged-{number}")
+        ended, of = merge_parts(parts, target)
+        assert_equal(whole, target)
+        assert ended == of == len(lines_of(whole, TRIALS)) and verify(target).ending == "complete"
+    one, other = load_run(whole), load_run(target)
+    own = [column for column in one.trials if column not in ("framework_seconds", "latency")]
+    pd.testing.assert_frame_equal(one.trials[own], other.trials[own])
+    [note] = other.notes
+    assert note.startswith("This run was merged of 3 parts: shard-3 (")
+
+
+def orchards() -> list[str]:
+    return [scenario.instance for scenario in build_matrix(settings(), ROOTS, "code").scenarios.values()]
+
+
+@pytest.mark.parametrize("by", ["instances", "plans", "repetitions"])
+def test_parts_by_instance_plan_or_repetition_are_a_run_that_can_go_on(by: str, tmp_path: Path) -> None:
+    whole = settings(plans=["none", "spoilt"]) if by == "plans" else settings()
+    if by == "instances":
+        portions = [matrix_of(scenarios=[f"orchard/{name}"]) for name in orchards()]
+        whole = settings(scenarios=[f"orchard/{name}" for name in orchards()])
+    elif by == "plans":
+        portions = [matrix_of(plans=["none"]), matrix_of(plans=["spoilt"])]
+    else:
+        portions = [matrix_of(repetitions=1), matrix_of(Portion(first=2))]
+    folders = [tmp_path / f"part-{number}" for number, _ in enumerate(portions)]
+    for folder, matrix in zip(folders, portions, strict=True):
+        run_matrix_in(matrix, folder)
+    run(whole, tmp_path / "whole")
+    merge_parts(folders, tmp_path / "merged")
+    assert_equal(tmp_path / "whole", tmp_path / "merged")
+    one, other = (read_manifest(tmp_path / name) for name in ("whole", "merged"))
+    assert one.scenarios == other.scenarios and len(other.merged) == len(folders)
+    assert len(run(whole, tmp_path / "merged")) == len(lines_of(tmp_path / "whole", TRIALS)), "nothing was missing"
+
+
+def test_a_shard_that_is_left_out_is_run_when_the_merged_run_goes_on(whole: Path, shards: Sequence[Path]) -> None:
+    target = whole.with_name("some")
+    ended, of = merge_parts(shards[:2], target)
+    assert 0 < ended < of and verify(target).ending == f"stopped: {of - ended} trials are missing"
+    run(settings(), target)
+    assert_equal(whole, target)
+
+
+Change = Callable[[Path], object]
+
+
+def with_manifest(**changed: Any) -> Change:
+    return lambda folder: write_manifest(folder, read_manifest(folder).model_copy(update=changed))
+
+
+def with_config(**changed: Any) -> Change:
+    def change(folder: Path) -> None:
+        manifest = read_manifest(folder)
+        write_manifest(folder, manifest.model_copy(update={"config": manifest.config.model_copy(update=changed)}))
+
+    return change
+
+
+def with_cache(folder: Path) -> None:
+    model = read_manifest(folder).models["small"].model_copy(update={"cache": True})
+    with_manifest(models={"small": model})(folder)
+
+
+def without_end(folder: Path) -> None:
+    without(folder / TRIALS, lambda record: record["kind"] == "session" and record["what"] == "ended")
+
+
+def with_a_damaged_line(folder: Path) -> None:
+    content = (folder / TRIALS).read_bytes()
+    (folder / TRIALS).write_bytes(content.replace(b'"outcome":"', b'"outcome": "', 1))
+
+
+OTHERS: dict[str, tuple[Change, str]] = {
+    "another seed": (with_config(seed=12), r"not parts of a single run: each has another config: seed is 11 and 12"),
+    "another name": (with_config(name="mine"), r"each has another config: name is \"recorded\" and \"mine\""),
+    "other code": (with_manifest(code=Code(digest="other")), "each has another version of the code of bench;"),
+    "another architecture's code": (
+        with_manifest(architectures={"static": "other"}),
+        "each has another version of the architecture 'static';",
+    ),
+    "unguarded": (with_manifest(unguarded=("TCP",)), "each has another word on missing guards"),
+    "cached apart": (
+        with_cache,
+        "both hold trials of .*, repetition .: 'small' gives equal requests",
+    ),
+    "no end": (without_end, "has no end: its last session began with .*; let its command go on to an end, then merge$"),
+    "damaged": (with_a_damaged_line, "line 2 was changed.*; see `bench verify"),
+    "graded anew": (lambda folder: regrade(folder, ROOTS), "was graded anew; merge the parts without grades.jsonl, then"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_is_no_part_of_a_single_run_is_refused_in_one_line_and_nothing_is_written(
+    other: str, shards: Sequence[Path], tmp_path: Path
+) -> None:
+    change, said = OTHERS[other]
+    parts = [copied(shard, tmp_path / shard.name) for shard in shards]
+    for part in parts if change is with_cache else parts[1:2]:
+        change(part)
+    with pytest.raises(ResultsError, match=said) as refused:
+        merge_parts(parts, tmp_path / "merged")
+    assert "\n" not in str(refused.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(part.name for part in parts)
+
+
+def test_the_same_part_twice_is_refused_also_under_another_name(shards: Sequence[Path], tmp_path: Path) -> None:
+    again = copied(shards[0], tmp_path / "again")
+    with pytest.raises(ResultsError, match=r"shard-1 and .*again share \d+ trials; name each part once$"):
+        merge_parts([*shards, again], tmp_path / "merged")
+
+
+def test_a_run_that_exists_is_not_written_to(whole: Path, shards: Sequence[Path]) -> None:
+    before = {path: path.read_bytes() for path in whole.iterdir()}
+    with pytest.raises(ResultsError, match=r"whole: exists already; give another --name$"):
+        merge_parts(shards, whole)
+    assert {path: path.read_bytes() for path in whole.iterdir()} == before
+
+
+def test_a_folder_holds_one_shard_and_no_other(shards: Sequence[Path]) -> None:
+    with pytest.raises(ResultsError, match=r"portion of the trials: it was shard 1 of 3 and is shard 2 of 3; give --name$"):
+        run_matrix_in(matrix_of(Portion((2, 3))), shards[0])
+
+
+def test_every_trial_is_in_one_shard() -> None:
+    every = [spec.id for spec in matrix_of().specs]
+    parted = [spec.id for number in range(1, 5) for spec in matrix_of(Portion((number, 4))).specs]
+    assert sorted(parted) == sorted(every)
+
+
+def test_a_shard_does_not_part_trials_that_are_to_be_given_the_same_replies() -> None:
+    cached = config({"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "cache": True})
+    with pytest.raises(ConfigError, match=r"^--shard: 'small' gives equal requests of all arms one reply \(cache = true\)"):
+        portioned(build_matrix(cached, ROOTS, "code"), Portion((1, 2)))
+    assert portioned(build_matrix(cached, ROOTS, "code"), Portion(first=2)).specs
+
+
+def test_a_portion_without_any_trial_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^shard 1 of 999999, repetitions 2 to 2: none of the \d+ trials is in it"):
+        matrix_of(Portion((1, 999_999), first=2))
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/1000000000", "a/b", "3-8", "1/3 "])
+def test_a_shard_is_a_number_out_of_another(text: str) -> None:
+    assert shard_in("3/8") == (3, 8) and shard_in(None) == (1, 1)
+    with pytest.raises(ConfigError, match=r"^--shard .*: say which shard of how many, such as 3/8$"):
+        shard_in(text)
+
+
+@pytest.mark.parametrize("text", ["0", "9-6", "x", "3/8", "1-", ""])
+def test_repetitions_are_a_number_or_from_one_to_another(text: str) -> None:
+    assert [repetitions_in(one) for one in (None, "10", "6-10")] == [(1, None), (1, 10), (6, 10)]
+    with pytest.raises(ConfigError, match=r"^--repetitions .*: say how many, such as 10, or from which to which, such as 6"):
+        repetitions_in(text)
