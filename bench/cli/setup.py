@@ -81,8 +81,8 @@ def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permi
     study is unknown, or the machine allows too few open files."""
     make_room(matrix)
     manifest = manifest_of(matrix, folder.name, prepared(matrix), permitted)
-    if permitted.said:
-        console.print(permitted.said)
+    if permitted.notice:
+        console.print(permitted.notice)
     try:
         writer = RunWriter(folder, manifest)
     except ResultsError:

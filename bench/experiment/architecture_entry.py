@@ -67,8 +67,8 @@ class ArchitectureEntry(Entry):
     def _base_or_command(self) -> ArchitectureEntry:
         given = {name for name in self.model_fields_set if getattr(self, name)}
         if not self.command and given & OF_A_COMMAND:
-            said = "folder, env, files, packages, time_limit_seconds and model_calls are those of a command"
-            raise ValueError(f"{said}; name the command, or leave them out")
+            problem = "folder, env, files, packages, time_limit_seconds and model_calls are those of a command"
+            raise ValueError(f"{problem}; name the command, or leave them out")
         if bool(self.base) == bool(self.command):
             raise ValueError("give a base, the architecture that this is a variant of, or a command; one of the two")
         if self.command and (others := given - OF_A_COMMAND):

@@ -49,8 +49,8 @@ def archive_of(folder: Path) -> Path | None:
 def refuse_archived(folder: Path) -> None:
     """Raise ResultsError where a run that is to be written to is archived."""
     if archive := archive_of(folder):
-        said = f"{archive}: is an archived recording, which no command writes to"
-        raise ResultsError(f"{said}; give another --name, or unpack it into {folder} first")
+        problem = f"{archive}: is an archived recording, which no command writes to"
+        raise ResultsError(f"{problem}; give another --name, or unpack it into {folder} first")
 
 
 def archive(folder: Path) -> Path:

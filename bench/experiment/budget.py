@@ -29,10 +29,10 @@ class Spending:
         self.budget = budget
         self._parameters = {name: ModelParameters.of(model.parameters) for name, model in models.items()}
         self.tokens, self.cost = 0, 0.0
-        lacking = next(filter(None, (one.unpriced(name) for name, one in self._parameters.items())), "")
+        lacking = next(filter(None, (parameter.unpriced(name) for name, parameter in self._parameters.items())), "")
         if budget.cost is not None and lacking:
-            said = f"--max-cost: model '{lacking}' has no price_in and price_out, so what it costs is unknown"
-            raise ConfigError(f"{said}; give both in its table, or bound the run by --max-tokens")
+            problem = f"--max-cost: model '{lacking}' has no price_in and price_out, so what it costs is unknown"
+            raise ConfigError(f"{problem}; give both in its table, or bound the run by --max-tokens")
 
     def saw(self, response: Response) -> None:
         """A response came: it is paid, unless it had been before or nobody was paid for it."""
@@ -54,7 +54,7 @@ class Spending:
         return ""
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """What was spent, in words."""
         money = "" if self.budget.cost is None else f", {self.cost:.4g} $"
         return f"{self.tokens:,} tokens{money} in this invocation"

@@ -105,12 +105,12 @@ class Codebase:
     def _ours(self) -> Mapping[str, Path]:
         """Module -> its file, of all that can be part of what a trial depends on. The file of the whole package is a door for
         readers: no trial goes through it."""
-        found: dict[str, Path] = {}
+        files: dict[str, Path] = {}
         for path in self.package.rglob("*.py"):
             parts = path.relative_to(self.package).with_suffix("").parts
             if parts != ("__init__",) and SHOWS.isdisjoint(parts[:2]):
-                found[".".join(("bench", *(parts[:-1] if parts[-1] == "__init__" else parts)))] = path
-        return found
+                files[".".join(("bench", *(parts[:-1] if parts[-1] == "__init__" else parts)))] = path
+        return files
 
     def _reached(self, modules: Iterable[str]) -> Reached:
         files, packages = dict[Path, str](), set[str]()
@@ -134,8 +134,8 @@ class Codebase:
         for imported in _imports(home.path):
             if imported.top == "bench" and not imported.level:
                 used += self._run_by(imported)
-            elif found := list(_beside(home, imported, names)):
-                used += found
+            elif beside_home := list(_beside(home, imported, names)):
+                used += beside_home
             else:
                 packages.add(imported.top)
         found_once = tuple(used), frozenset(packages)

@@ -83,8 +83,8 @@ class StoredConfig(Entry):
 
     def names(self, column: str) -> tuple[str, ...]:
         """Of scenarios, architectures, models or fault plans: those that were run, by the frames' name for them."""
-        found: tuple[str, ...] = getattr(self, f"{column}s")
-        return found
+        names: tuple[str, ...] = getattr(self, f"{column}s")
+        return names
 
     def base(self, architecture: str) -> str:
         """The architecture that this one is a variant of, or itself."""
@@ -126,8 +126,8 @@ class Config(StoredConfig):
     def tags_of(self, model: str) -> Tags:
         """The pairs of tags in which this model's drafts stand, and those of the models that it passes requests on to."""
         entry = self.model.get(model)
-        asked = [one for one in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if one]
-        return tuple(dict.fromkeys((*THINK, *(pair for one in asked for pair in one.draft_tags))))
+        asked = [answering for answering in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if answering]
+        return tuple(dict.fromkeys((*THINK, *(pair for answering in asked for pair in answering.draft_tags))))
 
     @model_validator(mode="after")
     def _asked_as_they_can_be(self) -> Config:
@@ -145,11 +145,11 @@ class Config(StoredConfig):
                     raise ValueError(f"model '{name}' routes to an unknown model '{target}'; {nearest(target, self.model)}")
                 if self.model[target].passes_on_to:
                     raise ValueError(f"model '{name}' routes to '{target}', which is routed itself; name a model that answers")
-                if (one := self.format_of(name)) != (other := self.format_of(target)):
-                    said = (
-                        f"model '{name}' is asked for {one} answers and routes to '{target}', which is asked for {other} ones"
+                if (form := self.format_of(name)) != (other := self.format_of(target)):
+                    problem = (
+                        f"model '{name}' is asked for {form} answers and routes to '{target}', which is asked for {other} ones"
                     )
-                    raise ValueError(f"{said}; give both the same answer_format")
+                    raise ValueError(f"{problem}; give both the same answer_format")
         return self
 
 
@@ -187,4 +187,4 @@ def _keys_beside(names: Sequence[str]) -> list[str]:
         "back_off": [BackOffEntry],
     }
     beside = tables.get(names[0], [Config]) if len(names) > 1 else [Config]
-    return [key for one in beside for key in one.model_fields]
+    return [key for table in beside for key in table.model_fields]

@@ -81,8 +81,8 @@ class AppendOnly:
                 written += os.write(self.file, content[written:])
         except OSError as error:
             os.ftruncate(self.file, self.size - written)
-            said = f"{self.path.parent}: cannot be written: {error.strerror}"
-            raise ResultsError(f"{said}; what was recorded before is kept, run the same command again to go on") from error
+            problem = f"{self.path.parent}: cannot be written: {error.strerror}"
+            raise ResultsError(f"{problem}; what was recorded before is kept, run the same command again to go on") from error
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -162,9 +162,9 @@ def link_at_end(path: Path) -> str:
 
 
 def damaged(path: Path, number: int) -> ResultsError:
-    said = f"{path}: line {number} is damaged, or one before it is missing"
+    problem = f"{path}: line {number} is damaged, or one before it is missing"
     todo = f"`bench verify {path.parent}` says more; restore the file from a copy, or run again under another --name"
-    return ResultsError(f"{said}; {todo}")
+    return ResultsError(f"{problem}; {todo}")
 
 
 def _refuse_no_file(path: Path, file: int) -> None:

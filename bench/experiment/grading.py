@@ -41,8 +41,8 @@ def graded(scenario: Scenario, given: Any) -> Grade:
     except Exception as error:
         if not _grades_its_reference(scenario):
             raise
-        said = f"{type(error).__name__}: {error}"
-        return Grade(False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(said, LONGEST)}")
+        message = f"{type(error).__name__}: {error}"
+        return Grade(False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(message, LONGEST)}")
 
 
 def _graded(scenario: Scenario, given: Any) -> Grade:
@@ -82,8 +82,8 @@ class Graders:
             ended = of_packs(scenario.environment).ended
             return await asyncio.to_thread(lambda: graded(scenario, ended(answer)))
         key = key_of(scenario, answer)
-        if (found := self.stored.get(key) or self._known.get(key)) is not None:
-            return found
+        if (grade := self.stored.get(key) or self._known.get(key)) is not None:
+            return grade
         if self.refusal and scenario.grader_runs_code:
             raise Unguarded(self.refusal)
         self._known[key] = await asyncio.to_thread(graded, scenario, answer)

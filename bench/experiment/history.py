@@ -66,13 +66,13 @@ class History:
         cls, name: str, digest: str, machine: Machine, before: History | None, records: Sequence[TrialRecord | SessionRecord]
     ) -> History:
         """`records`: the sessions of the run, and the trials of the model."""
-        recorded = [one for one in records if isinstance(one, TrialRecord)]
+        recorded = [record for record in records if isinstance(record, TrialRecord)]
         trials = latest(recorded)
         calls = [event for trial in trials for event in trial.events if isinstance(event, Called)]
         return cls(
             name=name,
             digest=digest,
-            sessions=tuple(one for one in records if isinstance(one, SessionRecord)),
+            sessions=tuple(record for record in records if isinstance(record, SessionRecord)),
             machine=machine,
             superseded=len(recorded) - len(trials),
             calls=len(calls),

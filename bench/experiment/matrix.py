@@ -87,7 +87,7 @@ class Matrix:
 
     def worked_by(self, work: Architecture) -> Matrix:
         """The same trials, at which this function works in every architecture's place."""
-        return replace(self, architectures={name: replace(one, work=work) for name, one in self.architectures.items()})
+        return replace(self, architectures={name: replace(entry, work=work) for name, entry in self.architectures.items()})
 
     @property
     def packs(self) -> Mapping[str, tuple[Scenario, ...]]:
@@ -123,11 +123,12 @@ def build_matrix(
     refuse_misfits(config, chosen.values(), known)
     effects = dict.fromkeys((fault.effect, fault.point) for plan in config.plans for fault in config.faults_of(plan))
     kinds = {
-        name: [MODELS[config.model[one].kind] for one in (name, *config.model[name].passes_on_to)] for name in config.models
+        name: [MODELS[config.model[reached].kind] for reached in (name, *config.model[name].passes_on_to)]
+        for name in config.models
     }
-    surrounding = dict.fromkeys(one.environment.part for one in loaded if one.environment)
+    surrounding = dict.fromkeys(pack.environment.part for pack in loaded if pack.environment)
     server: Server = no_server
-    if any(one.part.makes_own_calls for one in chosen.values()):
+    if any(arm.part.makes_own_calls for arm in chosen.values()):
         from bench.endpoint.server import serve_session as server  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
     matrix = Matrix(
         config=config,
@@ -144,12 +145,12 @@ def build_matrix(
     return replace(matrix, specs=tuple(_specs(matrix, code_digest)))
 
 
-def _instances(name: str, config: Config, packs: Sequence[Path], own: Mapping[str, Scenario]) -> Sequence[Scenario]:
+def _instances(name: str, config: Config, packs: Sequence[Path], scenarios: Mapping[str, Scenario]) -> Sequence[Scenario]:
     """The instances that the config asks for: the one that is named, as `pack/instance`; else a sample of as many as it says,
     drawn by the seed and the pack's name alone, so that all arms, and all variants that name their instances alike, have the
     same."""
-    if name in own:
-        return [own[name]]
+    if name in scenarios:
+        return [scenarios[name]]
     pack, _, instance = name.partition("/")
     if instance:
         return [load_pack(pack, packs, instance)]
@@ -174,14 +175,21 @@ def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
 def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
     """The trial with its id: the digest of all that determines it. What grades does not: grades can be made anew."""
     arm = matrix.arm(spec)
-    own = arm.architecture
+    entry = arm.architecture
     determined_by: dict[str, object] = {
         "code": code_digest,
         "asked": arm.scenario.asked,
         "scenario": [spec.scenario, spec.instance],
-        "architecture": [own.name, own.part.name, own.digest, own.parallel, own.form and asdict(own.form), own.versions],
+        "architecture": [
+            entry.name,
+            entry.part.name,
+            entry.digest,
+            entry.parallel,
+            entry.form and asdict(entry.form),
+            entry.versions,
+        ],
         "model": [spec.model, arm.model.parameters, matrix.kinds[spec.model]],
-        "plan": [asdict(spec.plan), [matrix.effects[one.effect, one.point] for one in spec.plan.faults]],
+        "plan": [asdict(spec.plan), [matrix.effects[fault.effect, fault.point] for fault in spec.plan.faults]],
         "draws": asdict(matrix.key(spec)),
         "repetition": spec.repetition,
         "seed": matrix.config.seed,

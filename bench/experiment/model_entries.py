@@ -30,8 +30,8 @@ class OpenAIEntry(OpenAISettings, Asked):
         """An endpoint that is told nothing would hold no model to anything, whatever its table says of how to tell it."""
         if not self.response_format or answer_format == "schema":
             return ""
-        said = "response_format says how an endpoint is told to hold a model to the schema"
-        return f'{said}; add answer_format = "schema", or leave it out'
+        problem = "response_format says how an endpoint is told to hold a model to the schema"
+        return f'{problem}; add answer_format = "schema", or leave it out'
 
 
 class RecordedEntry(RecordedSettings, Asked):

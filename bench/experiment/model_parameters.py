@@ -75,7 +75,7 @@ class ModelParameters(Kept):
     @property
     def is_simulated(self) -> bool:
         """Whether it is a simulated model, or passes requests on to one."""
-        return self.kind == "simulated" or any(one.is_simulated for one in self.models.values())
+        return self.kind == "simulated" or any(model.is_simulated for model in self.models.values())
 
     @property
     def prices(self) -> tuple[float, float] | None:
@@ -101,4 +101,4 @@ class ModelParameters(Kept):
         """The name of a model that may answer in this one's name, and has no prices; "" where all have."""
         if not self.is_routed:
             return "" if self.prices else name
-        return next((target for target, one in self.models.items() if not one.prices), "")
+        return next((target for target, target_model in self.models.items() if not target_model.prices), "")

@@ -39,7 +39,7 @@ def manifest_of(
         models={name: _parameters(model, matrix, name) for name, model in matrix.models.items()},
         concurrency={name: model.concurrency for name, model in matrix.models.items()},
         recordings=_recordings(matrix.models.values()),
-        architectures={name: one.digest for name, one in matrix.architectures.items()},
+        architectures={name: architecture.digest for name, architecture in matrix.architectures.items()},
         parts={
             **{f"effect {name} at {point}": digest for (name, point), digest in matrix.effects.items()},
             **{f"model {name}": digest for name, digest in matrix.kinds.items()},
@@ -59,14 +59,16 @@ def manifest_of(
 
 def _own_packages(matrix: Matrix) -> dict[str, str]:
     """The versions of the packages that single architectures of this run stand on."""
-    each = (one.versions for one in matrix.architectures.values())
+    each = (architecture.versions for architecture in matrix.architectures.values())
     return {name: version for versions in each for name, version in sorted(versions.items())}
 
 
 def _recordings(models: Iterable[Model]) -> dict[str, History]:
     """What the recordings went through that this run's models answer from, by model."""
     answering = itertools.chain.from_iterable(map(answerers, models))
-    recorded = {one.name: one.history for one in answering if isinstance(one, RecordedModel)}
+    recorded = {
+        answering_part.name: answering_part.history for answering_part in answering if isinstance(answering_part, RecordedModel)
+    }
     return {name: history for name, history in recorded.items() if isinstance(history, History)}
 
 
@@ -101,8 +103,8 @@ def _each(instances: Sequence[Scenario], digest: str) -> dict[str, str]:
 
 
 def _reference(instances: Sequence[Scenario], matrix: Matrix) -> str | None:
-    own = [spec for spec in matrix.specs if spec.scenario == instances[0].name]
-    if not any(answers_by_reference(matrix.models[spec.model], spec.plan) for spec in own):
+    specs = [spec for spec in matrix.specs if spec.scenario == instances[0].name]
+    if not any(answers_by_reference(matrix.models[spec.model], spec.plan) for spec in specs):
         return None
     return joint_digest([scenario.reference_digest for scenario in instances])
 

@@ -125,8 +125,8 @@ def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:
         except Broken as error:
             raise damaged(path, number) from error
         except ValidationError as error:
-            said = f"{path}: line {number} holds what no run writes: {first_violation(error).line}"
-            raise ResultsError(f"{said}; restore the file from a copy") from error
+            problem = f"{path}: line {number} holds what no run writes: {first_violation(error).line}"
+            raise ResultsError(f"{problem}; restore the file from a copy") from error
 
 
 def text_lines(folder: Path) -> Iterator[dict[str, str]]:

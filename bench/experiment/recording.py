@@ -56,30 +56,35 @@ def load_recording(
     if asked is None:
         raise ConfigError(f"recording {folder}: holds no model '{model}'; {nearest(model, manifest.models)}")
     if manifest.config.seed != seed:
-        said = f"recording {folder}: was made with seed {manifest.config.seed}, this config has {seed}"
-        raise ConfigError(f"{said}: no request would be the same; use that seed, or record again")
-    records = [one for one in read_records(folder) if isinstance(one, SessionRecord) or one.model == model]
-    trials = latest(one for one in records if isinstance(one, TrialRecord))
+        problem = f"recording {folder}: was made with seed {manifest.config.seed}, this config has {seed}"
+        raise ConfigError(f"{problem}: no request would be the same; use that seed, or record again")
+    records = [record for record in read_records(folder) if isinstance(record, SessionRecord) or record.model == model]
+    trials = latest(record for record in records if isinstance(record, TrialRecord))
     if not trials:
         raise ResultsError(f"recording {folder}: holds no trial of '{model}' yet; let its run end, or go on with it")
     whole = _whole_repetitions(trials)
     if whole < repetitions:
-        said = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
-        raise ConfigError(f"{said}; give --repetitions {max(whole, 1)}, or record the rest first")
+        problem = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
+        raise ConfigError(f"{problem}; give --repetitions {max(whole, 1)}, or record the rest first")
     declared = concurrency or (asked.recording and asked.recording.concurrency)
     digest = _digest(folder)
-    own: dict[str, object] = {"name": manifest.name, "digest": digest, "started": manifest.started, "trials": len(trials)}
-    own |= {"concurrency": declared} if declared else {}
+    fields_of_run: dict[str, object] = {
+        "name": manifest.name,
+        "digest": digest,
+        "started": manifest.started,
+        "trials": len(trials),
+    }
+    fields_of_run |= {"concurrency": declared} if declared else {}
     recording = Recording(
         manifest.name,
         manifest.started[:10],
-        responses_of(folder, lambda one: one.model == model),
+        responses_of(folder, lambda response: response.model == model),
         declared or manifest.concurrency.get(model, 1),
         History.of(manifest.name, digest, manifest.machine, manifest.recordings.get(model), records),
         declared is not None,
     )
     parameters = {key: value for key, value in asked.shown.items() if key not in ASKED}  # the config says them
-    return recording, {**parameters, "recording": own}
+    return recording, {**parameters, "recording": fields_of_run}
 
 
 def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iterator[Response]:
@@ -99,9 +104,9 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) 
     responses, runs = list[Response](), list[dict[str, str]]()
     for folder in folders:
         manifest = read_manifest(folder)
-        found = list(responses_of(folder, lambda one: one.settings == settings))
-        responses += found
-        runs += [{"name": manifest.name, "digest": _digest(folder)}] if found else []
+        replies = list(responses_of(folder, lambda response: response.settings == settings))
+        responses += replies
+        runs += [{"name": manifest.name, "digest": _digest(folder)}] if replies else []
     return responses, runs
 
 

@@ -52,11 +52,11 @@ def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> lis
         for name, pack in manifest.scenarios.items():
             scenarios = [load_pack(name, packs, instance) for instance in pack.instances]
             known = {scenario.key: scenario for scenario in scenarios}
-            own = [trial for trial in trials if trial.scenario == name]
-            without = lacking if own and scenarios[0].grader_runs_code else ()
+            of_scenario = [trial for trial in trials if trial.scenario == name]
+            without = lacking if of_scenario and scenarios[0].grader_runs_code else ()
             if without and not unguarded:
                 raise Unguarded(refusal(name, without))
-            gradings = [_graded(trial, known[scenario_key(name, trial.instance)], texts, folder) for trial in own]
+            gradings = [_graded(trial, known[scenario_key(name, trial.instance)], texts, folder) for trial in of_scenario]
             changed = [answer for answer in gradings if answer.is_new]
             digest = joint_digest([scenario.graded_by for scenario in scenarios])
             done.append(Regrade(now(), name, digest, len(gradings), len(changed), without))
@@ -76,8 +76,8 @@ def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fo
     try:
         return _Grading(trial, graded(scenario, given))
     except Exception as error:  # a grader is a pack's code: whatever it raises is its author's to mend
-        said = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
-        raise ResultsError(" ".join(said.split())) from error
+        problem = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
+        raise ResultsError(" ".join(problem.split())) from error
 
 
 def _given(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Any:

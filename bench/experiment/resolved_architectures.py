@@ -64,17 +64,21 @@ def _command(name: str, entry: ArchitectureEntry) -> Any:
 
 def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture], scenarios: Mapping[str, Scenario]) -> None:
     """Raises ConfigError where an architecture cannot ask in the format of a model, or cannot act in a scenario."""
-    for one in architectures:
+    for architecture in architectures:
         for asked in map(config.format_of, config.models):
-            if asked not in one.part.answer_formats:  # all are asked in one form, else a difference could be the form's
+            if (
+                asked not in architecture.part.answer_formats
+            ):  # all are asked in one form, else a difference could be the form's
                 why = "asks for JSON in words of its own"
                 if asked == "schema":
                     why = "makes its calls itself, and nothing holds them to a schema"
-                raise ConfigError(f"architecture '{one.name}' {why}; run it in another answer format than \"{asked}\"")
+                raise ConfigError(f"architecture '{architecture.name}' {why}; run it in another answer format than \"{asked}\"")
         for scenario in scenarios.values():
-            if one.part.acts_in == "world" and scenario.environment is None:
-                raise ConfigError(f"architecture '{one.name}' acts in a world, and scenario '{scenario.name}' has none")
-            if one.part.acts_in == "task" and scenario.environment is not None:
+            if architecture.part.acts_in == "world" and scenario.environment is None:
+                raise ConfigError(
+                    f"architecture '{architecture.name}' acts in a world, and scenario '{scenario.name}' has none"
+                )
+            if architecture.part.acts_in == "task" and scenario.environment is not None:
                 acting = (part.name for part in ARCHITECTURES if part.acts_in == "world" and not part.is_instrument)
-                said = f"scenario '{scenario.name}' has a world, in which architecture '{one.name}' cannot act"
-                raise ConfigError(f"{said}; name one that can: {', '.join(acting)}")
+                problem = f"scenario '{scenario.name}' has a world, in which architecture '{architecture.name}' cannot act"
+                raise ConfigError(f"{problem}; name one that can: {', '.join(acting)}")

@@ -40,13 +40,13 @@ def resolve_models(
     config: Config, scenarios: Mapping[str, Scenario], architectures: Iterable[ResolvedArchitecture]
 ) -> dict[str, Model]:
     """Each model once, whether the config runs it, another one passes requests on to it, or both."""
-    command = next((one.name for one in architectures if one.part is COMMAND), "")
+    command = next((architecture.name for architecture in architectures if architecture.part is COMMAND), "")
 
     def recording(run: Path, model: str, concurrency: int | None) -> tuple[Recording, dict[str, object]]:
         return load_recording(run, model, config.seed, config.repetitions, concurrency)
 
     def bank(name: str) -> Bank:
-        worlds = [one for one in scenarios.values() if one.environment]
+        worlds = [scenario for scenario in scenarios.values() if scenario.environment]
         loaded = load_bank(folder_of(name), worlds)
         if command:
             _refuse_without_procedure(command, worlds)
@@ -71,7 +71,7 @@ def resolve_models(
 
 def _refuse_without_procedure(command: str, worlds: Iterable[Scenario]) -> None:
     """Who is asked for calls of tools judges within a procedure, and where there is none, not at all."""
-    for one in worlds:
-        if not (one.environment and one.environment.procedure and one.environment.right):
-            said = f"'{command}' is a command, and scenario '{one.name}' has no `procedure` that it could judge in"
-            raise ConfigError(f"{said}, or no `right`; leave the model's `bank` out, or take the command out")
+    for world in worlds:
+        if not (world.environment and world.environment.procedure and world.environment.right):
+            problem = f"'{command}' is a command, and scenario '{world.name}' has no `procedure` that it could judge in"
+            raise ConfigError(f"{problem}, or no `right`; leave the model's `bank` out, or take the command out")

@@ -27,7 +27,7 @@ def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
 def _in_task(entry: FaultEntry, where: str, scenario: Scenario) -> str:
     """The subtask that it strikes."""
     pack, task = scenario.name.partition(":")[0], scenario.task
-    names = [one.name for one in task.subtasks]
+    names = [each.name for each in task.subtasks]
     subtask = entry.subtask.get(pack) if isinstance(entry.subtask, dict) else entry.subtask
     if entry.position:
         subtask = at_position(names, entry.position)
@@ -35,12 +35,12 @@ def _in_task(entry: FaultEntry, where: str, scenario: Scenario) -> str:
         raise ConfigError(f"{where}: {entry.effect} names no subtask for scenario '{pack}'; add {pack} = \"...\" to it")
     if subtask != EVERY and subtask not in names:
         raise ConfigError(f"{where}: scenario '{pack}' has no subtask '{subtask}'; {nearest(subtask, names)}")
-    effect, struck = EFFECTS[entry.effect, entry.point], [one for one in task.subtasks if subtask in (EVERY, one.name)]
+    effect, struck = EFFECTS[entry.effect, entry.point], [each for each in task.subtasks if subtask in (EVERY, each.name)]
     if isinstance(effect, TextEffect):
-        reads_outputs = any(set(one.reads) - set(task.documents) for one in struck)
+        reads_outputs = any(set(each.reads) - set(task.documents) for each in struck)
         if entry.point == "input" and effect.needs_json and not reads_outputs:
             raise ConfigError(f"{where}: '{subtask}' reads only documents, so {entry.effect} can never strike its input")
-        if effect.alarms and subtask != EVERY and not any(one.finds for one in struck):
+        if effect.alarms and subtask != EVERY and not any(each.finds for each in struck):
             raise ConfigError(f"{where}: '{subtask}' finds nothing wrong with others, so {entry.effect} can never strike it")
     return subtask
 
@@ -56,8 +56,8 @@ def _in_world(entry: FaultEntry, where: str, scenario: Scenario) -> str:
     pack, environment, name, what = scenario.name.partition(":")[0], scenario.environment, entry.effect, entry.target_key
     effect = EFFECTS[name, entry.point]
     if environment is None:
-        said = f"scenario '{pack}' has no world, so {name} can never strike at '{entry.point}'"
-        raise ConfigError(f"{where}: {said}; leave the fault or the scenario out")
+        problem = f"scenario '{pack}' has no world, so {name} can never strike at '{entry.point}'"
+        raise ConfigError(f"{where}: {problem}; leave the fault or the scenario out")
     if entry.point == "process" and not effect.on:
         return EVERY
     given = entry.event if entry.point == "event" else entry.tool
@@ -68,6 +68,6 @@ def _in_world(entry: FaultEntry, where: str, scenario: Scenario) -> str:
     if not known:
         raise ConfigError(f"{where}: scenario '{pack}' has no {what} that {name} can strike; leave the fault out")
     if target not in (EVERY, *known):
-        said = f"scenario '{pack}' has no {what} '{target}' that {name} can strike"
-        raise ConfigError(f"{where}: {said}; {nearest(target, known)}")
+        problem = f"scenario '{pack}' has no {what} '{target}' that {name} can strike"
+        raise ConfigError(f"{where}: {problem}; {nearest(target, known)}")
     return target

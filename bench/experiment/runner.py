@@ -103,7 +103,7 @@ async def _run_all(
     session.begin(gates.values())
     try:
         async with asyncio.TaskGroup() as group:
-            tending = [group.create_task(tend(*one, matrix.back_off, session)) for one in _watched(models, gates)]
+            tending = [group.create_task(tend(*watched, matrix.back_off, session)) for watched in _watched(models, gates)]
             workers = [
                 group.create_task(work(queue))
                 for sharing in _sharing(models)
@@ -111,8 +111,8 @@ async def _run_all(
                 for _ in range(_at_a_time([models[name] for name in sharing], gates))
             ]
             await asyncio.gather(*workers)
-            for one in tending:
-                one.cancel()
+            for task in tending:
+                task.cancel()
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return left
@@ -120,12 +120,12 @@ async def _run_all(
 
 def _watched(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:
     """The gates that live models answer behind, each with one of these."""
-    live = (one for model in models.values() for one in answerers(model) if one.timing == "live")
-    return {one.endpoint: (gates[one.endpoint], one) for one in live}.values()
+    live = (part for model in models.values() for part in answerers(model) if part.timing == "live")
+    return {part.endpoint: (gates[part.endpoint], part) for part in live}.values()
 
 
 def _endpoints(model: Model) -> set[str]:
-    return {one.endpoint for one in answerers(model)}
+    return {part.endpoint for part in answerers(model)}
 
 
 def _sharing(models: Mapping[str, Model]) -> list[set[str]]:
@@ -156,6 +156,8 @@ class _Health:
         failure = result.failure
         self._lost = self._lost + 1 if isinstance(failure, LOST) else 0
         if failure and (self._lost >= ENDPOINT_LOST_AFTER or isinstance(failure, UsedUp)):
-            said = f"model '{self._model.name}' at {self._model.endpoint} failed {self._lost} trials in a row: {failure.detail}"
-            error = EndpointError(f"{said}; {failure.advice or 'see to it'}; the same command goes on")
+            problem = (
+                f"model '{self._model.name}' at {self._model.endpoint} failed {self._lost} trials in a row: {failure.detail}"
+            )
+            error = EndpointError(f"{problem}; {failure.advice or 'see to it'}; the same command goes on")
             self._session.end("the endpoint fails", error)

@@ -44,7 +44,7 @@ class Session:
     @property
     def ending(self) -> str:
         """Why it ended, and what it had spent by then."""
-        return f"{self.why} ({self._spending.said})" if self._spending else self.why
+        return f"{self.why} ({self._spending.summary})" if self._spending else self.why
 
     @property
     def in_flight(self) -> int:

@@ -29,9 +29,9 @@ def trouble_of(gates: Mapping[str, Gate]) -> tuple[EndpointTrouble, ...]:
     """Of the endpoints that had any."""
     seen = ((endpoint, gate.most, gate.trouble) for endpoint, gate in gates.items())
     return tuple(
-        EndpointTrouble(endpoint, most, one.fell, one.lowest, one.pauses, round(one.paused, 3))
-        for endpoint, most, one in seen
-        if one.fell or one.pauses
+        EndpointTrouble(endpoint, most, trouble.fell, trouble.lowest, trouble.pauses, round(trouble.paused, 3))
+        for endpoint, most, trouble in seen
+        if trouble.fell or trouble.pauses
     )
 
 
@@ -54,8 +54,8 @@ async def _came_back(gate: Gate, model: Model, back_off: BackOff, session: Sessi
     wrong = f"model '{model.name}' at {model.endpoint}: {gate.detail}"
     while not session.why:
         if gate.pauses >= back_off.tries:
-            said = f"{wrong}; no reply after {gate.pauses} pauses: the same command goes on once it answers again"
-            session.end("the endpoint is in trouble", EndpointError(said))
+            problem = f"{wrong}; no reply after {gate.pauses} pauses: the same command goes on once it answers again"
+            session.end("the endpoint is in trouble", EndpointError(problem))
             return False
         gate.pauses += 1
         seconds = back_off.seconds(IN_A_ROW + gate.pauses - 1, None)

@@ -35,7 +35,7 @@ class Permission:
     graders: Mapping[str, Graders]
     unguarded: tuple[str, ...] | None = None
     stored_grades: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    said: str = ""
+    notice: str = ""
 
 
 def missing_guards() -> tuple[str, ...]:
@@ -47,11 +47,11 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
 
     Raises Unguarded where code of a model would be run for which no stored grade can stand in.
     """
-    lacking, own = missing_guards(), Graders()
-    everyone = dict.fromkeys(matrix.models, own)
+    lacking, usual = missing_guards(), Graders()
+    everyone = dict.fromkeys(matrix.models, usual)
     if unguarded:
-        said = f"UNGUARDED: code of models is run without {', '.join(lacking)}, as you say" if lacking else ""
-        return Permission(everyone, unguarded=lacking, said=said)
+        notice = f"UNGUARDED: code of models is run without {', '.join(lacking)}, as you say" if lacking else ""
+        return Permission(everyone, unguarded=lacking, notice=notice)
     foreign = [spec for spec in matrix.specs if _runs_foreign_code(spec, matrix)]
     if not lacking or not foreign:
         return Permission(everyone)
@@ -65,8 +65,10 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
     graders = {name: Graders(_stored(folders, matrix), refusal("", lacking)) for name, folders in replayed.items()}
     scenarios = sorted({spec.scenario for spec in foreign})
     runs = {folder.name: _graded_by(folder, scenarios) for folders in replayed.values() for folder in folders}
-    said = f"Guards of the sandbox are missing ({', '.join(lacking)}): no answer's code is run, the grades are those stored in"
-    return Permission({**everyone, **graders}, stored_grades=runs, said=f"{said} {', '.join(runs)}.")
+    notice = (
+        f"Guards of the sandbox are missing ({', '.join(lacking)}): no answer's code is run, the grades are those stored in"
+    )
+    return Permission({**everyone, **graders}, stored_grades=runs, notice=f"{notice} {', '.join(runs)}.")
 
 
 def refusal(scenario: str, lacking: Sequence[str]) -> str:
@@ -76,8 +78,8 @@ def refusal(scenario: str, lacking: Sequence[str]) -> str:
         if scenario
         else "no stored grade is this answer's, and its code is not run"
     )
-    said = f"{what}; here the sandbox lacks {', '.join(lacking)} (see: bench doctor)"
-    return f"{said}: grade on a machine that has them, or say --unguarded, which is recorded"
+    problem = f"{what}; here the sandbox lacks {', '.join(lacking)} (see: bench doctor)"
+    return f"{problem}: grade on a machine that has them, or say --unguarded, which is recorded"
 
 
 def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
@@ -89,7 +91,7 @@ def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
 
 
 def _recordings(model: str, matrix: Matrix) -> list[Path]:
-    entries = (matrix.config.model.get(one.name) for one in answerers(matrix.models[model]))
+    entries = (matrix.config.model.get(part.name) for part in answerers(matrix.models[model]))
     return [entry.replays for entry in entries if entry and entry.replays]
 
 
@@ -112,4 +114,6 @@ def _graded_by(folder: Path, scenarios: Iterable[str]) -> dict[str, str]:
     """The digest of the grader that gave a run's grades, by scenario."""
     packs = read_manifest(folder).scenarios
     graded_by = {name: packs[name].graded_by for name in scenarios if name in packs}
-    return graded_by | {one.scenario: one.graded_by for one in read_grades(folder).history if one.scenario in graded_by}
+    return graded_by | {
+        grading.scenario: grading.graded_by for grading in read_grades(folder).history if grading.scenario in graded_by
+    }

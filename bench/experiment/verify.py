@@ -83,20 +83,20 @@ def verify(folder: Path) -> Checked:
     for name, file in files.items():
         if name != GRADES or holds(folder, name):
             file.read()
-    found = [defect for file in files.values() for defect in file.defects]
-    trials = [(number, one) for number, one in files[TRIALS].records if isinstance(one, TrialRecord)]
+    defects = [defect for file in files.values() for defect in file.defects]
+    trials = [(number, record) for number, record in files[TRIALS].records if isinstance(record, TrialRecord)]
     texts = _Texts(folder / TEXTS)
-    found += texts.defects
-    found += _less_than_marked(files[TRIALS], files[RESPONSES])
-    found += _lost_responses(folder / RESPONSES, trials, [one for _, one in files[RESPONSES].records])
-    found += _lost_texts(texts, {TRIALS: trials, RESPONSES: files[RESPONSES].records})
-    found += (Defect(folder / TRIALS, *one) for one in contradicted(trials))
-    scenarios = {one.id: one.scenario for _, one in trials}
-    found += (Defect(folder / GRADES, *one) for one in misplaced(files[GRADES].records, scenarios))
-    grades = {one.trial: one for _, one in files[GRADES].records if isinstance(one, NewGrade)}
-    records = tuple(with_grades((one for _, one in files[TRIALS].records), grades))
+    defects += texts.defects
+    defects += _less_than_marked(files[TRIALS], files[RESPONSES])
+    defects += _lost_responses(folder / RESPONSES, trials, [response for _, response in files[RESPONSES].records])
+    defects += _lost_texts(texts, {TRIALS: trials, RESPONSES: files[RESPONSES].records})
+    defects += (Defect(folder / TRIALS, *contradiction) for contradiction in contradicted(trials))
+    scenarios = {trial.id: trial.scenario for _, trial in trials}
+    defects += (Defect(folder / GRADES, *misplacement) for misplacement in misplaced(files[GRADES].records, scenarios))
+    grades = {grade.trial: grade for _, grade in files[GRADES].records if isinstance(grade, NewGrade)}
+    records = tuple(with_grades((record for _, record in files[TRIALS].records), grades))
     counts = (len(trials), len(files[RESPONSES].records), len(texts.known))
-    return Checked(records, *counts, tuple(_shortened(found)), *_ending(records))
+    return Checked(records, *counts, tuple(_shortened(defects)), *_ending(records))
 
 
 def require_sound(folder: Path) -> Sequence[TrialRecord | SessionRecord]:
@@ -164,7 +164,7 @@ class _Chain:
         try:
             if link is None:
                 raise Broken
-            content, own = unsealed(line, link)
+            content, seal = unsealed(line, link)
         except Broken:
             if (before := self._first[line]) < number:
                 self._say(number, f"stands twice: it is line {before} again")
@@ -177,7 +177,7 @@ class _Chain:
             return again if SEAL.search(line) else None
         if not self._read(number, content):
             self._say(number, f"holds what no run writes: {self._violation}")
-        return own
+        return seal
 
     def _read(self, number: int, content: bytes) -> bool:
         try:
@@ -189,16 +189,16 @@ class _Chain:
 
     def _broken(self, number: int, line: bytes, link: str) -> tuple[str, str]:
         """What became of a line that does not follow the one before it, and the link that the next one must follow."""
-        own = link_of(line)
+        seal = link_of(line)
         if len(self.defects) < MOST:
             for before, place in {"": 0, **self._links}.items():
                 if _follows(line, before):
                     where = f"it belongs behind line {place}" if place else "it is the first one"
-                    return f"is in another place: {where}", own
+                    return f"is in another place: {where}", seal
         again = sealed(_content(line), link)[1]
         if number < len(self._lines) and _follows(self._lines[number], again):
             return "was changed: its link is another", again
-        return "was changed, or lines before it are lost", own
+        return "was changed, or lines before it are lost", seal
 
     def _say(self, number: int, what: str) -> None:
         self.defects.append(Defect(self.path, number, what))
@@ -251,13 +251,16 @@ def _less_than_marked(trials: _Chain, responses: _Chain) -> Iterator[Defect]:
 
 def _lost_responses(path: Path, trials: Lines, responses: Iterable[ResponseRecord]) -> Iterator[Defect]:
     """What a model replied stands among the responses, unless it stood among those of an earlier run."""
-    kept = {(one.scenario, one.instance, one.repetition, one.arm, one.reply, one.messages) for one in responses}
+    kept = {
+        (response.scenario, response.instance, response.repetition, response.arm, response.reply, response.messages)
+        for response in responses
+    }
     for number, trial in trials:
         place = (trial.scenario, trial.instance, trial.repetition, trial.arm)
         lost = sum(
-            (*place, one.reply, one.messages) not in kept
-            for one in of_kind(trial.events, Called)
-            if one.asked and one.reply and not one.failure
+            (*place, call.reply, call.messages) not in kept
+            for call in of_kind(trial.events, Called)
+            if call.asked and call.reply and not call.failure
         )
         if lost:
             yield Defect(path, None, f"lacks {lost} responses of the trial in line {number} of {TRIALS}")
@@ -279,8 +282,8 @@ def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str
     if isinstance(record, SessionRecord):
         return ()
     if isinstance(record, ResponseRecord):
-        own = [record.reply, record.partial, record.tool_calls, record.options, record.extra]
-        return [*own, *_in_messages(record.messages)]
+        digests = [record.reply, record.partial, record.tool_calls, record.options, record.extra]
+        return [*digests, *_in_messages(record.messages)]
     named = [record.traceback]
     for call in of_kind(record.events, Called):
         named += (call.reply, call.delivered, call.tool_calls, call.options, *_in_messages(call.messages))
@@ -288,12 +291,12 @@ def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str
 
 
 def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
-    return [digest for one in messages for digest in (one.content, one.tool_calls, one.extra)]
+    return [digest for message in messages for digest in (message.content, message.tool_calls, message.extra)]
 
 
 def _ending(records: Sequence[TrialRecord | SessionRecord]) -> tuple[str, bool]:
     """How the last session ended: `complete`, or why it stopped; and whether its end is there."""
-    last = next((one for one in reversed(records) if isinstance(one, SessionRecord)), None)
+    last = next((record for record in reversed(records) if isinstance(record, SessionRecord)), None)
     if last is None:
         return "no session began", True
     if last.what == "ended" and last is records[-1]:
@@ -306,9 +309,9 @@ def _shortened(defects: Iterable[Defect]) -> Iterator[Defect]:
     kinds: dict[tuple[Path, str], list[Defect]] = {}
     for defect in defects:
         kinds.setdefault((defect.path, defect.what.split(" ")[0]), []).append(defect)
-    for found in kinds.values():
-        yield from found[: MOST - 1]
-        if len(found) == MOST:
-            yield found[-1]
-        elif len(found) > MOST:
-            yield replace(found[MOST - 1], what=f"{found[MOST - 1].what}; and {len(found) - MOST} more such")
+    for named in kinds.values():
+        yield from named[: MOST - 1]
+        if len(named) == MOST:
+            yield named[-1]
+        elif len(named) > MOST:
+            yield replace(named[MOST - 1], what=f"{named[MOST - 1].what}; and {len(named) - MOST} more such")

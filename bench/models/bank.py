@@ -22,7 +22,7 @@ class BankedReply:
 
     state      names the state of the world; `repetition` is the bank's seed
     right      the right output in that state
-    said       the model's, as its schema reads it; None where it does not fit its schema, and then `text` is all there is
+    output     the model's, as its schema reads it; None where it does not fit its schema, and then `text` is all there is
     rejected   why the verifier turned it away, a `bench.runtime.verification.ViolationKind`; "" where it did not
     notes      fields in free words, which are neither right nor wrong
     """
@@ -33,7 +33,7 @@ class BankedReply:
     state: str
     repetition: int
     right: Mapping[str, Json]
-    said: Mapping[str, Json] | None
+    output: Mapping[str, Json] | None
     rejected: str
     text: str
     notes: tuple[str, ...] = ()
@@ -41,12 +41,12 @@ class BankedReply:
     @property
     def errors(self) -> dict[str, Json]:
         """The fields that are wrong, as they were said; none where the reply is right, or has no fields at all."""
-        said = self.said or {}
-        return {name: said[name] for name in said if name not in self.notes and said[name] != self.right.get(name)}
+        output = self.output or {}
+        return {name: output[name] for name in output if name not in self.notes and output[name] != self.right.get(name)}
 
     @property
     def is_right(self) -> bool:
-        return self.said is not None and not self.errors
+        return self.output is not None and not self.errors
 
 
 class Bank:
@@ -74,7 +74,7 @@ class Bank:
         drawn = draw.choice(known or every)
         if drawn.is_right:
             return right
-        if drawn.said is None:
+        if drawn.output is None:
             return drawn.text
         return _upon(right, drawn) or _upon(right, *draw.sample(every, len(every))) or right
 

@@ -30,11 +30,11 @@ def blotted(text: str, key: str) -> str:
         return text
     pieces, at = list[str](), 0
     for begin in range(0, len(text), STEP):
-        for found in _forms(key).finditer(text, max(at, begin), begin + STEP + LONGEST_FORM):
-            if found.start() >= begin + STEP:
+        for form in _forms(key).finditer(text, max(at, begin), begin + STEP + LONGEST_FORM):
+            if form.start() >= begin + STEP:
                 break
-            pieces += text[at : found.start()], BLOT
-            at = found.end()
+            pieces += text[at : form.start()], BLOT
+            at = form.end()
     return "".join([*pieces, text[at:]])
 
 

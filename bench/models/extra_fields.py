@@ -42,12 +42,12 @@ def saying(fields: Mapping[str, Any]) -> dict[str, Any]:
 def extra_in(text: str) -> dict[str, Any]:
     """The fields in such a text. Raises ValueError for a text that `extra_text` does not write."""
     try:
-        found = json.loads(text) if text else {}
+        fields = json.loads(text) if text else {}
     except RecursionError as error:
         raise ValueError("is nested too deep") from error
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise ValueError("is no JSON object")
-    return found
+    return fields
 
 
 def _says_something(name: str, value: object) -> bool:
@@ -58,7 +58,7 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
-        return {clean(name): _cleaned(one, clean) for name, one in value.items()}
+        return {clean(name): _cleaned(inner, clean) for name, inner in value.items()}
     if isinstance(value, float | int) and not -LARGEST <= value <= LARGEST:
         return None
-    return [_cleaned(one, clean) for one in value] if isinstance(value, list) else value
+    return [_cleaned(item, clean) for item in value] if isinstance(value, list) else value

@@ -115,14 +115,14 @@ def _on_refusal(error: Refused, settings: OpenAISettings) -> str:
     return f"{PARAMETERS}{also}"
 
 
-def _named(said: str, settings: OpenAISettings) -> str:
+def _named(text: str, settings: OpenAISettings) -> str:
     """The field that an error speaks of, of those that are sent: the first that it names; "" for none."""
     sent = ["seed", *(name for name in OPTIONS if name not in ("tools", "response_format")), *(settings.extra_body or ())]
     sent += [name for name in ("temperature", "top_p", "max_tokens") if getattr(settings, name) is not None]
-    found = [match for name in sent if (match := re.search(_MENTION.format(name=re.escape(name)), said))]
-    if found:
-        return min(found, key=lambda match: match.start())["field"]
-    of_a_message = OF_A_MESSAGE.search(said)
+    matches = [match for name in sent if (match := re.search(_MENTION.format(name=re.escape(name)), text))]
+    if matches:
+        return min(matches, key=lambda match: match.start())["field"]
+    of_a_message = OF_A_MESSAGE.search(text)
     return of_a_message["field"] if of_a_message and of_a_message["field"] not in NEEDED else ""
 
 
@@ -137,8 +137,8 @@ def _suggested(location: str) -> str:
 
 
 def _on_missing(error: Refused, settings: OpenAISettings) -> str:
-    said = error_of(error.body)
-    if said and "model_not_found" in said.words:
+    refusal = error_of(error.body)
+    if refusal and "model_not_found" in refusal.words:
         return "check the model's name"
     if urlsplit(settings.base_url).path.rstrip("/").endswith("/v1"):
         return "check the model's name, and that base_url has the right path (most end in /v1)"
@@ -153,14 +153,14 @@ def _on_tls(refused: ssl.SSLError) -> str:
 
 def has_no_files(error: BaseException) -> bool:
     """Whether it comes down to a process, or a machine, that has too many files open."""
-    return any(isinstance(one, OSError) and one.errno in NO_FILES for one in _causes(error))
+    return any(isinstance(cause, OSError) and cause.errno in NO_FILES for cause in _causes(error))
 
 
 def tls_of(error: BaseException) -> ssl.SSLError | None:
     """What was wrong with the encryption that the endpoint offered, where that is what it comes down to."""
     passing = (ssl.SSLEOFError, ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-    own = (one for one in _causes(error) if not isinstance(one, (*passing, aiohttp.ClientError)))
-    return next((one for one in own if isinstance(one, ssl.SSLError)), None)
+    others = (cause for cause in _causes(error) if not isinstance(cause, (*passing, aiohttp.ClientError)))
+    return next((cause for cause in others if isinstance(cause, ssl.SSLError)), None)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

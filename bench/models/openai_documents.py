@@ -52,7 +52,7 @@ def document_of(body: str) -> dict[str, Any]:
     except RecursionError:
         raise UnreadableDocument("none") from None
     if isinstance(document, list):
-        document = next((one for one in document if isinstance(one, dict)), None)
+        document = next((item for item in document if isinstance(item, dict)), None)
     if not isinstance(document, dict):
         raise UnreadableDocument("none")
     return document

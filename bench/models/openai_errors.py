@@ -48,35 +48,35 @@ def error_of(body: str) -> ErrorSaid | None:
 def error_beside(document: Mapping[str, Any]) -> ErrorSaid | None:
     """The error that stands in a field of its own, beside a completion or in place of it."""
     for field in ("error", "errors", "base_resp"):
-        found = document.get(field)
-        found = found[0] if isinstance(found, list) and found else found
-        if found is True:
+        value = document.get(field)
+        value = value[0] if isinstance(value, list) and value else value
+        if value is True:
             return error_at_the_top(document) or ErrorSaid("an error without words")
-        if isinstance(found, str) and found.strip():
-            return _said(document)
-        if isinstance(found, dict) and _is_an_error(found):
-            return _said({**found, "status_code": f"{field} {found['status_code']}"} if "status_code" in found else found)
+        if isinstance(value, str) and value.strip():
+            return _words_of(document)
+        if isinstance(value, dict) and _is_an_error(value):
+            return _words_of({**value, "status_code": f"{field} {value['status_code']}"} if "status_code" in value else value)
     return None
 
 
 def error_at_the_top(document: Mapping[str, Any]) -> ErrorSaid | None:
     """The error whose fields are the document's own."""
-    return _said(document) if isinstance(_first(document, MESSAGES), str) else None
+    return _words_of(document) if isinstance(_first(document, MESSAGES), str) else None
 
 
-def _is_an_error(found: Mapping[str, Any]) -> bool:
+def _is_an_error(fields: Mapping[str, Any]) -> bool:
     """Whether it says that something went wrong: some give an error with each answer, which says that all is well."""
-    said = (found[name] for name in (*CODES, *MESSAGES, *WITHIN) if name in found)
-    return any(bool(value) and str(value).lower() not in FINE for value in said)
+    texts = (fields[name] for name in (*CODES, *MESSAGES, *WITHIN) if name in fields)
+    return any(bool(value) and str(value).lower() not in FINE for value in texts)
 
 
-def _said(error: Mapping[str, Any]) -> ErrorSaid:
+def _words_of(error: Mapping[str, Any]) -> ErrorSaid:
     levels = list(_levels(error, DEEPEST))
     codes = [value for level in levels for name in CODES if isinstance(value := level.get(name), str | int)]
     messages = list(dict.fromkeys(text for level in levels if (text := _message(level))))
     delays = (item.get("retryDelay") for level in levels for item in _items(level.get("details")))
     written = (value for level in levels if isinstance(value := level.get("failed_generation"), str))
-    in_words = (found[1] for message in messages if (found := _DELAY.search(message)))
+    in_words = (match[1] for message in messages if (match := _DELAY.search(message)))
     return ErrorSaid(
         ": ".join(messages),
         tuple(str(code) for code in codes),

@@ -52,20 +52,20 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
 
 
 def _status_failure(error: Refused, key: str) -> CallFailed:
-    status, headers, found = error.status, error.headers, error_of(error.body)
-    said = excerpt((found.message if found else "") or error.body, key)
+    status, headers, details = error.status, error.headers, error_of(error.body)
+    text = excerpt((details.message if details else "") or error.body, key)
     if 300 <= status < 400:
         return BadAnswer(
             f"HTTP {status}: it sends on to {excerpt(headers.get('Location', ''), key, LONGEST_ADDRESS) or 'nowhere'}"
         )
     if status == PROXY_ASKS:
         return BadAnswer(NO_PASSWORD)
-    event = error_event(found.words if found else (), found.message if found else "", status)
+    event = error_event(details.words if details else (), details.message if details else "", status)
     if event == "used_up":
-        return FAILURES[event](f"HTTP {status}: {USED_UP}{said}")
+        return FAILURES[event](f"HTTP {status}: {USED_UP}{text}")
     kind = FAILURES.get(event, BadAnswer)
-    asked = retry_after_seconds(headers, datetime.now(UTC), found.retry_delay if found else "")
-    return kind(f"HTTP {status}: {said}", retry_after=asked if kind in (RateLimited, ServerFailed) else None)
+    asked = retry_after_seconds(headers, datetime.now(UTC), details.retry_delay if details else "")
+    return kind(f"HTTP {status}: {text}", retry_after=asked if kind in (RateLimited, ServerFailed) else None)
 
 
 def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
@@ -101,7 +101,7 @@ def _unconnected(error: Exception, reason: str) -> CallFailed:
     return Unreachable(f"no connection{to_whom} ({reason})")
 
 
-def retry_after_seconds(headers: Mapping[str, str], now: datetime, said: str = "") -> float | None:
+def retry_after_seconds(headers: Mapping[str, str], now: datetime, text: str = "") -> float | None:
     """How long the server asks to wait, >= 0 and finite, or None where it does not say so in a way that can be read.
 
     Understood are `retry-after-ms`, `retry-after` in seconds (also as `3s`) or as an HTTP date, which is compared with `now`,
@@ -111,13 +111,13 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime, said: str = "
     if milliseconds is not None:
         return milliseconds / 1000
     after = headers.get("retry-after", "")
-    found = (_seconds(after), _seconds_until(after, now), _seconds(said))
-    return next((seconds for seconds in found if seconds is not None), None)
+    waits = (_seconds(after), _seconds_until(after, now), _seconds(text))
+    return next((seconds for seconds in waits if seconds is not None), None)
 
 
 def _seconds(text: str) -> float | None:
     text = text.strip().lower()
-    unit, factor = next((one for one in UNITS if text.endswith(one[0])), ("", 1.0))
+    unit, factor = next((known_unit for known_unit in UNITS if text.endswith(known_unit[0])), ("", 1.0))
     try:
         number = float(text.removesuffix(unit)) * factor
     except ValueError:

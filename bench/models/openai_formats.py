@@ -45,9 +45,9 @@ def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _closed_part(key: str, part: Any) -> Any:
     if key in ("properties", "$defs"):
-        return {name: closed(one) for name, one in part.items()}
+        return {name: closed(schema) for name, schema in part.items()}
     if key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-        return [closed(one) for one in part]
+        return [closed(schema) for schema in part]
     return closed(part) if key == "items" and isinstance(part, Mapping) else part
 
 

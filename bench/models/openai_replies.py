@@ -78,27 +78,27 @@ def reply_of(body: str, key: str = "") -> Reply:
     if choice is None:
         return _without_choice(document, body, key)
     kept = _Kept(key)
-    said = _said_in(choice, kept)
-    usage = _usage_in(document, choice, said.wrote_something)
+    message = _said_in(choice, kept)
+    usage = _usage_in(document, choice, message.wrote_something)
     word = _finish_word(choice)
     event = finish_event(word) if word else "answer"
-    if said.refusal or event == "refusal":
-        return Reply(said.refusal or said.text, "content_filter", usage, extra=said.extra)
+    if message.refusal or event == "refusal":
+        return Reply(message.refusal or message.text, "content_filter", usage, extra=message.extra)
     if error := error_beside(choice) or error_beside(document):
-        return _in_place_of_an_answer(error, said, usage, key)
+        return _in_place_of_an_answer(error, message, usage, key)
     if not word and "message" not in choice and isinstance(choice.get("delta"), dict):
         raise CutOff(
-            f"a piece of a stream without its end: {excerpt(body, key)}", partial=said.partial, counted=_counted(usage)
+            f"a piece of a stream without its end: {excerpt(body, key)}", partial=message.partial, counted=_counted(usage)
         )
-    if not word and said.is_missing:
+    if not word and message.is_missing:
         raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_counted(usage))
     if event in ("answer", "own", "cut_off"):
-        finish = "length" if kept.is_cut else _finish(event, word, said.calls)
-        return Reply(said.text, finish, usage, tool_calls=said.calls, extra=said.extra)
+        finish = "length" if kept.is_cut else _finish(event, word, message.calls)
+        return Reply(message.text, finish, usage, tool_calls=message.calls, extra=message.extra)
     name = excerpt(word, key)
     if event is None:
-        raise UnknownFinish(f'finish_reason "{name}" is not known', partial=said.partial, counted=_counted(usage))
-    raise ServerFailed(f'HTTP 200, and finish_reason "{name}"', partial=said.partial, counted=_counted(usage))
+        raise UnknownFinish(f'finish_reason "{name}" is not known', partial=message.partial, counted=_counted(usage))
+    raise ServerFailed(f'HTTP 200, and finish_reason "{name}"', partial=message.partial, counted=_counted(usage))
 
 
 class _Kept:
@@ -183,18 +183,18 @@ def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
     if "choices" in document:
         return document
     inner = (document.get(name) for name in WRAPPERS)
-    return next((one for one in inner if isinstance(one, dict) and "choices" in one), document)
+    return next((item for item in inner if isinstance(item, dict) and "choices" in item), document)
 
 
 def _choice(choices: object) -> dict[str, Any] | None:
     """The choice of index 0, wherever it stands; where none has it, the first."""
-    found = [choices] if isinstance(choices, dict) else choices if isinstance(choices, list) else []
+    listed = [choices] if isinstance(choices, dict) else choices if isinstance(choices, list) else []
     first = None
-    for one in found:
-        if isinstance(one, dict):
-            if one.get("index", 0) in (0, "0", None):
-                return one
-            first = first or one
+    for item in listed:
+        if isinstance(item, dict):
+            if item.get("index", 0) in (0, "0", None):
+                return item
+            first = first or item
     return first
 
 
@@ -208,17 +208,17 @@ def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
     raise NoCompletion(f"no chat completion: {excerpt(body, key)}")
 
 
-def _in_place_of_an_answer(error: ErrorSaid, said: _Said, usage: Usage | None, key: str) -> Reply:
+def _in_place_of_an_answer(error: ErrorSaid, message: _Said, usage: Usage | None, key: str) -> Reply:
     """What an error in an answer of status 200 comes to. Raises CallFailed, unless it is a refusal, or the model's own."""
     event = error_event(error.words, error.message, error.status)
     if event == "refusal":
-        return Reply(said.text, "content_filter", usage, extra=said.extra)
+        return Reply(message.text, "content_filter", usage, extra=message.extra)
     if event == "own":
         kept = _Kept(key)
-        text = said.text or kept(error.generation or "")
-        return Reply(text, "length" if kept.is_cut else "stop", usage, extra=said.extra)
+        text = message.text or kept(error.generation or "")
+        return Reply(text, "length" if kept.is_cut else "stop", usage, extra=message.extra)
     detail = f"{USED_UP if event == 'used_up' else ''}HTTP 200, and an error in it: {excerpt(error.message, key)}"
-    raise FAILURES[event](detail, partial=said.partial, counted=_counted(usage))
+    raise FAILURES[event](detail, partial=message.partial, counted=_counted(usage))
 
 
 def _finish_word(choice: Mapping[str, Any]) -> str:
@@ -239,13 +239,13 @@ def _counted(usage: Usage | None) -> tuple[int, int] | None:
 
 def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _Said:
     """A message, or what some give in its place: a piece of a stream, or the text of the older API."""
-    message = next((one for name in ("message", "delta") if isinstance(one := choice.get(name), dict)), None)
+    message = next((part for name in ("message", "delta") if isinstance(part := choice.get(name), dict)), None)
     if message is None:
-        text = next((one for name in ("text", "message") if isinstance(one := choice.get(name), str)), None)
+        text = next((part for name in ("text", "message") if isinstance(part := choice.get(name), str)), None)
         return _Said(clean(text or ""), is_missing=text is None)
     content, refusals = message.get("content"), [message.get("refusal")]
     text = "".join(_texts(content, refusals))
-    refusal = next((one for one in refusals if isinstance(one, str) and one), "")
+    refusal = next((part for part in refusals if isinstance(part, str) and part), "")
     beside = {name: value for name, value in message.items() if name not in OF_A_MESSAGE}
     text, refusal = clean(text), clean(refusal)
     calls = tuple(clean.calls(_calls(message, clean)))
@@ -289,8 +289,8 @@ def _as_json(value: object) -> str:
 
 def _calls(message: Mapping[str, Any], clean: _Kept) -> Iterator[ToolCall]:
     """Its tool calls, and the sole call of the older API. Arguments that a server has read already are a text again."""
-    found = message.get("tool_calls")
-    calls = found if isinstance(found, list) else [found] if found else []
+    listed = message.get("tool_calls")
+    calls = listed if isinstance(listed, list) else [listed] if listed else []
     legacy = message.get("function_call")
     for number, call in enumerate([*calls, *([{"function": legacy}] if legacy else [])], start=1):
         function = call.get("function", call) if isinstance(call, dict) else None
@@ -307,7 +307,7 @@ def _usage_in(document: Mapping[str, Any], choice: Mapping[str, Any], wrote_some
     """The usage where OpenAI has it, or as Moonshot and Groq have it in a stream: in the choice, or in a field of Groq's."""
     groq = document.get("x_groq")
     places = (document, choice, groq if isinstance(groq, dict) else {})
-    return next((found for place in places if (found := usage_of(place.get("usage"), wrote_something))), None)
+    return next((usage for place in places if (usage := usage_of(place.get("usage"), wrote_something))), None)
 
 
 def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:

@@ -14,13 +14,13 @@ from bench.models.options import LENGTHS
 def sent(message: Message, omitted: Collection[str] = ()) -> dict[str, Any]:
     """A message, without the fields that are to be left out of it and of its tool calls. One that calls tools and says nothing
     beside has no text, rather than an empty one, which some refuse."""
-    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    fields: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        said["content"] = message.content or None
-        said["tool_calls"] = [without(call.plain, omitted) for call in message.tool_calls]
+        fields["content"] = message.content or None
+        fields["tool_calls"] = [without(call.plain, omitted) for call in message.tool_calls]
     if message.tool_call_id:
-        said["tool_call_id"] = message.tool_call_id
-    return without(said | extra_in(message.extra), omitted)
+        fields["tool_call_id"] = message.tool_call_id
+    return without(fields | extra_in(message.extra), omitted)
 
 
 def without(fields: Mapping[str, Any], omitted: Collection[str]) -> dict[str, Any]:

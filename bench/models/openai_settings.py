@@ -35,8 +35,8 @@ def normal_url(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("base_url must be an http:// or https:// address")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        said = "base_url may hold no user, key, query or fragment"
-        raise ValueError(f"{said}; keys come from the environment, and a version of Azure's API from api_version")
+        problem = "base_url may hold no user, key, query or fragment"
+        raise ValueError(f"{problem}; keys come from the environment, and a version of Azure's API from api_version")
     path = parts.path.rstrip("/")
     if path.endswith("/chat/completions"):
         raise ValueError("base_url must end before /chat/completions")
@@ -63,8 +63,8 @@ def needed_fields_left_in(omitted: tuple[str, ...]) -> tuple[str, ...]:
     """ValueError where a field is left out without which nothing is asked, or that is only sent because the table has it."""
     if needed := sorted(NEEDED & set(omitted)):
         raise ValueError(f"omit may not name {', '.join(needed)}: without it nothing is asked")
-    if said := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
-        raise ValueError(f"omit names {said[0]}, which is sent only where the table has it: take it out there")
+    if refused := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
+        raise ValueError(f"omit names {refused[0]}, which is sent only where the table has it: take it out there")
     return omitted
 
 
@@ -75,8 +75,8 @@ def _names_in(value: object) -> Iterator[str]:
             yield str(name)
             yield from _names_in(held)
     elif isinstance(value, list):
-        for one in value:
-            yield from _names_in(one)
+        for item in value:
+            yield from _names_in(item)
 
 
 ResponseFormat = Literal["json_schema", "json_object_schema", "json_object"]
@@ -158,8 +158,8 @@ def refuse_key_in(name: str, settings: OpenAISettings) -> None:
     for field, value in settings.model_dump(mode="json", exclude={"api_key_env"}).items():
         text = json.dumps(value, ensure_ascii=False)
         if len(key) >= SHORTEST and blotted(text, key) != text:
-            said = f"model '{name}': {field} holds the key of {settings.api_key_env}, and is written down with every run"
-            raise ConfigError(f"{said}; take it out: the key is sent by itself")
+            problem = f"model '{name}': {field} holds the key of {settings.api_key_env}, and is written down with every run"
+            raise ConfigError(f"{problem}; take it out: the key is sent by itself")
 
 
 def key_of(settings: OpenAISettings) -> str:

@@ -30,8 +30,8 @@ def completion_in(body: str) -> dict[str, Any]:
         for piece in event["choices"] if isinstance(event.get("choices"), list) else ():
             if isinstance(piece, dict) and piece.get("index", 0) == 0:
                 choice |= _there(piece, "delta", "message")
-                said = piece.get("delta") or piece.get("message")
-                message.add(said if isinstance(said, dict) else {})
+                delta = piece.get("delta") or piece.get("message")
+                message.add(delta if isinstance(delta, dict) else {})
     if not choice.get("finish_reason") and not whole.get("error"):
         raise UnreadableDocument("broke_off" if choice or message.whole else "none")
     return {**whole, "choices": [{**choice, "message": message.whole}]}

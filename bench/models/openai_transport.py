@@ -91,10 +91,10 @@ class Transport(httpx2.AsyncBaseTransport):
             is_error = not 200 <= answer.status < 300
             content = await whole(answer.content.iter_any(), answer.headers.get("Content-Encoding", ""), is_error=is_error)
             assert isinstance(answer, _Response)
-            said = blotted(text_in(content), self.proxy.password if self.proxy else "")
+            text = blotted(text_in(content), self.proxy.password if self.proxy else "")
             if is_error:
-                raise Refused(answer.status, answer.headers, said, answer.flight)
-            return httpx2.Response(answer.status, extensions={ANSWER: Answer(said, answer.flight)})
+                raise Refused(answer.status, answer.headers, text, answer.flight)
+            return httpx2.Response(answer.status, extensions={ANSWER: Answer(text, answer.flight)})
 
     async def aclose(self) -> None:
         await self._session.close()
@@ -131,4 +131,4 @@ def _through(url: str, proxy: Proxy | None) -> dict[str, Any]:
 
 
 def _schemes(url: str, proxy: Proxy | None) -> set[str]:
-    return {urlsplit(one).scheme for one in (url, proxy.address if proxy else "")}
+    return {urlsplit(address).scheme for address in (url, proxy.address if proxy else "")}

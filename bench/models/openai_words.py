@@ -143,20 +143,20 @@ def word_in(value: object) -> str:
 
 def finish_event(word: str) -> Event | None:
     """What a finish reason means; None for a word that is not known. `content_filter: PROHIBITED_CONTENT` is both words."""
-    return next((_FINISHES[one] for one in _spelt(word) if one in _FINISHES), None)
+    return next((_FINISHES[spelling] for spelling in _spelt(word) if spelling in _FINISHES), None)
 
 
 def error_event(words: Iterable[str], message: str = "", status: int = 0) -> Event:
     """What an error is by its codes, types and statuses, by its message where that tells more, and by its HTTP status, 0 for
     none. What nothing is known of may pass."""
-    found = [_ERRORS[one] for word in words for one in _spelt(word) if one in _ERRORS]
+    kinds = [_ERRORS[spelling] for word in words for spelling in _spelt(word) if spelling in _ERRORS]
     if any(phrase in message.lower() for phrase in _PHRASES):
-        found.append("refusal")
-    if first := next((event for event in _FIRST if event in found), None):
+        kinds.append("refusal")
+    if first := next((event for event in _FIRST if event in kinds), None):
         return first
     if status:
         return next(event for event, holds in STATUSES.items() if holds(status))
-    return found[0] if found else "passing"
+    return kinds[0] if kinds else "passing"
 
 
 def _spelt(word: str) -> Iterable[str]:

@@ -16,13 +16,13 @@ OPTIONS = ("tools", "tool_choice", "parallel_tool_calls", "response_format", "st
 
 def options_text(fields: Mapping[str, Any]) -> str:
     """ "" where none of them says anything."""
-    said = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
-    return json.dumps(said, ensure_ascii=False) if said else ""
+    options = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
+    return json.dumps(options, ensure_ascii=False) if options else ""
 
 
 def options_in(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text) if text else {}
-    return found
+    options: dict[str, Any] = json.loads(text) if text else {}
+    return options
 
 
 @lru_cache(maxsize=4)

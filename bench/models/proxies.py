@@ -30,15 +30,15 @@ class Proxy:
 def proxy_to(url: str) -> Proxy | None:
     """None where none stands between; none leads to this machine. Raises EndpointError for one that cannot be used."""
     endpoint, proxies = urlsplit(url), getproxies()
-    scheme = next((one for one in (endpoint.scheme, "all") if proxies.get(one)), None)
+    scheme = next((name for name in (endpoint.scheme, "all") if proxies.get(name)), None)
     if scheme is None or is_loopback(url) or proxy_bypass(endpoint.netloc) or _is_in_network(endpoint, proxies.get("no", "")):
         return None
     variable = f"{scheme.upper()}_PROXY"
     try:
         return _proxy(variable, proxies[scheme])
     except ValueError as error:
-        said = f"{variable} names no proxy that can be used: {error}"
-        raise EndpointError(f"{said}; or name {endpoint.hostname} in NO_PROXY, if no proxy is needed") from None
+        problem = f"{variable} names no proxy that can be used: {error}"
+        raise EndpointError(f"{problem}; or name {endpoint.hostname} in NO_PROXY, if no proxy is needed") from None
 
 
 def _is_in_network(endpoint: SplitResult, excepted: str) -> bool:

@@ -64,20 +64,20 @@ class RecordedModel:
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         """The recorded reply, or the recorded failure; raises NotRecorded where there is neither."""
-        found = self._recording.find(request)
-        if found is None:
+        response = self._recording.find(request)
+        if response is None:
             raise NotRecorded(self._missing(request))
-        await sleep(found.seconds)
-        if isinstance(found.outcome, CallFailed):
-            raise found.outcome.with_traceback(None)
-        return found.outcome
+        await sleep(response.seconds)
+        if isinstance(response.outcome, CallFailed):
+            raise response.outcome.with_traceback(None)
+        return response.outcome
 
     def _missing(self, request: Request) -> str:
         context = request.context
         where = f"{context.scenario}, {context.arm}, repetition {context.repetition}"
         what = f"attempt {context.attempt} at {' + '.join(context.subtasks)}"
-        said = f"the recording {self._recording.name} holds no reply to {what} ({where})"
-        return f"{said}; to record one, run or serve this config on {self.name} itself, without recorded:"
+        problem = f"the recording {self._recording.name} holds no reply to {what} ({where})"
+        return f"{problem}; to record one, run or serve this config on {self.name} itself, without recorded:"
 
     async def prepare(self, patient: bool = True) -> None:
         pass

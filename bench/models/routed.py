@@ -60,8 +60,8 @@ class RoutedModel:
         self.timing: Timing = self._models[settings.default].timing
         for target, model in self._models.items():
             if model.timing != self.timing:
-                said = f"'{settings.default}' is {self.timing}, '{target}' is {model.timing}"
-                raise ConfigError(f"model '{name}': {said}; a routed model needs models whose seconds are of one kind")
+                problem = f"'{settings.default}' is {self.timing}, '{target}' is {model.timing}"
+                raise ConfigError(f"model '{name}': {problem}; a routed model needs models whose seconds are of one kind")
 
     @property
     def parameters(self) -> dict[str, object]:

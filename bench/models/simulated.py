@@ -90,14 +90,14 @@ class SimulatedModel:
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         context, settings = request.context, self._settings
         draw = draw_for("simulated", request.seed, context.scenario, *context.subtasks)
-        reply = self._said(request, draw)
+        reply = self._reply(request, draw)
         tokens_in, tokens_out = tokens_read(request), tokens_written(reply)
         seconds = settings.seconds_per_call
         seconds += (tokens_in * settings.seconds_per_1000_in + tokens_out * settings.seconds_per_1000_out) / 1000
         await sleep(seconds * draw.lognormvariate(0.0, settings.jitter))
         return replace(reply, usage=Usage(tokens_in, tokens_out))
 
-    def _said(self, request: Request, draw: Random) -> Reply:
+    def _reply(self, request: Request, draw: Random) -> Reply:
         options = options_in(request.options)
         if request.context.judging:
             return Reply(self._judgment(request))
@@ -119,7 +119,7 @@ class SimulatedModel:
         choice = options["tool_choice"]
         named = choice["function"]["name"] if isinstance(choice, dict) else None
         functions = [tool["function"] for tool in options["tools"]]
-        function = next((one for one in functions if one["name"] == named), functions[0])
+        function = next((function for function in functions if function["name"] == named), functions[0])
         schema = function.get("parameters") or {}
         output = self._output(self._scenario(request), request.context.subtasks[0], request, draw)
         needed, known = set(schema.get("required", ())), schema.get("properties", {}).keys()
@@ -143,7 +143,9 @@ class SimulatedModel:
         if request.schema:
             return request.schema
         known = {
-            one.name: one.output.model_json_schema() for one in scenario.task.subtasks if one.name in request.context.subtasks
+            subtask.name: subtask.output.model_json_schema()
+            for subtask in scenario.task.subtasks
+            if subtask.name in request.context.subtasks
         }
         return {"properties": known} if len(known) > 1 else next(iter(known.values()), {})
 
@@ -172,7 +174,7 @@ class SimulatedModel:
         if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
         forgotten = draw.choice(_required(scenario, name, value))
-        return {field: one for field, one in value.items() if field != forgotten}
+        return {field: content for field, content in value.items() if field != forgotten}
 
     async def prepare(self, patient: bool = True) -> None:
         pass

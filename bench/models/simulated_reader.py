@@ -21,7 +21,7 @@ def next_look(
     if not any(call.name == LIST for call in made):
         return Call(LIST, {})
     read = {name_in(call.arguments) for call in made if call.name == READ}
-    known = {one.name: one.reads for one in task.subtasks}
+    known = {subtask.name: subtask.reads for subtask in task.subtasks}
     needed = [name for subtask in subtasks for name in known.get(subtask, ()) if name in task.documents]
     unread = next((name for name in needed if name not in read), None)
     return Call(READ, {NAME: unread}) if unread else None

@@ -61,6 +61,6 @@ def calls_in(text: str) -> tuple[ToolCall, ...]:
     return calls
 
 
-def _call(one: Mapping[str, Any]) -> ToolCall:
-    function = one["function"]
-    return ToolCall(one["id"], function["name"], function["arguments"], call_extra(one, function))
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    function = call["function"]
+    return ToolCall(call["id"], function["name"], function["arguments"], call_extra(call, function))

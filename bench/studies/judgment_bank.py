@@ -61,7 +61,7 @@ def judgments(run: Run) -> list[Judgment]:
 
 
 def _judgment(scenario: str, model: str, name: str, replies: Sequence[BankedReply]) -> Judgment:
-    wrong = [one for one in replies if one.said is not None and not one.is_right]
+    wrong = [one for one in replies if one.output is not None and not one.is_right]
     caught = sum(bool(one.rejected) for one in wrong)
     return Judgment(
         scenario=scenario,
@@ -69,7 +69,7 @@ def _judgment(scenario: str, model: str, name: str, replies: Sequence[BankedRepl
         name=name,
         states=len({(one.instance, one.state) for one in replies}),
         right=share_by_instance([one.instance for one in replies], [one.is_right for one in replies]),
-        misformed=sum(one.said is None for one in replies),
+        misformed=sum(one.output is None for one in replies),
         caught=caught,
         passed=len(wrong) - caught,
         beyond=_beyond(replies),

@@ -20,24 +20,24 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
     """The bank that a run recorded. Raises ConfigError where it holds the replies of no model or of several, or none to one of
     these scenarios' judgments, which would be answered rightly without a word; ResultsError where the folder holds no run."""
     manifest = read_manifest(folder)
-    found = list(banked(folder))
-    models = sorted({model for model, _ in found})
+    replies = list(banked(folder))
+    models = sorted({model for model, _ in replies})
     if len(models) != 1:
-        said = f"of several models ({', '.join(models)})" if models else "no judgments"
-        raise ConfigError(f"bank {folder}: it holds {said}; record it with configs/judgment_bank.toml and one --model")
-    bank = Bank(manifest.name, sources(folder), models[0], [reply for _, reply in found])
-    wanted = {(one.name, subtask.name) for one in scenarios for subtask in one.task.subtasks}
+        problem = f"of several models ({', '.join(models)})" if models else "no judgments"
+        raise ConfigError(f"bank {folder}: it holds {problem}; record it with configs/judgment_bank.toml and one --model")
+    bank = Bank(manifest.name, sources(folder), models[0], [reply for _, reply in replies])
+    wanted = {(each.name, subtask.name) for each in scenarios for subtask in each.task.subtasks}
     if lacking := sorted(wanted - bank.judgments):
         scenario, judgment = lacking[0]
-        said = f"holds no reply to '{judgment}' of scenario '{scenario}'"
-        raise ConfigError(f"bank {folder}: it {said}; record it with that scenario, or leave the scenario or `bank` out")
+        problem = f"holds no reply to '{judgment}' of scenario '{scenario}'"
+        raise ConfigError(f"bank {folder}: it {problem}; record it with that scenario, or leave the scenario or `bank` out")
     return bank
 
 
 def banked(folder: Path) -> Iterator[tuple[str, BankedReply]]:
     """(model, reply) in the order of recording. Raises ResultsError where the run's texts do not hold what its records name."""
     texts = read_texts(folder)
-    trials = latest(one for one in read_records(folder) if isinstance(one, TrialRecord) and one.outcome != "error")
+    trials = latest(trial for trial in read_records(folder) if isinstance(trial, TrialRecord) and trial.outcome != "error")
     for trial in trials:
         for event in trial.events:
             if isinstance(event, Stored) and event.name == ASKED:

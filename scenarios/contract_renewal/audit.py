@@ -44,7 +44,7 @@ def audit(db: Db) -> Iterable[Standing]:
 def _offers(db: Db, customer: str, halted: bool, standing: Callable[..., Standing]) -> Iterator[Standing]:
     """The product that may be offered in the end is to be offered and published, unless another was: that cannot be taken back,
     and it is the policy's to say whether it was allowed."""
-    own = db.one("SELECT name, successor, retired_at FROM product WHERE name = (SELECT product FROM customer)")
+    own = db.row("SELECT name, successor, retired_at FROM product WHERE name = (SELECT product FROM customer)")
     assert own is not None, "each customer's product is in the catalogue"
     right = own["name"] if own["retired_at"] is None else own["successor"]
     out = {row["product"] for row in db.all("SELECT product FROM publication")}

@@ -54,7 +54,7 @@ def halted(db: Db, _: Moment) -> str:
 
 def _approves(db: Db, _: Payload, __: Moment) -> bool:
     """A careful manager looks at the renewal itself, whatever the question says. A discount over policy is never approved."""
-    behind = db.one("SELECT * FROM behind")
+    behind = db.row("SELECT * FROM behind")
     said = db.value("SELECT meaning FROM reply ORDER BY rowid DESC LIMIT 1")
     term = db.value("SELECT term FROM publication ORDER BY rowid DESC LIMIT 1") or 0
     if behind is None or said not in ("signs", "merges"):

@@ -33,7 +33,7 @@ def reply_of(arguments: Any) -> tuple[str, ...]:
 
 def _look_up(db: Db, arguments: Customer, _: Moment) -> Renewal:
     require(db, arguments.customer)
-    row = db.one("SELECT * FROM customer JOIN product ON product.name = customer.product")
+    row = db.row("SELECT * FROM customer JOIN product ON product.name = customer.product")
     assert row is not None, "each customer's product is in the catalogue"
     sold = row["retired_at"] is None
     return Renewal(
@@ -63,7 +63,7 @@ def _read_catalogue(db: Db, arguments: Customer, _: Moment) -> Catalogue:
 
 def _read_offer(db: Db, arguments: Customer, _: Moment) -> StandingOffer:
     require(db, arguments.customer)
-    row = db.one("SELECT * FROM offer WHERE standing ORDER BY rowid DESC LIMIT 1")
+    row = db.row("SELECT * FROM offer WHERE standing ORDER BY rowid DESC LIMIT 1")
     if row is None:
         return StandingOffer()
     published = db.value("SELECT 1 FROM publication WHERE product = ?", row["product"]) is not None
@@ -85,7 +85,7 @@ def _read_price(db: Db, arguments: Customer, _: Moment) -> Price:
 
 def price_of_closing(db: Db) -> int | None:
     """What the accepted renewal costs; None where none is accepted."""
-    row = db.one("SELECT * FROM closing WHERE outcome IN ('renewed', 'restructured') ORDER BY rowid LIMIT 1")
+    row = db.row("SELECT * FROM closing WHERE outcome IN ('renewed', 'restructured') ORDER BY rowid LIMIT 1")
     return price(db.value("SELECT yearly FROM customer"), row["discount"], row["term"]) if row else None
 
 

@@ -51,7 +51,7 @@ def _draft_offer(db: Db, arguments: Draft, now: Moment) -> Done:
 
 
 def standing_offer(db: Db, product: str) -> Row | None:
-    return db.one("SELECT * FROM offer WHERE standing AND product = ? ORDER BY rowid DESC LIMIT 1", product)
+    return db.row("SELECT * FROM offer WHERE standing AND product = ? ORDER BY rowid DESC LIMIT 1", product)
 
 
 def _withdraw_offer(db: Db, arguments: OfProduct, _: Moment) -> Done:
@@ -82,7 +82,7 @@ def _publish_offer(db: Db, arguments: OfProduct, now: Moment) -> Done:
 def _send_outreach(db: Db, arguments: OfProduct, now: Moment) -> Done:
     """The customer answers some days later, or never."""
     offer = _to_standing("outreach", db, arguments, now)
-    behind = db.one("SELECT * FROM behind")
+    behind = db.row("SELECT * FROM behind")
     assert behind is not None, "each customer has one"
     enough = offer["discount"] >= behind["settles_for"] or behind["meaning"] == "leaves"
     meaning, text = (behind["meaning"], behind["text"]) if enough else ("haggles", behind["haggling"])

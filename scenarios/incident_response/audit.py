@@ -17,7 +17,7 @@ def audit(db: Db) -> Iterable[Standing]:
     """What is owed follows from the world as it became: whose remedy the lead refused, it is the owner's."""
     deeds = db.all("SELECT * FROM deed ORDER BY rowid")
     frozen = db.value("SELECT at FROM switch")
-    incident = db.one("SELECT page_due, closing_due FROM incident")
+    incident = db.row("SELECT page_due, closing_due FROM incident")
     assert incident is not None, "there is one"
     due = {"page": incident["page_due"], "close_incident": incident["closing_due"]}
     for tool, target, ought in _effects(db, frozen is not None):
@@ -34,7 +34,7 @@ def audit(db: Db) -> Iterable[Standing]:
 
 def _effects(db: Db, frozen: bool) -> Iterator[tuple[str, str, bool | None]]:
     """Tool, target, and whether it ought to stand, of all that can be done."""
-    behind, incident = db.one("SELECT * FROM behind"), db.value("SELECT id FROM incident")
+    behind, incident = db.row("SELECT * FROM behind"), db.value("SELECT id FROM incident")
     assert behind is not None, "each incident has one"
     real, refused = behind["severity"] != "noise", db.value("SELECT 1 FROM review WHERE NOT approved") is not None
     outcome = db.value("SELECT json_extract(given, '$.outcome') FROM deed WHERE tool = 'close_incident'")

@@ -10,7 +10,7 @@ from bench.worlds.environment import Db, Moment
 
 def state(db: Db, now: Moment) -> str:
     """One of `tables.STATES`."""
-    behind = db.one("SELECT * FROM behind")
+    behind = db.row("SELECT * FROM behind")
     assert behind is not None, "each incident has one"
     if behind["cause"] == "noise" and not behind["worse"]:
         return "healthy"

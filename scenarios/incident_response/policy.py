@@ -30,11 +30,11 @@ def seen_now(db: Db, tool: str, target: str, now: Moment) -> dict[str, Any]:
         seen |= {"severity": severity_now(db), "state": state(db, now), "escalated": db.value("SELECT escalated FROM behind")}
         seen["paged"] = db.value("SELECT count(*) FROM deed WHERE tool = 'page'")
     if tool in ("restart", "roll_back"):
-        row = db.one("SELECT withdrawn, schema_changed, migration_running, stateful FROM service WHERE name = ?", target)
+        row = db.row("SELECT withdrawn, schema_changed, migration_running, stateful FROM service WHERE name = ?", target)
         approved = "SELECT approved FROM review WHERE tool = ? AND target = ? ORDER BY rowid DESC LIMIT 1"
         seen |= {**(dict(row) if row else {}), "approved": db.value(approved, tool, target)}
     if tool in ("scale", "raise_limit"):
-        row = db.one("SELECT replicas, connections FROM service WHERE name = ?", target)
+        row = db.row("SELECT replicas, connections FROM service WHERE name = ?", target)
         seen |= dict(row) if row else {}
     if tool in ("drain", "reboot"):
         ready = db.value("SELECT count(*) FROM node WHERE NOT drained AND name != ?", target)

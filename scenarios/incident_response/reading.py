@@ -81,7 +81,7 @@ def _read_changes(db: Db, _: Everything, __: Moment) -> Changes:
 
 def _read_deployment(db: Db, arguments: OfService, _: Moment) -> Deployment:
     require(db, "service", arguments.service)
-    row = db.one("SELECT * FROM service WHERE name = ?", arguments.service)
+    row = db.row("SELECT * FROM service WHERE name = ?", arguments.service)
     assert row is not None, "it is there"
     flags = {name: bool(row[name]) for name in ("schema_changed", "migration_running", "stateful")}
     same = {name: row[name] for name in ("version", "previous", "replicas", "connections")}

@@ -45,7 +45,7 @@ def _written(tool: str, then: Run | None = None) -> Run:
 
 def _page(db: Db, arguments: Page, now: Moment) -> Done:
     """The owner repairs it by hand, or the provider what is its own, some time later or not in time."""
-    behind = db.one("SELECT cause, repairs FROM behind")
+    behind = db.row("SELECT cause, repairs FROM behind")
     assert behind is not None, "each incident has one"
     wanted = "provider" if behind["cause"] == "provider_outage" else "owner"
     if arguments.who == wanted and behind["repairs"] < LENGTH:
@@ -99,7 +99,7 @@ def _taken_back(tool: str, then: Callable[[Db, str, Seen], None]) -> Run:
 
     def run(db: Db, arguments: Any, _: Moment) -> Done:
         name = getattr(arguments, field_of(tool))
-        last = db.one("SELECT rowid, seen FROM deed WHERE standing AND tool = ? AND target = ? ORDER BY rowid DESC", tool, name)
+        last = db.row("SELECT rowid, seen FROM deed WHERE standing AND tool = ? AND target = ? ORDER BY rowid DESC", tool, name)
         if last is None:
             raise ToolRefused(f"no {tool} of {name} stands")
         db.write("UPDATE deed SET standing = 0 WHERE rowid = ?", last["rowid"])

@@ -87,7 +87,7 @@ def test_a_replay_shows_the_stored_grades_and_says_so(recorded: Path, tmp_path: 
     permitted = permission(matrix(replayed(recorded)))
     [after] = run(experiment(replayed(recorded)), tmp_path / "replay")
     assert after.grade == stored and after.outcome == "solved"
-    [line] = permitted.said.splitlines()
+    [line] = permitted.notice.splitlines()
     assert all(name in line for name in lacking) and "the grades are those stored in recorded" in line
     grader = json.loads((recorded / MANIFEST).read_text())["scenarios"][GRADED]["graded_by"]
     assert permitted.unguarded is None and permitted.stored_grades == {"recorded": {GRADED: grader}}
@@ -149,7 +149,7 @@ def test_the_users_word_stands_in_the_regrade_and_in_the_manifest(recorded: Path
     assert (done.answers, done.changed, done.unguarded) == (1, 0, lacking)
     assert read_grades(recorded).history == (done,)
     permitted = permission(matrix(LIVE), unguarded=True)
-    assert permitted.unguarded == lacking and "UNGUARDED" in permitted.said
+    assert permitted.unguarded == lacking and "UNGUARDED" in permitted.notice
 
 
 def test_a_run_goes_on_only_under_the_same_word(recorded: Path) -> None:

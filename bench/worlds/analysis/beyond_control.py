@@ -29,7 +29,9 @@ def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.
     columns = ["outcome", *measured]
     controls = usable[usable["plan"] == FAULT_FREE][[*PAIR, *columns]]
     both = usable[usable["plan"] != FAULT_FREE].merge(controls, on=PAIR, suffixes=("", "_control"))
-    return both.assign(**{f"beyond_{one.removeprefix('damage_')}": both[one] - both[f"{one}_control"] for one in measured})
+    return both.assign(
+        **{f"beyond_{column.removeprefix('damage_')}": both[column] - both[f"{column}_control"] for column in measured}
+    )
 
 
 def with_seconds(trials: pd.DataFrame) -> pd.DataFrame:

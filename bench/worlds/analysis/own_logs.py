@@ -77,11 +77,11 @@ def kept_by(trial: TrialRecord, texts: Mapping[str, str]) -> Kept | None:
     stages = Counter(event.stage for event in trial.events if isinstance(event, Faulted) and event.point == "process")
     deaths = sum(life.ended.why == "crash" for life in lives)
     booked = sum(isinstance(event, ProcessDied) for event in trial.events)
-    found = [f"life {life.ended.life}: {said}" for life in lives for said in _differences(life)]
+    differences = [f"life {life.ended.life}: {difference}" for life in lives for difference in _differences(life)]
     if stages["planned"] != stages["delivered"] + stages["not_applicable"]:
-        found.append(f"{stages['planned']} kills were due, {stages['delivered']} came")
+        differences.append(f"{stages['planned']} kills were due, {stages['delivered']} came")
     if not deaths == booked == stages["delivered"]:
-        found.append(f"{stages['delivered']} kills came, {booked} deaths are booked, {deaths} processes ended by one")
+        differences.append(f"{stages['delivered']} kills came, {booked} deaths are booked, {deaths} processes ended by one")
     return Kept(
         trial=trial.id,
         architecture=trial.architecture,
@@ -92,7 +92,7 @@ def kept_by(trial: TrialRecord, texts: Mapping[str, str]) -> Kept | None:
         delivered=stages["delivered"],
         not_applicable=stages["not_applicable"],
         deaths=deaths,
-        differences=tuple(found),
+        differences=tuple(differences),
     )
 
 
@@ -105,10 +105,10 @@ def _lives(events: Iterable[Event], texts: Mapping[str, str]) -> Iterator[_Life]
             log = texts[event.own_log] if event.own_log else ""
             yield _Life(
                 ended=event,
-                calls=tuple(one for one in inside if isinstance(one, Called)),
-                refused=sum(isinstance(one, Refused) for one in inside),
-                tools=tuple(one for one in inside if isinstance(one, ToolCalled)),
-                point=next((one.point for one in inside if isinstance(one, ProcessDied)), ""),
+                calls=tuple(event for event in inside if isinstance(event, Called)),
+                refused=sum(isinstance(event, Refused) for event in inside),
+                tools=tuple(event for event in inside if isinstance(event, ToolCalled)),
+                point=next((event.point for event in inside if isinstance(event, ProcessDied)), ""),
                 log=tuple(_read(log)),
             )
         else:
@@ -164,14 +164,14 @@ def _of_tools(life: _Life) -> Iterator[str]:
 
 def _noted_tokens(lines: Iterable[Mapping[str, object]]) -> tuple[int, int]:
     counts = [(line.get("prompt_tokens"), line.get("completion_tokens")) for line in lines]
-    return _sum(one for one, _ in counts), _sum(one for _, one in counts)
+    return _sum(count for count, _ in counts), _sum(count for _, count in counts)
 
 
 def _booked_tokens(calls: Iterable[Called]) -> tuple[int, int]:
     """By the provider's count, which is the one that the agent was told."""
     counts = [(call.usage_in, call.usage_out) for call in calls]
-    return _sum(one for one, _ in counts), _sum(one for _, one in counts)
+    return _sum(count for count, _ in counts), _sum(count for _, count in counts)
 
 
 def _sum(counts: Iterable[object]) -> int:
-    return sum(one for one in counts if isinstance(one, int) and abs(one) <= MOST)
+    return sum(count for count in counts if isinstance(count, int) and abs(count) <= MOST)

@@ -16,11 +16,11 @@ def unbooked(events: Sequence[Event]) -> str | None:
     if not ends:
         return None
     deaths = of_kind(events, ProcessDied)
-    taken = sum(one.requests for one in ends)
+    taken = sum(end.requests for end in ends)
     booked = len(of_kind(events, ToolCalled)) + sum(death.point == "before" for death in deaths)
     if taken != booked:
         return f"the world's door took {taken} calls, and {booked} are in the record"
-    killed = sum(one.why == "crash" for one in ends)
+    killed = sum(end.why == "crash" for end in ends)
     if killed != len(deaths):
         return f"{killed} processes were killed as planned, and {len(deaths)} crashes are in the record"
     return None

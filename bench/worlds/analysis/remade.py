@@ -52,15 +52,15 @@ def _changes(
     environment: Environment, entries: Sequence[Entry], digest: str, drawn_from: tuple[object, ...]
 ) -> dict[int, Sequence[RowChange]]:
     """Raises CannotRestore where the pack makes another world of these entries."""
-    found: dict[int, Sequence[RowChange]] = {}
+    by_effect: dict[int, Sequence[RowChange]] = {}
     with closing(World(environment, drawn_from=drawn_from)) as world:
         before, was = rows_in(world.snapshot().content), world.digest()
         for entry in entries:
             world.replay([entry])
             if world.digest() != was:
                 after = rows_in(world.snapshot().content)
-                found[entry.seq] = changes(before, after)
+                by_effect[entry.seq] = changes(before, after)
                 before, was = after, world.digest()
         if was != digest:
             raise CannotRestore("its pack makes another world of the same calls; it has changed since")
-    return found
+    return by_effect

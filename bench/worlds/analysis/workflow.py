@@ -94,7 +94,9 @@ def compensations(events: Events) -> tuple[int, int]:
     done: dict[str, int] = {}
     pairs = otherwise = 0
     last: int | None = None
-    for number, call in enumerate(one for one in of_kind(events, ToolCalled) if one.outcome == "done" and one.access != "read"):
+    for number, call in enumerate(
+        tool_call for tool_call in of_kind(events, ToolCalled) if tool_call.outcome == "done" and tool_call.access != "read"
+    ):
         if call.role != COMPENSATION:
             done[call.effect], last = number, None
             continue

@@ -110,7 +110,7 @@ def _print(card: Scorecard) -> None:
 
     wide = Terminal(wrapped=True)
     wide.print(f"{title(card)}\n")
-    for text in (*warnings(card), ABOUT, *(f"- {one}" for one in findings(card))):
+    for text in (*warnings(card), ABOUT, *(f"- {finding}" for finding in findings(card))):
         wide.print(f"{text}\n")
     for table in (glance(card), in_short(card)):
         wide.print(grid(table))

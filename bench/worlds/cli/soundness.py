@@ -38,8 +38,8 @@ def _uncounted(world: World) -> Iterator[str]:
     stands = {standing.effect: standing.times for standing in world.standings()}
     for effect, times in net_effects(world.environment, world.journal()).items():
         if stands.get(effect, 0) != times:
-            said = f"{stands[effect]} times" if effect in stands else "nothing of it"
-            yield f"the audit says {said}, and the reference did it {times} times: {effect}"
+            audited = f"{stands[effect]} times" if effect in stands else "nothing of it"
+            yield f"the audit says {audited}, and the reference did it {times} times: {effect}"
 
 
 def problems_of_wrong(hooks: Hooks) -> Iterator[str]:

@@ -68,11 +68,11 @@ def common_tools(people: tuple[str, ...]) -> tuple[Common, ...]:
     )
     if not people:
         return tools
-    said = (
+    problem = (
         "Ask a person, and wait for the answer, 3 days if days and minutes are not given."
         " The answer is approved, denied, or late where none came in time."
     )
-    return (*tools, Common("ask_person", said, _of_people(people), ask_person))
+    return (*tools, Common("ask_person", problem, _of_people(people), ask_person))
 
 
 def _of_people(people: tuple[str, ...]) -> type[BaseModel]:
@@ -82,23 +82,27 @@ def _of_people(people: tuple[str, ...]) -> type[BaseModel]:
 
 async def wait(world: WorldActions, asked: Wait, _: str | None) -> Any:
     came = await world.wait(asked.days, asked.minutes)
-    return {"day": world.now.day, "minute": world.now.minute, "events": [shown(one) for one in came]}
+    return {"day": world.now.day, "minute": world.now.minute, "events": [shown(event) for event in came]}
 
 
 async def next_event(world: WorldActions, asked: NextEvent, _: str | None) -> Any:
     limited = asked.days is not None or asked.minutes is not None
     until = world.now.after(asked.days or 0, asked.minutes or 0) if limited else None
-    found = await world.next_event(asked.after, until)
-    return shown(found) if found else None
+    event = await world.next_event(asked.after, until)
+    return shown(event) if event else None
 
 
 async def list_events(world: WorldActions, asked: ListEvents, _: str | None) -> Any:
-    return [shown(one) for one in world.arrivals(asked.after)]
+    return [shown(arrival) for arrival in world.arrivals(asked.after)]
 
 
 async def ask_person(world: WorldActions, asked: Any, key: str | None) -> Any:
     decision = await world.ask_person(asked.kind, asked.about, asked.question, key, days=asked.days, minutes=asked.minutes)
-    return {"answer": decision.said, "ticket": decision.ticket, "event": shown(decision.arrival) if decision.arrival else None}
+    return {
+        "answer": decision.answer,
+        "ticket": decision.ticket,
+        "event": shown(decision.arrival) if decision.arrival else None,
+    }
 
 
 def shown(arrival: Arrival) -> dict[str, Any]:

@@ -32,7 +32,8 @@ def tool_server(listed: Callable[[], Awaitable[Functions]], call: Call) -> Serve
     async def on_list_tools(_: Any, __: Any) -> types.ListToolsResult:
         functions = [tool["function"] for tool in await listed()]
         tools = [
-            types.Tool(name=one["name"], description=one["description"], input_schema=one["parameters"]) for one in functions
+            types.Tool(name=function["name"], description=function["description"], input_schema=function["parameters"])
+            for function in functions
         ]
         return types.ListToolsResult(tools=tools)
 
@@ -66,8 +67,8 @@ class Door:
         return await asyncio.to_thread(self._ask, path, json.dumps(arguments).encode(), headers)
 
     def _ask(self, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[bool, Any]:
-        own = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(self._address + path, body, {**own, **headers})
+        common = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self._address + path, body, {**common, **headers})
         try:
             with self._opener.open(request) as answer:
                 return True, json.load(answer)
@@ -78,8 +79,8 @@ class Door:
 
 
 async def main() -> None:
-    said = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    door = Door(said["address"], said["token"])
+    words = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    door = Door(words["address"], words["token"])
     server = tool_server(door.listed, door.call)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())

@@ -59,7 +59,7 @@ def _operation(offer: Offer, schemas: dict[str, Any]) -> dict[str, Any]:
         "requestBody": {"required": True, "content": {"application/json": {"schema": arguments}}},
         "responses": {
             "200": {"description": "done", "content": {"application/json": {"schema": given}}},
-            **{status: {"description": said, "content": error} for status, said in ERRORS.items()},
+            **{status: {"description": text, "content": error} for status, text in ERRORS.items()},
         },
     }
 

@@ -30,8 +30,8 @@ class Offer:
     @cached_property
     def function(self) -> dict[str, Any]:
         """As a chat completion's `tools` have it."""
-        said = {"name": self.name, "description": self.description, "parameters": self.arguments.model_json_schema()}
-        return {"type": "function", "function": said}
+        fields = {"name": self.name, "description": self.description, "parameters": self.arguments.model_json_schema()}
+        return {"type": "function", "function": fields}
 
 
 class Tools:
@@ -44,9 +44,11 @@ class Tools:
         self._world, self._acting = world, world.acting
         self.taken = 0
         environment = world.environment
-        self._common = {one.name: one for one in common_tools(tuple(environment.people)) if one.name not in environment.by_name}
-        own = [Offer(tool.name, _described(tool), tool.arguments, tool.result) for tool in environment.tools]
-        self.offers = (*own, *(Offer(one.name, one.description, one.arguments) for one in self._common.values()))
+        self._common = {
+            tool.name: tool for tool in common_tools(tuple(environment.people)) if tool.name not in environment.by_name
+        }
+        offers = [Offer(tool.name, _described(tool), tool.arguments, tool.result) for tool in environment.tools]
+        self.offers = (*offers, *(Offer(tool.name, tool.description, tool.arguments) for tool in self._common.values()))
 
     async def call(self, name: str, arguments: Mapping[str, Any], key: str | None, expect: Mapping[str, int] | None) -> Answer:
         """Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
@@ -67,5 +69,5 @@ class Tools:
 
 
 def _described(tool: Tool) -> str:
-    said = tool.description or f"{tool.name.replace('_', ' ').capitalize()}."
-    return f"{said} It is taken back by {tool.undo}." if tool.undo else said
+    text = tool.description or f"{tool.name.replace('_', ' ').capitalize()}."
+    return f"{text} It is taken back by {tool.undo}." if tool.undo else text

@@ -82,7 +82,9 @@ def command_of(
             raise ConfigError(f"{where}.files: there is no file {file} in {folder or 'the current folder'}")
     absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
     versions = {name: _version(name, where) for name in packages}
-    given = [one for one in (versions, bounds.model_calls) if one]  # what is not there is not written, as before there was such
+    given = [
+        value for value in (versions, bounds.model_calls) if value
+    ]  # what is not there is not written, as before there was such
     try:
         digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
     except OSError as error:
@@ -97,13 +99,13 @@ def _files(names: Iterable[str], home: Path) -> dict[str, Path]:
 
 def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where: str) -> str:
     """The file of a command's first word: among these, else on the PATH. Raises ConfigError where it cannot be started."""
-    found = str(files[word]) if word in files else shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
-    found = found or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
-    if found is None:
+    place = str(files[word]) if word in files else shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
+    place = place or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
+    if place is None:
         raise ConfigError(f"{where}.command: there is no program '{word}'; install it, or give its path")
-    if why := why_not(found, path):
+    if why := why_not(place, path):
         raise ConfigError(f"{where}.command: '{word}' {why}")
-    return os.path.abspath(found)  # noqa: PTH100  as above
+    return os.path.abspath(place)  # noqa: PTH100  as above
 
 
 def _version(package: str, where: str) -> str:

@@ -161,8 +161,8 @@ def _runs(process: int) -> bool:
     return False
 
 
-def _ended(said: str) -> Ended:
-    what, _, number = said.strip().rpartition("\n")[2].partition(" ")
+def _ended(text: str) -> Ended:
+    what, _, number = text.strip().rpartition("\n")[2].partition(" ")
     if what == "exit":
         return Ended(code=int(number))
     if what == "failed":
@@ -172,7 +172,7 @@ def _ended(said: str) -> Ended:
 
 def _kill_marked(mark: bytes) -> None:
     """What nobody watches over any more, known by its environment (Linux)."""
-    for found in Path("/proc").glob("[0-9]*/environ"):
+    for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
-            if mark in found.read_bytes().split(b"\0"):
-                os.kill(int(found.parent.name), signal.SIGKILL)
+            if mark in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)

@@ -65,8 +65,8 @@ class Place(Body):
         environment = workbench.world.environment
         self._command, self._task, self._outer = command, task_text(task, environment.work), outer
         if len(self._task.encode()) > LONGEST_TASK:
-            said = f"the task is longer than an environment variable can be, {LONGEST_TASK:,} bytes"
-            raise ConfigError(f"{said}; a command cannot be given it")
+            written = f"the task is longer than an environment variable can be, {LONGEST_TASK:,} bytes"
+            raise ConfigError(f"{written}; a command cannot be given it")
         self._acting: Acting = workbench.world.acting
         self._tools = Tools(workbench.world)
         self._folder = Folder(outer / "home")
@@ -116,7 +116,7 @@ class Place(Body):
             self._next_look.cancel()
             await life.close()
             self._left -= life.seconds
-            own = self._folder.added_to_log()
+            last_line = self._folder.added_to_log()
             how = ended or Ended()
             log.emit(
                 ProcessEnded(
@@ -128,7 +128,7 @@ class Place(Body):
                     requests=self._tools.taken - taken,
                     output=log.store_text(life.output.text),
                     written=life.output.written,
-                    own_log=log.store_text(own) if own is not None else None,
+                    own_log=log.store_text(last_line) if last_line is not None else None,
                 )
             )
         process.step()
@@ -137,7 +137,7 @@ class Place(Body):
         if ended.failed is not None:
             raise CannotStart(f"{Path(self._command.words[0]).name} {_failed(ended.failed)}; {hint(ended.failed)}")
         if ended.code != 0:
-            raise GaveUp(AGENT, f"{_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
+            raise GaveUp(AGENT, f"{_end_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
 
     def check(self) -> None:
         """Raises what went wrong at the doors; RuntimeError where not each call that the world's door took is booked, once."""
@@ -194,11 +194,11 @@ class Place(Body):
         self.kill()
 
     def _end_at_limit(self) -> None:
-        said = self._life.output.last_line if self._life else ""
+        problem = self._life.output.last_line if self._life else ""
         limit = (
             f"no end within {self._command.bounds.seconds:g} s; give it more with time_limit_seconds, or see what it waits for"
         )
-        self._stop(GaveUp(AGENT, f"{limit}{': ' + said if said else ''}"))
+        self._stop(GaveUp(AGENT, f"{limit}{': ' + problem if problem else ''}"))
 
     def _look(self) -> None:
         if why := self._folder.too_large():
@@ -242,8 +242,8 @@ class Place(Body):
         from bench.worlds import doors  # noqa: PLC0415  its file is wanted, not what it imports
 
         shutil.copyfile(Path(doors.__path__[0]) / "mcp_server.py", self._relay)
-        said = json.dumps({"address": self._address, "token": self._token})
-        self._relay.with_suffix(".json").write_text(said, encoding="utf-8")
+        message = json.dumps({"address": self._address, "token": self._token})
+        self._relay.with_suffix(".json").write_text(message, encoding="utf-8")
 
 
 def _is_call(request: web.Request) -> bool:
@@ -255,7 +255,7 @@ def _failed(number: int) -> str:
     return f"cannot be started: {os.strerror(number)}"
 
 
-def _said(ended: Ended) -> str:
+def _end_said(ended: Ended) -> str:
     if ended.code is not None:
         return f"ended with code {ended.code}"
     return f"ended by signal {ended.signal}" if ended.signal else "ended together with the process that watched over it"

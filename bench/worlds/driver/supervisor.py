@@ -90,9 +90,9 @@ def _kill_rest(group: int) -> None:
 
 
 def _children() -> list[int]:
-    own = os.getpid()
+    process = os.getpid()
     listed = os.listdir("/proc") if LINUX else []  # noqa: PTH208  as below
-    return [int(name) for name in listed if name.isdecimal() and _parent(name) == own]
+    return [int(name) for name in listed if name.isdecimal() and _parent(name) == process]
 
 
 def _parent(pid: str) -> int:

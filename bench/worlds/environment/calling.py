@@ -107,14 +107,14 @@ class Caller:
         except DidNotEnd:
             return Run("failed", None, f"tool '{tool.name}' did not end within {self._limit.seconds:g} s", "hung")
         except (Exception, SystemExit) as error:
-            said = f"tool '{tool.name}' raised {type(error).__name__}: {' '.join(str(error).split())}"
-            return Run("failed", None, said, "broke")
+            problem = f"tool '{tool.name}' raised {type(error).__name__}: {' '.join(str(error).split())}"
+            return Run("failed", None, problem, "broke")
         if not tool.writes and self._connection.total_changes != before:
-            said = f"tool '{tool.name}' is declared read and wrote; declare it compensable or final"
-            return Run("refused", None, said, "wrote")
+            problem = f"tool '{tool.name}' is declared read and wrote; declare it compensable or final"
+            return Run("refused", None, problem, "wrote")
         if not isinstance(result, tool.result):
-            said = f"tool '{tool.name}' returned {type(result).__name__}; it must return {tool.result.__name__}"
-            return Run("failed", None, said, "wrong_type")
+            problem = f"tool '{tool.name}' returned {type(result).__name__}; it must return {tool.result.__name__}"
+            return Run("failed", None, problem, "wrong_type")
         return Run("done", result)
 
     def _ours(self, later: Later) -> Later:

@@ -45,10 +45,10 @@ def _rows(connection: sqlite3.Connection) -> Iterator[tuple[tuple[str, Any], Map
     for table in tables_of(connection):
         try:
             rows = _all(connection, "rowid, *", table)
-            found = [(row[0], dict(zip(row.keys()[1:], tuple(row)[1:], strict=True))) for row in rows]
+            found_rows = [(row[0], dict(zip(row.keys()[1:], tuple(row)[1:], strict=True))) for row in rows]
         except sqlite3.OperationalError:  # a table WITHOUT ROWID
-            found = [(tuple(row), dict(row)) for row in _all(connection, "*", table)]
-        for number, row in found:
+            found_rows = [(tuple(row), dict(row)) for row in _all(connection, "*", table)]
+        for number, row in found_rows:
             yield (table, number), row
 
 

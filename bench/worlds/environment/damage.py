@@ -42,7 +42,7 @@ class Damage:
     def agrees(self, other: Damage) -> bool:
         """Whether the two counts say the same of all that both can tell."""
         pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
-        return all(one == two for one, two in pairs if one is not None and two is not None)
+        return all(first == two for first, two in pairs if first is not None and two is not None)
 
 
 DAMAGES = tuple(field.name for field in fields(Damage))
@@ -53,8 +53,8 @@ def in_journal(
     environment: Environment, entries: Sequence[Entry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> Damage:
     """Counted from the journal; of the standings only what is owed is read."""
-    found = harms(environment, entries, known, standings)
-    return Damage(**{kind: sum(harm.times for harm in own) for kind, own in found.items()})
+    by_kind = harms(environment, entries, known, standings)
+    return Damage(**{kind: sum(harm.times for harm in each) for kind, each in by_kind.items()})
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ def harms(
 def in_tables(standings: Sequence[Standing]) -> Damage:
     """Counted from the rows of the pack's tables, as its audit tells them."""
     return Damage(
-        lost=sum(one.owed is True and one.times < 1 for one in standings),
-        doubled=sum(_too_often(one.times) for one in standings),
-        unauthorised=_told([one.unauthorised for one in standings]),
-        uncompensated=sum(one.owed is False and one.compensable and one.times > 0 for one in standings),
-        late=_told([one.late for one in standings]),
+        lost=sum(standing.owed is True and standing.times < 1 for standing in standings),
+        doubled=sum(_too_often(standing.times) for standing in standings),
+        unauthorised=_told([standing.unauthorised for standing in standings]),
+        uncompensated=sum(standing.owed is False and standing.compensable and standing.times > 0 for standing in standings),
+        late=_told([standing.late for standing in standings]),
     )
 
 

@@ -82,14 +82,14 @@ class Db:
     def all(self, sql: str, *values: Any) -> list[Row]:
         return self._connection.execute(sql, values).fetchall()
 
-    def one(self, sql: str, *values: Any) -> Row | None:
+    def row(self, sql: str, *values: Any) -> Row | None:
         """The first row; None where there is none."""
         row: Row | None = self._connection.execute(sql, values).fetchone()
         return row
 
     def value(self, sql: str, *values: Any) -> Any:
         """The first column of the first row; None where there is none."""
-        row = self.one(sql, *values)
+        row = self.row(sql, *values)
         return row[0] if row else None
 
     def write(self, sql: str, *values: Any) -> int:
@@ -105,8 +105,8 @@ class Db:
 
 def tables_of(connection: sqlite3.Connection) -> list[str]:
     """The pack's tables, by name."""
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    return [name for (name,) in found if not name.startswith((OURS, "sqlite_"))]
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return [name for (name,) in tables if not name.startswith((OURS, "sqlite_"))]
 
 
 def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> str:

@@ -74,7 +74,7 @@ class Entry:
         return self.is_effect and self.decision in ("deny", "person")
 
 
-COLUMNS = tuple(one.name for one in fields(Entry))
+COLUMNS = tuple(field.name for field in fields(Entry))
 JSON = frozenset({"arguments", "result", "seen", "versions"})
 INSERT = f"INSERT INTO world_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 

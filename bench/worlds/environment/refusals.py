@@ -60,7 +60,7 @@ def _refuse_undo(tool: Tool, environment: Environment, at: str) -> None:
         raise PackError(f"{at}: its undo '{tool.undo}' is no tool; {nearest(tool.undo, environment.by_name)}")
     if tool.undo and not environment.by_name[tool.undo].writes:
         raise PackError(f"{at}: its undo '{tool.undo}' is declared read and can take nothing back; declare it final")
-    sharing = [one.name for one in environment.tools if one.undo and one.undo == tool.undo]
+    sharing = [other.name for other in environment.tools if other.undo and other.undo == tool.undo]
     if len(sharing) > 1:
         raise PackError(f"{at}: its undo '{tool.undo}' is that of '{sharing[0]}' as well; give each its own")
 

@@ -36,8 +36,8 @@ class Rules:
             return Verdict("deny", KILL_SWITCH, why)
         if (policy := environment.policy) is None:
             return ALLOWED
-        said: Verdict = self._caller.within(lambda: policy.decide(db, tool.name, arguments, now))
-        return said
+        verdict: Verdict = self._caller.within(lambda: policy.decide(db, tool.name, arguments, now))
+        return verdict
 
     def decision(self, verdict: Verdict, tool: Tool) -> tuple[str, str, str]:
         """The decision, its rule and the policy's version, as the journal has them: of a read none."""
@@ -69,8 +69,8 @@ class Rules:
             self._minute, self._calls = now, 0
         most = self._environment.throttle
         if most and self._calls >= most:
-            said = f"throttled: {most} calls a minute are taken; wait for a minute"
-            return Refusal(said, "throttled", now.after(minutes=1))
+            problem = f"throttled: {most} calls a minute are taken; wait for a minute"
+            return Refusal(problem, "throttled", now.after(minutes=1))
         self._calls += 1
         return None
 

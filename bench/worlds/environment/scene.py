@@ -85,18 +85,18 @@ class Scene:
             given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
             call = Entry("call", tool, known.kind if known else "", given, key=idempotency_key, who=who)
             if known is None:
-                said = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
-                return self._refuse(call, said, "unknown_tool")
-            if said := self._rules.forbids(tool, who):
-                return self._refuse(call, said, "forbidden")
+                problem = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
+                return self._refuse(call, problem, "unknown_tool")
+            if problem := self._rules.forbids(tool, who):
+                return self._refuse(call, problem, "forbidden")
             read = read_arguments(known, arguments)
             if isinstance(read, str):
                 return self._refuse(call, read, "arguments")
             call = replace(call, arguments=read.model_dump(mode="json"), effect=effect_of(known, read))
             if idempotency_key and (first := self._book.done_under(idempotency_key)):
                 return self._again(call, first, known)
-            if said := moved(expect or {}, self._book.knowledge):
-                return self._refuse(call, said, "stale")
+            if problem := moved(expect or {}, self._book.knowledge):
+                return self._refuse(call, problem, "stale")
             if refusal := self._rules.not_taken(tool, who, self.now):
                 return self._refuse(call, refusal.reason, refusal.code, refusal.again)
             return self._run(call, known, read)
@@ -141,8 +141,8 @@ class Scene:
     def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
         """The first notice whose number is above `after`, waiting for it up to a moment; None where none comes."""
         with self._lock:
-            found = self._schedule.pass_to_arrival(after, until, self._happen)
-            return self._told((found,))[0] if found else None
+            arrival = self._schedule.pass_to_arrival(after, until, self._happen)
+            return self._told((arrival,))[0] if arrival else None
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
         """The notices that have come: a log, which no reading empties."""
@@ -193,14 +193,16 @@ class Scene:
     def _again(self, call: Entry, first: Entry, tool: Tool) -> Acted:
         """A call under a key that is known."""
         if (first.name, first.arguments) != (call.name, call.arguments):
-            said = f"the idempotency key '{call.key}' is that of another call, {first.name} ({first.effect}); give each its own"
-            return self._refuse(replace(call, key=None), said, "key")
+            problem = (
+                f"the idempotency key '{call.key}' is that of another call, {first.name} ({first.effect}); give each its own"
+            )
+            return self._refuse(replace(call, key=None), problem, "key")
         entry = self._book.write(replace(call, outcome="replayed", result=first.result))
         return Acted(tool.name, call.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
 
-    def _refuse(self, call: Entry, said: str, code: Code, again: Moment | None = None) -> Acted:
-        entry = self._book.write(replace(call, outcome="refused", reason=said))
-        return Acted(call.name, call.effect, "refused", reason=said, entry=entry.seq, code=code, again=again)
+    def _refuse(self, call: Entry, reason: str, code: Code, again: Moment | None = None) -> Acted:
+        entry = self._book.write(replace(call, outcome="refused", reason=reason))
+        return Acted(call.name, call.effect, "refused", reason=reason, entry=entry.seq, code=code, again=again)
 
     def _later(self, kind: str, at: Moment, payload: Payload, name: str) -> None:
         if kind not in self.environment.by_kind:
@@ -251,6 +253,6 @@ def _create(environment: Environment, connection: Connection) -> None:
             names, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
             connection.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', tuple(row.values()))
     schedule = Schedule(connection, environment.ends)
-    for event in sorted(environment.events, key=lambda one: one.at):
+    for event in sorted(environment.events, key=lambda declared: declared.at):
         schedule.add("event", event.kind, event.at, event.payload, event.name)
     connection.execute("COMMIT")

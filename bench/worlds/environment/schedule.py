@@ -93,14 +93,14 @@ class Schedule:
 
     def pass_to_arrival(self, after: int, limit: Moment | None, happen: Happen) -> Arrival | None:
         """The first notice behind this number, waiting for it up to the limit; None where none comes."""
-        while (found := self.arrivals(after, 1)) == ():
+        while (arrivals := self.arrivals(after, 1)) == ():
             pending = self.next()
             if pending is None or (limit is not None and pending.at > limit):
                 if limit is not None:
                     self.pass_to(limit, happen)
                 return None
             self._take(pending, happen)
-        return found[0]
+        return arrivals[0]
 
     def arrivals(self, after: int = 0, most: int = -1) -> tuple[Arrival, ...]:
         """The notices behind this number, in the order in which they came."""

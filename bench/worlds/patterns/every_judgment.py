@@ -23,10 +23,12 @@ async def every_judgment(task: Task, workbench: Workbench) -> None:
     """Raises GaveUp where the pack names no states, or does not say what is right in them."""
     environment = workbench.world.environment
     if environment.states is None or environment.right is None:
-        raise GaveUp(tuple(one.name for one in task.subtasks), "the pack's environment names no `states`, or no `right`")
+        raise GaveUp(
+            tuple(subtask.name for subtask in task.subtasks), "the pack's environment names no `states`, or no `right`"
+        )
     # One judgment after the other: their prompts begin alike, and a server's prompt cache holds that.
     order = [subtask.name for subtask in task.subtasks]
-    for state in sorted(environment.states(environment), key=lambda one: order.index(one.subtask)):
+    for state in sorted(environment.states(environment), key=lambda each: order.index(each.subtask)):
         subtask = task.subtask(state.subtask)
         proposal = await workbench.propose(subtask, documents=state.documents)
         rejected = workbench.verify(proposal)
@@ -45,14 +47,14 @@ def _asked(
         "judgment": subtask.name,
         "state": proposal.case,
         "right": environment.right(subtask.name, {**task.documents, **proposal.documents}),
-        "said": _said(subtask, proposal),
+        "said": _answer_of(subtask, proposal),
         "rejected": rejected.reason if rejected else "",
         "text": proposal.text,
         "notes": list(environment.notes),
     }
 
 
-def _said(subtask: Subtask, proposal: Proposal) -> Any:
+def _answer_of(subtask: Subtask, proposal: Proposal) -> Any:
     """The output as JSON; None where there is none that fits its schema."""
     part = proposal.parts.get(subtask.name)
     try:

@@ -93,7 +93,7 @@ def steps_of(events: Sequence[Event], world: Remade, texts: Mapping[str, str]) -
 
 def harms_told(world: Remade) -> list[dict[str, object]]:
     """The damage, effect by effect, each with the entries that it was counted from."""
-    return [{"kind": kind, **asdict(harm)} for kind, found in world.harms.items() for harm in found]
+    return [{"kind": kind, **asdict(harm)} for kind, harms in world.harms.items() for harm in harms]
 
 
 class _Steps:
@@ -118,9 +118,9 @@ class _Steps:
             case ToolCalled():
                 return self._call(event, entry)
             case Judged() if event.view == "told":
-                how, said = ("accepted", "") if event.accepted else ("rejected", event.reason)
+                how, reason = ("accepted", "") if event.accepted else ("rejected", event.reason)
                 details = _known(("Calls of the model", ", ".join(map(str, event.calls))), ("Why", event.detail))
-                title = f"{event.subtask} {how}{f' ({said})' if said else ''}"
+                title = f"{event.subtask} {how}{f' ({reason})' if reason else ''}"
                 return WorldStep("judgment", title, self._life, how=how, details=details)
             case Arrived():
                 title = f"told of {event.event}" if event.what != "answer" else f"told the answer of {event.event}"
@@ -173,8 +173,12 @@ class _Steps:
         """A step with the rows that its entry changed, and the damage that was counted from it."""
         if entry is None:
             return step
-        changes = tuple(_cut(one.text) for one in self._world.changes.get(entry.seq, ()))
-        harms = [kind for kind, found in self._world.harms.items() if any(entry.seq in one.entries for one in found)]
+        changes = tuple(_cut(change.text) for change in self._world.changes.get(entry.seq, ()))
+        harms = [
+            kind
+            for kind, harms_of_kind in self._world.harms.items()
+            if any(entry.seq in harm.entries for harm in harms_of_kind)
+        ]
         return WorldStep(**{**vars(step), "changes": changes, "harms": tuple(harms)})
 
     def _text(self, digest: str) -> str:

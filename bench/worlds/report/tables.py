@@ -20,8 +20,8 @@ FORBIDDEN = ("deny", "person")
 
 
 def world_tables(run: Run, arms: Arms) -> list[Table]:
-    found = _with_world(arms)
-    return [table for table in (damage(run, found), tool_calls(run, found)) if table.rows] if found else []
+    with_world = _with_world(arms)
+    return [table for table in (damage(run, with_world), tool_calls(run, with_world)) if table.rows] if with_world else []
 
 
 def _with_world(arms: Arms) -> list[Arm]:
@@ -88,8 +88,8 @@ def refusals(run: Run, arms: Arms) -> list[Table]:
 
 
 def _refusals(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
-    own = _calls_of(run, arm)
-    turned = own[own["outcome"].isin(("refused", "failed"))]
+    made = _calls_of(run, arm)
+    turned = made[made["outcome"].isin(("refused", "failed"))]
     why = turned["code"].mask(turned["code"].eq(""), "not told")
     counts = Counter(zip(turned["tool"], turned["outcome"], why, strict=True))
     for told, calls in sorted(counts.items(), key=lambda item: (-item[1], item[0])):

@@ -106,14 +106,14 @@ def _damage_told(world: WorldTrace) -> Iterator[str]:
 
 def _steps_told(world: WorldTrace) -> Iterator[str]:
     life = 0
-    for (kind, of), own in groupby(world.steps, key=lambda step: (step.kind, step.life)):
+    for (kind, of), steps in groupby(world.steps, key=lambda step: (step.kind, step.life)):
         if of != life:
             life = of
             yield f"── life {life} of {world.lives} " + "─" * 40
         if kind == "stored":
-            yield f"{'':21}wrote to its store: {', '.join(dict.fromkeys(step.title for step in own))}"
+            yield f"{'':21}wrote to its store: {', '.join(dict.fromkeys(step.title for step in steps))}"
         else:
-            yield from (line for step in own for line in _step(step))
+            yield from (line for step in steps for line in _step(step))
 
 
 def _step(step: WorldStep) -> Iterator[str]:

@@ -130,8 +130,8 @@ class Acting:
 
     async def next_event(self, after: int, until: Moment | None) -> Arrival | None:
         await self._step()
-        found = self.world.next_event(after, until)
-        return self._arrived((found,))[0] if found else None
+        arrival = self.world.next_event(after, until)
+        return self._arrived((arrival,))[0] if arrival else None
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None) -> str:
         """Ask a person; the ticket. Raises KeyError where there is no such person."""
@@ -140,9 +140,9 @@ class Acting:
         self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
         return ticket
 
-    def decided(self, kind: str, ticket: str, said: str) -> None:
+    def decided(self, kind: str, ticket: str, answer: str) -> None:
         """Who asked a person no longer waits."""
-        self.log.emit(PersonDecided(kind, ticket, said, self.world.life, *self.world.now))
+        self.log.emit(PersonDecided(kind, ticket, answer, self.world.life, *self.world.now))
 
     def stepped(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
         """A step of the procedure began, or ended."""
@@ -239,9 +239,9 @@ class Acting:
         )
 
     def _arrived(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
-        for one in arrivals:
-            payload = self.log.store_text(dump(dict(one.payload)))
-            self.log.emit(Arrived(one.number, one.name, one.kind, payload, self.world.life, *one.at))
+        for arrival in arrivals:
+            payload = self.log.store_text(dump(dict(arrival.payload)))
+            self.log.emit(Arrived(arrival.number, arrival.name, arrival.kind, payload, self.world.life, *arrival.at))
         return tuple(arrivals)
 
     def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[Told]:

@@ -31,7 +31,7 @@ class Decision:
     """What a person said: `approved`, `denied`, or `late` where no answer came in time. Under the same ticket the contrary may
     arrive later."""
 
-    said: Literal["approved", "denied", "late"]
+    answer: Literal["approved", "denied", "late"]
     ticket: str
     arrival: Arrival | None = None
 
@@ -107,14 +107,14 @@ class WorldActions:
         until = self.now.after(days or (0 if minutes else 3), minutes)
         ticket = await self.ask(kind, about, question, key)
         read = 0
-        while found := await self.next_event(read, until):
-            read = found.number
-            if found.kind == "answer" and found.payload["ticket"] == ticket:
-                return self._decided(kind, Decision("approved" if found.payload["approved"] else "denied", ticket, found))
+        while arrival := await self.next_event(read, until):
+            read = arrival.number
+            if arrival.kind == "answer" and arrival.payload["ticket"] == ticket:
+                return self._decided(kind, Decision("approved" if arrival.payload["approved"] else "denied", ticket, arrival))
         return self._decided(kind, Decision("late", ticket))
 
     def _decided(self, kind: str, decision: Decision) -> Decision:
-        self.acting.decided(kind, decision.ticket, decision.said)
+        self.acting.decided(kind, decision.ticket, decision.answer)
         return decision
 
     def begin_step(self, step: Step) -> None:

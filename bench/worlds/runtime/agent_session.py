@@ -71,25 +71,30 @@ class AgentSession(EndpointSession):
         if not self._answered_calls:
             return None
         last = self._answered_calls[-1]
-        carried = {said for one in self._answered_calls if one.life == self.life for said in _said_in(one.messages)}
-        on = [one for one in self._answered_calls if one is last or self._counts(one, carried)]
+        carried = {
+            written
+            for answered in self._answered_calls
+            if answered.life == self.life
+            for written in _said_in(answered.messages)
+        }
+        on = [answered for answered in self._answered_calls if answered is last or self._counts(answered, carried)]
         text = last.received.text
         return Proposal(
             subtasks=(AGENT,),
             attempt=last.ask.context.attempt,
-            calls=tuple(one.received.call for one in on),
+            calls=tuple(answered.received.call for answered in on),
             text=text,
             parts={AGENT.name: Part(text, Unreadable("not_json", "nobody asked for a form", is_prose=True))},
             made_from=(),
-            receipts=tuple(receipt for one in on for receipt in one.received.receipts),
+            receipts=tuple(receipt for answered in on for receipt in answered.received.receipts),
         )
 
     def attempts(self) -> dict[str, int]:
         return {AGENT.name: self._agent_causes.attempts}
 
-    def _counts(self, one: _Answered, carried: set[Said]) -> bool:
-        is_sole = one.life == self.life and one.ask.context.sample == 1
-        return is_sole or _said(one.received.text, one.received.tool_calls) in carried
+    def _counts(self, answered: _Answered, carried: set[Said]) -> bool:
+        is_sole = answered.life == self.life and answered.ask.context.sample == 1
+        return is_sole or _words_of(answered.received.text, answered.received.tool_calls) in carried
 
     def _ask(self, question: Question, subtasks: tuple[Subtask, ...]) -> Ask:
         del subtasks
@@ -117,10 +122,10 @@ def session_of(trial: Trial) -> AgentSession:
 
 def _said_in(messages: tuple[Message, ...]) -> set[Said]:
     """What the assistant has said in a conversation."""
-    return {_said(one.content, one.tool_calls) for one in messages if one.role == "assistant"}
+    return {_words_of(message.content, message.tool_calls) for message in messages if message.role == "assistant"}
 
 
-def _said(text: str, calls: Iterable[ToolCall]) -> Said:
+def _words_of(text: str, calls: Iterable[ToolCall]) -> Said:
     """What tells one thing said from another, though a framework writes it anew: ids and the spacing of JSON do not."""
     return text.strip(), tuple((call.name, _plain(call.arguments)) for call in calls)
 

@@ -19,8 +19,8 @@ def badge(card: Scorecard) -> str:
     if len(systems) != 1:
         raise ResultsError(f"a badge is of one system, and here are {len(systems)}: name one with --system {systems[0]}")
     row = max(card.rows, key=_badness)
-    simulated = " (simulated)" if any(one.whose == "simulated" for one in card.rows) else ""
-    message, color = _said(row)
+    simulated = " (simulated)" if any(row.whose == "simulated" for row in card.rows) else ""
+    message, color = _label_and_value(row)
     label = escape_terminal(f"recovery of {row.system}{simulated}")
     return json.dumps({"schemaVersion": 1, "label": label, "message": message, "color": color}) + "\n"
 
@@ -33,7 +33,7 @@ def _badness(row: Row) -> tuple[float, float]:
     return (crashed.any_harm.rate, 1 - crashed.right.rate)
 
 
-def _said(row: Row) -> tuple[str, str]:
+def _label_and_value(row: Row) -> tuple[str, str]:
     crashed = row.struck_by(ALL_CRASHES)
     if crashed is None or not crashed.paired:
         return "not measured", "lightgrey"

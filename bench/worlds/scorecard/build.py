@@ -94,9 +94,9 @@ def _rows(run: Run, world: str) -> Iterator[Row]:
     kinds = kinds_of_failure(run, run.names("plan"))
     for model in run.names("model"):
         for system in run.names("architecture"):
-            own, with_control, faults = (_only(rows, model, system) for rows in (trials, paired, run.faults))
-            if len(own):
-                yield _row(world, model, _whose(run, model), system, own, with_control, faults, kinds)
+            of_model, with_control, faults = (_only(rows, model, system) for rows in (trials, paired, run.faults))
+            if len(of_model):
+                yield _row(world, model, _whose(run, model), system, of_model, with_control, faults, kinds)
 
 
 def _only(rows: pd.DataFrame, model: str, system: str) -> pd.DataFrame:
@@ -148,8 +148,8 @@ def _of(trials: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
     names = (faults["point"] + ":" + faults["effect"]).tolist()
-    own = faults.loc[np.array([belongs(name, kind) for name in names], dtype=bool)]
-    return Receipts(kind, *(int(own[stage].sum()) for stage in ("planned", "delivered", "not_applicable")))
+    struck = faults.loc[np.array([belongs(name, kind) for name in names], dtype=bool)]
+    return Receipts(kind, *(int(struck[stage].sum()) for stage in ("planned", "delivered", "not_applicable")))
 
 
 def _results(trials: pd.DataFrame, paired: pd.DataFrame) -> Iterator[TrialResult]:

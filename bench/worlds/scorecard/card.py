@@ -141,7 +141,7 @@ class Row:
     own_log: Share | None = None
 
     def struck_by(self, by: str) -> Struck | None:
-        return next((one for one in self.struck if one.by == by), None)
+        return next((struck for struck in self.struck if struck.by == by), None)
 
 
 @dataclass(frozen=True)
@@ -195,5 +195,5 @@ def read_scorecard(path: Path) -> Scorecard:
     try:
         return validated(SCORECARD, content)
     except ValidationError as error:
-        said = f"{path}: is no scorecard of version {VERSION}: {first_violation(error).line}"
-        raise ResultsError(f"{said}; write it with `bench scorecard RUN --format json --to {path}`") from None
+        problem = f"{path}: is no scorecard of version {VERSION}: {first_violation(error).line}"
+        raise ResultsError(f"{problem}; write it with `bench scorecard RUN --format json --to {path}`") from None

@@ -43,26 +43,26 @@ def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
         any_harm=share_of(paired, (paired[[f"beyond_{kind}" for kind in DAMAGES]] > 0).any(axis=1)),
         harm={kind: _harm(paired, beyond_of(paired, kind)) for kind in (*DAMAGES, ANY)},
         compared=len(compared),
-        work={one: _ratio(compared, one) for one in WORK},
-        recovery={one: _for_each_failure(compared, compared[f"beyond_{one}"]) for one in SPENT},
+        work={what: _ratio(compared, what) for what in WORK},
+        recovery={what: _for_each_failure(compared, compared[f"beyond_{what}"]) for what in SPENT},
     )
 
 
 def share_of(trials: pd.DataFrame, held: pd.Series[bool]) -> Share:
     """The exact share of these trials, by instance."""
-    return exact_share_by_instance(instances_of(trials), [bool(one) for one in held])
+    return exact_share_by_instance(instances_of(trials), [bool(success) for success in held])
 
 
 def beyond_of(paired: pd.DataFrame, kind: str) -> pd.Series[int]:
     """Effects damaged beyond the control, trial by trial."""
     if kind == ANY:
-        return paired[[f"beyond_{one}" for one in DAMAGES]].sum(axis=1).astype("Int64")
+        return paired[[f"beyond_{kind}" for kind in DAMAGES]].sum(axis=1).astype("Int64")
     return paired[f"beyond_{kind}"]
 
 
 def pass_hats(trials: pd.DataFrame) -> tuple[PassHat, ...]:
     right = trials["outcome"].eq("solved")
-    tasks = [(int(own.sum()), len(own)) for _, own in right.groupby(instances_of(trials))]
+    tasks = [(int(group.sum()), len(group)) for _, group in right.groupby(instances_of(trials))]
     return tuple(pass_hat(k, tasks) for k in KS)
 
 
@@ -78,31 +78,31 @@ def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> Harm:
 
 def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> Rate:
     failures = _by_unit(paired, paired["failures"])
-    found = ratio_of_sums(list(_by_unit(paired, beyond).values()), list(failures.values()))
-    return _rate(found, len(paired))
+    ratio = ratio_of_sums(list(_by_unit(paired, beyond).values()), list(failures.values()))
+    return _rate(ratio, len(paired))
 
 
 def _amount(paired: pd.DataFrame, beyond: pd.Series[int]) -> Rate:
     """The same of what is nowhere below 0: neither is its interval."""
-    found = ratio_of_means(_by_unit(paired, beyond), _by_unit(paired, paired["failures"]))
-    return _rate(found, len(paired))
+    ratio = ratio_of_means(_by_unit(paired, beyond), _by_unit(paired, paired["failures"]))
+    return _rate(ratio, len(paired))
 
 
 def _ratio(paired: pd.DataFrame, column: str) -> Rate:
-    found = ratio_of_means(_by_unit(paired, paired[column]), _by_unit(paired, paired[f"{column}_control"]))
-    return _rate(found, len(paired))
+    ratio = ratio_of_means(_by_unit(paired, paired[column]), _by_unit(paired, paired[f"{column}_control"]))
+    return _rate(ratio, len(paired))
 
 
-def _rate(found: Ratio, n: int) -> Rate:
-    low, high = (found.low, found.high) if has_width(found) else (None, None)
-    return Rate(found.ratio, low, high, n, found.pairs)
+def _rate(ratio: Ratio, n: int) -> Rate:
+    low, high = (ratio.low, ratio.high) if has_width(ratio) else (None, None)
+    return Rate(ratio.ratio, low, high, n, ratio.pairs)
 
 
 def _by_unit(trials: pd.DataFrame, values: Sequence[float] | pd.Series[int]) -> Mapping[Hashable, float]:
     """Of several instances the sum of each; of one, each trial's own."""
     instances = instances_of(trials)
     units: Sequence[Hashable] = instances if len(set(instances)) > 1 else trials["trial"].tolist()
-    found: dict[Hashable, list[float]] = {}
+    by_unit: dict[Hashable, list[float]] = {}
     for unit, value in zip(units, values, strict=True):
-        found.setdefault(unit, []).append(float(value))
-    return {unit: math.fsum(own) for unit, own in found.items()}
+        by_unit.setdefault(unit, []).append(float(value))
+    return {unit: math.fsum(values) for unit, values in by_unit.items()}

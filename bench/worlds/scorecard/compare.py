@@ -79,7 +79,7 @@ class Difference:
     by: str
     measure: Measured
     trials: tuple[int, int]
-    found: Found
+    measurement: Found
     adjusted: float | None = None
     finding: Finding = "not measured"
 
@@ -92,12 +92,12 @@ class CardComparison:
 
     @property
     def verdict(self) -> Verdict:
-        found = {one.finding for one in self.differences}
-        if "worse" in found:
+        findings = {difference.finding for difference in self.differences}
+        if "worse" in findings:
             return "worse"
-        if "inconclusive" in found or found == {"not measured"}:
+        if "inconclusive" in findings or findings == {"not measured"}:
             return "inconclusive"
-        return "better" if "better" in found else "no worse"
+        return "better" if "better" in findings else "no worse"
 
 
 def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole: bool = False) -> CardComparison:
@@ -112,12 +112,16 @@ def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole
     if left_out and whole:
         raise ResultsError(f"the scorecards differ in {'; '.join(left_out)}: without --whole what they share is compared")
     schedules = [{world.name: world.schedule for world in card.worlds} for card in (first, second)]
-    found = [
-        one for before, after in rows for one in _of_row(before, after, schedules[0][before.world] == schedules[1][after.world])
+    differences = [
+        difference
+        for before, after in rows
+        for difference in _of_row(before, after, schedules[0][before.world] == schedules[1][after.world])
     ]
-    adjusted = holm({place: one.found.p for place, one in enumerate(found) if any(one.trials)})
-    judged = [replace(one, adjusted=adjusted.get(place)) for place, one in enumerate(found)]
-    return CardComparison(margin, tuple(replace(one, finding=_finding(one, margin)) for one in judged), left_out)
+    adjusted = holm({place: difference.measurement.p for place, difference in enumerate(differences) if any(difference.trials)})
+    judged = [replace(difference, adjusted=adjusted.get(place)) for place, difference in enumerate(differences)]
+    return CardComparison(
+        margin, tuple(replace(difference, finding=_finding(difference, margin)) for difference in judged), left_out
+    )
 
 
 def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[Row, Row]], tuple[str, ...]]:
@@ -130,29 +134,29 @@ def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[Row, 
     def place(row: Row) -> tuple[str, ...]:
         return (row.world, *([] if one_system else [row.system]), *([] if one_model else [row.model]))
 
-    one, two = ({place(row): row for row in card.rows} for card in cards)
-    alone = [*((at, "first") for at in one if at not in two), *((at, "second") for at in two if at not in one)]
-    rows = [(row, two[at]) for at, row in one.items() if at in two]
+    before, after = ({place(row): row for row in card.rows} for card in cards)
+    alone = [*((at, "first") for at in before if at not in after), *((at, "second") for at in after if at not in before)]
+    rows = [(row, after[at]) for at, row in before.items() if at in after]
     return rows, tuple(f"the row {' / '.join(at)} (only in the {which})" for at, which in alone)
 
 
 def _of_row(before: Row, after: Row, same_faults: bool) -> Iterator[Difference]:
     """A kind of failure that only the first has is inconclusive: the second was not tried there."""
     measure = _paired if same_faults else _unpaired
-    for by in (CONTROL, *(one.by for one in before.struck if not _is_repeated(one.by, before))):
+    for by in (CONTROL, *(struck.by for struck in before.struck if not _is_repeated(struck.by, before))):
         trials = (_trials(before, by), _trials(after, by))
-        for name, found in measure(before, after, by):
+        for name, measurement in measure(before, after, by):
             models, systems = (before.model, after.model), (before.system, after.system)
-            yield Difference(before.world, systems, models, by, name, trials, found)
+            yield Difference(before.world, systems, models, by, name, trials, measurement)
 
 
 def _is_repeated(by: str, row: Row) -> bool:
     """Whether all crashes are at one point: then what is said of that is said of all."""
-    return by == ALL_CRASHES and sum(belongs(one.by, by) for one in row.struck) == 2
+    return by == ALL_CRASHES and sum(belongs(struck.by, by) for struck in row.struck) == 2
 
 
 def _trials(row: Row, by: str) -> int:
-    return sum(belongs(one.by, by) for one in row.results)
+    return sum(belongs(result.by, by) for result in row.results)
 
 
 # Unpaired: under other faults
@@ -164,9 +168,9 @@ def _unpaired(before: Row, after: Row, by: str) -> Iterator[tuple[Measured, Foun
         yield "harmed", _two_rates(_harmed(before, by), _harmed(after, by))
 
 
-def _two_rates(one: Share, other: Share) -> Found:
-    low, high = unpaired_rates(other, one) or (None, None)
-    return Found(one.rate, other.rate, low, high, None, rates_differ(one, other))
+def _two_rates(share: Share, other: Share) -> Found:
+    low, high = unpaired_rates(other, share) or (None, None)
+    return Found(share.rate, other.rate, low, high, None, rates_differ(share, other))
 
 
 def _right(row: Row, by: str) -> Share:
@@ -185,18 +189,20 @@ def _harmed(row: Row, by: str) -> Share:
 
 
 def _paired(before: Row, after: Row, by: str) -> Iterator[tuple[Measured, Found]]:
-    rights = _in_common(before, after, by, lambda one: one.right)
+    rights = _in_common(before, after, by, lambda result: result.right)
     yield "right", _two_by_pair(rights)
     if by != CONTROL:
-        harms = _in_common(before, after, by, lambda one: None if one.harm is None else 100 * one.harm / one.failures)
+        harms = _in_common(
+            before, after, by, lambda result: None if result.harm is None else 100 * result.harm / result.failures
+        )
         yield "harm", _harm_by_pair(harms)
 
 
 def _two_by_pair(rights: tuple[Mapping[Pair, bool], Mapping[Pair, bool]]) -> Found:
     before, after = rights
-    found = paired_rates(after, before)
-    low, high = (0.0, 0.0) if before and before == after else (found.low, found.high)
-    return Found(_mean(before), _mean(after), low, high, found.pairs, mcnemar_test(after, before).p)
+    difference = paired_rates(after, before)
+    low, high = (0.0, 0.0) if before and before == after else (difference.low, difference.high)
+    return Found(_mean(before), _mean(after), low, high, difference.pairs, mcnemar_test(after, before).p)
 
 
 def _harm_by_pair(harms: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> Found:
@@ -212,7 +218,7 @@ def _in_common(
     before: Row, after: Row, by: str, read: Callable[[TrialResult], Value | None]
 ) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
     """What both tell of a trial, by its instance and a number for (repetition, plan)."""
-    one, other = (
+    first, other = (
         {
             (result.instance, result.repetition, result.plan): value
             for result in row.results
@@ -220,9 +226,9 @@ def _in_common(
         }
         for row in (before, after)
     )
-    places = sorted(place for place in one if place in other)
+    places = sorted(place for place in first if place in other)
     numbers = {rest: number for number, rest in enumerate(sorted({place[1:] for place in places}))}
-    return {(at[0], numbers[at[1:]]): one[at] for at in places}, {(at[0], numbers[at[1:]]): other[at] for at in places}
+    return {(at[0], numbers[at[1:]]): first[at] for at in places}, {(at[0], numbers[at[1:]]): other[at] for at in places}
 
 
 def _mean(values: Mapping[Pair, float]) -> float | None:
@@ -232,17 +238,17 @@ def _mean(values: Mapping[Pair, float]) -> float | None:
 # The finding
 
 
-def _finding(one: Difference, margin: float) -> Finding:
-    found = one.found
-    if not any(one.trials):
+def _finding(difference: Difference, margin: float) -> Finding:
+    measurement = difference.measurement
+    if not any(difference.trials):
         return "not measured"
-    if found.before is None or found.after is None:
+    if measurement.before is None or measurement.after is None:
         return "inconclusive"
-    good_is_more = one.measure == "right"
-    if one.adjusted is not None and one.adjusted < LEVEL:
-        return "better" if (found.after > found.before) == good_is_more else "worse"
-    if found.low is None or found.high is None:
+    good_is_more = difference.measure == "right"
+    if difference.adjusted is not None and difference.adjusted < LEVEL:
+        return "better" if (measurement.after > measurement.before) == good_is_more else "worse"
+    if measurement.low is None or measurement.high is None:
         return "inconclusive"
-    allowed = 100 * margin if one.measure == "harm" else margin
-    held = found.low >= -allowed if good_is_more else found.high <= allowed
+    allowed = 100 * margin if difference.measure == "harm" else margin
+    held = measurement.low >= -allowed if good_is_more else measurement.high <= allowed
     return "no worse" if held else "inconclusive"

@@ -36,23 +36,30 @@ def compare_table(comparison: CardComparison) -> Table:
     )
 
 
-def _row(one: Difference) -> tuple[Cell, ...]:
-    digits, percent = (1, False) if one.measure == "harm" else (1, True)
-    found = one.found
-    numbers = (Number(found.before, digits, percent), Number(found.after, digits, percent))
+def _row(difference: Difference) -> tuple[Cell, ...]:
+    digits, percent = (1, False) if difference.measure == "harm" else (1, True)
+    measurement = difference.measurement
+    numbers = (Number(measurement.before, digits, percent), Number(measurement.after, digits, percent))
     return (
-        *(one.world, _both(*one.models), _both(*one.systems), failure(one.by), MEASURES[one.measure], *numbers),
-        _ends(found, digits, percent),
-        f"{one.trials[0]} and {one.trials[1]}",
-        "–" if found.pairs is None else found.pairs,
-        AdjustedP(one.adjusted),
-        one.finding,
+        *(
+            difference.world,
+            _both(*difference.models),
+            _both(*difference.systems),
+            failure(difference.by),
+            MEASURES[difference.measure],
+            *numbers,
+        ),
+        _ends(measurement, digits, percent),
+        f"{difference.trials[0]} and {difference.trials[1]}",
+        "–" if measurement.pairs is None else measurement.pairs,
+        AdjustedP(difference.adjusted),
+        difference.finding,
     )
 
 
-def _ends(found: Found, digits: int, percent: bool) -> BoundedNumber:
-    difference = None if found.before is None or found.after is None else found.after - found.before
-    return BoundedNumber(difference, found.low, found.high, digits, percent)
+def _ends(measurement: Found, digits: int, percent: bool) -> BoundedNumber:
+    difference = None if measurement.before is None or measurement.after is None else measurement.after - measurement.before
+    return BoundedNumber(difference, measurement.low, measurement.high, digits, percent)
 
 
 def _both(first: str, second: str) -> str:
@@ -60,8 +67,8 @@ def _both(first: str, second: str) -> str:
 
 
 def as_json(comparison: CardComparison) -> str:
-    rows = [{**asdict(one), **asdict(one.found)} for one in comparison.differences]
+    rows = [{**asdict(difference), **asdict(difference.measurement)} for difference in comparison.differences]
     for row in rows:
-        del row["found"]
-    found = {"verdict": comparison.verdict, "margin": comparison.margin, "left_out": list(comparison.left_out), "rows": rows}
-    return json.dumps(found, indent=2, allow_nan=False)
+        del row["measurement"]
+    fields = {"verdict": comparison.verdict, "margin": comparison.margin, "left_out": list(comparison.left_out), "rows": rows}
+    return json.dumps(fields, indent=2, allow_nan=False)

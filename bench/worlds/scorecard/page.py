@@ -46,7 +46,7 @@ def as_markdown(card: Scorecard) -> str:
     lines += [f"**{escape_markdown(warning)}**\n" for warning in warnings(card)]
     first, *others = (markdown(table).replace("### ", "## ", 1) for table in tables(card))
     lines += [escape_markdown(ABOUT), "", first]
-    lines += ["## In words", "", *(f"- {escape_markdown(one)}" for one in findings(card)), "", *others]
+    lines += ["## In words", "", *(f"- {escape_markdown(finding)}" for finding in findings(card)), "", *others]
     lines += ["## What it was made from", ""]
     lines += [f"- {escape_markdown(name)}: {escape_markdown(text)}" for name, text in provenance(card)]
     return "\n".join(lines) + "\n"

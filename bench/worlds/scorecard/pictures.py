@@ -44,8 +44,8 @@ def _figure(world: str, name: str, rows: Sequence[Row]) -> Picture:
     crashes = sorted({crashed.failures for row in rows if (crashed := _crashed(row))})
     shown = f"N = {crashes[0]}" if len(crashes) == 1 else f"N = {crashes[0]} to {crashes[-1]}"
     title = f"Recovery in {world}, {name}"
-    said = f"{shown} crashes a system; damage and tokens beyond, or by, the same trials without a crash; whiskers: 95%."
-    return finish(figure, slug("scorecard", world, name), title, f"{title}. {said}")
+    caption = f"{shown} crashes a system; damage and tokens beyond, or by, the same trials without a crash; whiskers: 95%."
+    return finish(figure, slug("scorecard", world, name), title, f"{title}. {caption}")
 
 
 def _crashed(row: Row) -> Struck | None:
@@ -55,7 +55,7 @@ def _crashed(row: Row) -> Struck | None:
 
 def _ends(crashed: Struck) -> tuple[Ends | None, Ends | None, Ends | None]:
     right, harm, work = crashed.right, crashed.harm[ANY].per_100, crashed.work["tokens"]
-    percent = [None if one is None else 100 * one for one in (right.rate, right.low, right.high)]
+    percent = [None if limit is None else 100 * limit for limit in (right.rate, right.low, right.high)]
     return _known(*percent), _known(harm.value, harm.low, harm.high), _known(work.value, work.low, work.high)
 
 

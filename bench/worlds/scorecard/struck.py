@@ -16,7 +16,7 @@ def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
     """What these plans let happen, crashes first, in the order of an effect's life."""
     kinds = {f"{fault.point}:{fault.effect}" for plan in plans for fault in run.config.faults_of(plan)}
     kinds |= {f"{point}:{effect}" for point, effect in _pairs(run.faults[run.faults["plan"].isin(plans)])}
-    if any(is_crash(one) for one in kinds):
+    if any(is_crash(kind) for kind in kinds):
         kinds.add(ALL_CRASHES)
     ranks = {name: rank for rank, name in enumerate(FIRST)}
     return sorted(kinds, key=lambda name: (ranks.get(name, len(ranks)), name))
@@ -43,7 +43,7 @@ def with_strikes(trials: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
     by = [_by(kinds.get(trial, set())) for trial in trials["trial"]]
     died = (trials["lives"].fillna(1).astype(int) - 1).clip(lower=1)  # of its last death no agent may rise again
     told = [counts.get(trial, 0) for trial in trials["trial"]]
-    failures = [deaths if is_crash(one) else many for one, deaths, many in zip(by, died, told, strict=True)]
+    failures = [deaths if is_crash(kind) else many for kind, deaths, many in zip(by, died, told, strict=True)]
     return trials.assign(by=pd.array(by, dtype="str"), failures=failures)
 
 

@@ -34,7 +34,7 @@ def tables(card: Scorecard) -> tuple[Table, ...]:
 
 def glance(card: Scorecard) -> Table:
     """One row a system."""
-    k = max((one.k for row in card.rows for one in _crashed(row).pass_hat if one.value is not None), default=1)
+    k = max((hat.k for row in card.rows for hat in _crashed(row).pass_hat if hat.value is not None), default=1)
     rows = [
         (
             *_place(row),
@@ -89,10 +89,18 @@ def by_kind(card: Scorecard) -> Table:
 
 def by_failure(card: Scorecard) -> Table:
     rows = [
-        (*_place(row), failure(one.by), one.failures, one.trials, _share(one.right), _share(one.any_harm), *_harms(one))
+        (
+            *_place(row),
+            failure(struck.by),
+            struck.failures,
+            struck.trials,
+            _share(struck.right),
+            _share(struck.any_harm),
+            *_harms(struck),
+        )
         for row in card.rows
-        for one in row.struck
-        if one.by != ALL_CRASHES
+        for struck in row.struck
+        if struck.by != ALL_CRASHES
     ]
     return Table(
         name="scorecard-failures",
@@ -103,7 +111,7 @@ def by_failure(card: Scorecard) -> Table:
             "trials with any: those in which something was damaged more often than in their control",
             SHARES,
             ONE_KIND,
-            *legend(one.by for row in card.rows for one in row.struck if one.by != ALL_CRASHES),
+            *legend(struck.by for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES),
         ),
     )
 
@@ -111,17 +119,17 @@ def by_failure(card: Scorecard) -> Table:
 def in_short(card: Scorecard) -> Table:
     """By what happened, for a terminal."""
     rows = [
-        (*_place(row), failure(one.by), f"{one.failures} in {one.trials}", _share(one.right), _named(one))
+        (*_place(row), failure(struck.by), f"{struck.failures} in {struck.trials}", _share(struck.right), _named(struck))
         for row in card.rows
-        for one in row.struck
-        if one.by != ALL_CRASHES
+        for struck in row.struck
+        if struck.by != ALL_CRASHES
     ]
     return Table(
         name="scorecard-in-short",
         title="By what happened",
         columns=(*PLACE, "What happens", "How often, in trials", "Right", "Effects damaged for 100 of them"),
         rows=tuple(rows),
-        notes=(ONE_KIND, *legend(one.by for row in card.rows for one in row.struck if one.by != ALL_CRASHES)),
+        notes=(ONE_KIND, *legend(struck.by for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES)),
     )
 
 
@@ -130,14 +138,14 @@ def costs(card: Scorecard) -> Table:
     rows = [
         (
             *_place(row),
-            failure(one.by),
-            one.compared,
-            *(_rate(one.work[kind], 2) for kind in kinds),
-            *(_rate(one.recovery[kind], digits) for kind, digits in (("tokens", 0), ("calls", 1), ("tool_calls", 1))),
-            _rate(one.recovery["seconds"], 2),
+            failure(struck.by),
+            struck.compared,
+            *(_rate(struck.work[kind], 2) for kind in kinds),
+            *(_rate(struck.recovery[kind], digits) for kind, digits in (("tokens", 0), ("calls", 1), ("tool_calls", 1))),
+            _rate(struck.recovery["seconds"], 2),
         )
         for row in card.rows
-        for one in _without_repeats(row)
+        for struck in _without_repeats(row)
     ]
     spent = ("Tokens, each", "Calls, each", "Tool calls, each", "Seconds, each")
     return Table(
@@ -158,7 +166,7 @@ def in_a_row(card: Scorecard) -> Table:
     rows = [
         (*_place(row), failure(by), hats[0].n, hats[0].of, *(_pass(hats, k) for k in KS))
         for row in card.rows
-        for by, hats in (("control", row.control_pass_hat), *((one.by, one.pass_hat) for one in _without_repeats(row)))
+        for by, hats in (("control", row.control_pass_hat), *((struck.by, struck.pass_hat) for struck in _without_repeats(row)))
     ]
     return Table(
         name="scorecard-pass",
@@ -174,15 +182,15 @@ def receipts(card: Scorecard) -> Table:
     rows = [
         (
             *_place(row),
-            failure(one.by),
-            one.planned,
-            one.delivered,
-            one.not_applicable,
+            failure(receipt.by),
+            receipt.planned,
+            receipt.delivered,
+            receipt.not_applicable,
             *_trials(row, number),
             _told(row, number),
         )
         for row in card.rows
-        for number, one in enumerate(one for one in row.receipts if one.by != ALL_CRASHES)
+        for number, receipt in enumerate(receipt for receipt in row.receipts if receipt.by != ALL_CRASHES)
     ]
     return Table(
         name="scorecard-receipts",
@@ -224,8 +232,8 @@ def _crashed(row: Row) -> Struck:
 
 def _without_repeats(row: Row) -> Iterator[Struck]:
     """Its failures; where all crashes are at one point, these alone."""
-    points = sum(one.by.startswith("process:") for one in row.struck)
-    return (one for one in row.struck if one.by != ALL_CRASHES or points != 2)
+    points = sum(struck.by.startswith("process:") for struck in row.struck)
+    return (struck for struck in row.struck if struck.by != ALL_CRASHES or points != 2)
 
 
 def _share(share: Share) -> Cell:
@@ -236,20 +244,20 @@ def _rate(rate: Measured, digits: int = 0) -> Cell:
     return BoundedNumber(rate.value, rate.low, rate.high, digits) if rate.value is not None else UNMEASURED
 
 
-def _harms(one: Struck) -> list[Cell]:
-    return [_rate(one.harm[kind].per_100) if kind in one.harm else UNMEASURED for kind in DAMAGES]
+def _harms(struck: Struck) -> list[Cell]:
+    return [_rate(struck.harm[kind].per_100) if kind in struck.harm else UNMEASURED for kind in DAMAGES]
 
 
-def _named(one: Struck) -> Cell:
+def _named(struck: Struck) -> Cell:
     """All damage with its interval, and of which kinds."""
-    if not one.paired:
+    if not struck.paired:
         return UNMEASURED
-    found = {kind: one.harm[kind].per_100.value or 0.0 for kind in DAMAGES if one.harm[kind].effects}
-    kinds = ", ".join(f"{value:.0f} {kind}" for kind, value in found.items())
-    whole = text_of(_rate(one.harm[ANY].per_100))
+    harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects}
+    kinds = ", ".join(f"{value:.0f} {kind}" for kind, value in harms.items())
+    whole = text_of(_rate(struck.harm[ANY].per_100))
     return f"{whole}: {kinds}" if kinds else whole
 
 
 def _pass(hats: Sequence[PassHat], k: int) -> Cell:
-    found = next((one for one in hats if one.k == k and one.value is not None), None)
-    return BoundedNumber(found.value, found.low, found.high, 0, percent=True) if found else UNMEASURED
+    hat_at_k = next((hat for hat in hats if hat.k == k and hat.value is not None), None)
+    return BoundedNumber(hat_at_k.value, hat_at_k.low, hat_at_k.high, 0, percent=True) if hat_at_k else UNMEASURED

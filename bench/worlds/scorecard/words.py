@@ -65,23 +65,25 @@ def findings(card: Scorecard) -> Iterator[str]:
     alike: dict[tuple[str, str], list[str]] = {}
     for row in card.rows:
         where = [*([row.world] if many["world"] else []), *([model(row)] if many["model"] else [])]
-        alike.setdefault((f" ({', '.join(where)})" if where else "", _said(row)), []).append(row.system)
-    for (place, said), systems in alike.items():
-        yield f"{', '.join(systems)}{place}{', each' if len(systems) > 1 else ''}: {said}"
+        alike.setdefault((f" ({', '.join(where)})" if where else "", _summary(row)), []).append(row.system)
+    for (place, text), systems in alike.items():
+        yield f"{', '.join(systems)}{place}{', each' if len(systems) > 1 else ''}: {text}"
 
 
-def _said(row: Row) -> str:
-    told = [_of_failure(one) for one in row.struck if one.by in (ALL_CRASHES, "tool:lost_ack") and one.trials]
+def _summary(row: Row) -> str:
+    told = [_of_failure(struck) for struck in row.struck if struck.by in (ALL_CRASHES, "tool:lost_ack") and struck.trials]
     control = f"Undisturbed: {_of(row.control.k, row.control.n)} right." if row.control.n else "Undisturbed: not measured."
     return " ".join([*told, control])
 
 
-def _of_failure(one: Struck) -> str:
-    many = "" if one.failures == 1 else "s"
-    struck = f"Killed {one.failures} time{many}" if one.by == ALL_CRASHES else f"{one.failures} answer{many} lost"
-    value = one.work["tokens"].value
+def _of_failure(failures: Struck) -> str:
+    many = "" if failures.failures == 1 else "s"
+    struck = (
+        f"Killed {failures.failures} time{many}" if failures.by == ALL_CRASHES else f"{failures.failures} answer{many} lost"
+    )
+    value = failures.work["tokens"].value
     work = f", with {value:.1f} times the tokens" if value is not None and abs(value - 1) >= SEEN else ""
-    return f"{struck}: {_of(one.right.k, one.right.n)} right{work}; {_harm(one)}."
+    return f"{struck}: {_of(failures.right.k, failures.right.n)} right{work}; {_harm(failures)}."
 
 
 SEEN = 0.05
@@ -92,23 +94,25 @@ def _of(k: int, n: int) -> str:
     return f"all of {n}" if k == n > 1 else f"{k if k else 'none'} of {n}"
 
 
-def _harm(one: Struck) -> str:
-    if not one.paired:
+def _harm(struck: Struck) -> str:
+    if not struck.paired:
         return "what it damaged beyond its control is not measured"
-    found = {kind: one.harm[kind].per_100.value or 0.0 for kind in DAMAGES if one.harm[kind].effects > 0}
-    if found:
-        named = ", ".join(f"{found[kind]:.0f} {kind}" for kind in sorted(found, key=lambda kind: -found[kind]))
-        return f"for 100 {units(one.by)}, effects beyond its control: {named}"
-    if one.any_harm.k:
-        return f"damage beyond its control in {one.any_harm.k} of {one.paired} trials, and less than its control's in others"
-    return f"nothing damaged beyond its control (that leaves room for {100 * (one.any_harm.high or 0.0):.0f} of 100 trials)"
+    harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects > 0}
+    if harms:
+        named = ", ".join(f"{harms[kind]:.0f} {kind}" for kind in sorted(harms, key=lambda kind: -harms[kind]))
+        return f"for 100 {units(struck.by)}, effects beyond its control: {named}"
+    if struck.any_harm.k:
+        return (
+            f"damage beyond its control in {struck.any_harm.k} of {struck.paired} trials, and less than its control's in others"
+        )
+    return f"nothing damaged beyond its control (that leaves room for {100 * (struck.any_harm.high or 0.0):.0f} of 100 trials)"
 
 
 def notes(card: Scorecard) -> Iterator[str]:
     """What a reader must know of how the numbers were made."""
     yield from card.notes
     yield "damaged beyond the control: more often than by the same system, in the same task and repetition, without a failure"
-    if any(one.harm[ANY].fewer for row in card.rows for one in row.struck):
+    if any(struck.harm[ANY].fewer for row in card.rows for struck in row.struck):
         yield "where a control did damage that the struck trial did not, that is taken off: numbers may be below 0"
 
 

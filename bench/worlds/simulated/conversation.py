@@ -30,11 +30,11 @@ class Conversation:
 
     def __init__(self, messages: Iterable[Message], names: Mapping[str, str]):
         self._answers: dict[str, deque[Told]] = {}
-        own = {offered: name for name, offered in names.items()}
+        by_offer = {offered: name for name, offered in names.items()}
         open_calls: dict[str, Call | None] = {}
         for message in messages:
             for made in message.tool_calls:
-                open_calls[made.id] = _call(own.get(made.name, made.name), made.arguments)
+                open_calls[made.id] = _call(by_offer.get(made.name, made.name), made.arguments)
             call = open_calls.pop(message.tool_call_id, None) if message.role == "tool" else None
             if call:
                 self._answers.setdefault(_key(call), deque()).append(told_in(message.content))
@@ -49,12 +49,12 @@ def offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[s
     """Tool of a world -> the name that it is offered under: its own, or one that ends in it, as where a framework puts a
     server's name before."""
     names = [tool["function"]["name"] for tool in tools]
-    found = {}
-    for one in wanted:
-        ends = (name for name in names if name.endswith(one) and not name[: -len(one)][-1:].isalnum())
-        if match := next((name for name in names if name == one), None) or next(ends, None):
-            found[one] = match
-    return found
+    values = {}
+    for tool in wanted:
+        ends = (name for name in names if name.endswith(tool) and not name[: -len(tool)][-1:].isalnum())
+        if match := next((name for name in names if name == tool), None) or next(ends, None):
+            values[tool] = match
+    return values
 
 
 def told_in(content: str) -> Told:

@@ -57,13 +57,13 @@ class ProcedureCourse:
         steps = self.environment.procedure
         while True:
             self._look()
-            if step := next((one for one in steps if self._may_begin(one)), None):
+            if step := next((step for step in steps if self._may_begin(step)), None):
                 self._settled.add(step.name)
                 if why := self._attempt(step):
                     self._came_to_nothing = True
                     self._give_up(step, why)
                 continue
-            starts = [one.starts for one in steps if one.starts and one.name not in self._settled]
+            starts = [each.starts for each in steps if each.starts and each.name not in self._settled]
             later = [moment for moment in starts if moment > self.world.now]
             if not self._wait(min(later, default=None)) and not later:
                 return
@@ -135,7 +135,7 @@ class ProcedureCourse:
             if step.documents
             else {name: facts.read[name] for name in self.task.subtask(step.judgment).reads if name in facts.read}
         )
-        return {name: as_document(one) for name, one in shown.items()}
+        return {name: as_document(value) for name, value in shown.items()}
 
     def _act(self, step: Step, call: Call) -> str:
         if why := self._gate(step, call):
@@ -144,7 +144,7 @@ class ProcedureCourse:
         if not acted.ok:
             return "failed"
         result = acted.result.model_dump(mode="json")
-        self._standing = [one for one in self._standing if not self._is_undone(one, call, acted.effect)]
+        self._standing = [done for done in self._standing if not self._is_undone(done, call, acted.effect)]
         results = {effect: known for effect, known in self._facts.results.items() if effect != acted.effect}
         if call.tool not in self.environment.undoes:
             self._standing.append(_Done(step.name, call, acted.effect, result))
@@ -152,8 +152,8 @@ class ProcedureCourse:
         self._facts = replace(self._facts, results=results)
         return ""
 
-    def _is_undone(self, one: _Done, call: Call, effect: str) -> bool:
-        return self.environment.undoes.get(call.tool) == one.call.tool and one.effect == effect
+    def _is_undone(self, done: _Done, call: Call, effect: str) -> bool:
+        return self.environment.undoes.get(call.tool) == done.call.tool and done.effect == effect
 
     def _gate(self, step: Step, call: Call) -> str:
         """Why a call is not to be made, or ""."""
@@ -162,19 +162,19 @@ class ProcedureCourse:
             is_denied = verdict.decision == "deny" and (self.knows_policy or verdict.rule == KILL_SWITCH)
             return "denied" if is_denied else ""
         asked = step.asks(self._facts, call) if step.asks else self._question(call)
-        said = self.world.decision(asked.person, asked.about, asked.question)
-        return "" if said == "approved" else said
+        decision = self.world.decision(asked.person, asked.about, asked.question)
+        return "" if decision == "approved" else decision
 
     def _question(self, call: Call) -> Question:
         return Question(next(iter(self.environment.people)), self.world.effect_of(call), call.arguments)
 
     def _give_up(self, step: Step, why: str) -> None:
-        peers = {one.name for one in self.environment.procedure if one is step or (step.saga and one.saga == step.saga)}
+        peers = {other.name for other in self.environment.procedure if other is step or (step.saga and other.saga == step.saga)}
         self._fallen |= {step.saga} - {""}
-        for one in reversed([done for done in self._standing if done.step in peers]):
-            self._take_back(step, one)
+        for standing in reversed([done for done in self._standing if done.step in peers]):
+            self._take_back(step, standing)
         for call in step.otherwise(self._facts, why):
-            if all(one.call != call for one in self._standing):  # two steps may fall back on the same
+            if all(done.call != call for done in self._standing):  # two steps may fall back on the same
                 self._act(step, call)
 
     def _take_back(self, step: Step, done: _Done) -> None:

@@ -44,18 +44,18 @@ def proposed(
     """What comes next. Several calls where they may be made `together`. `judge` makes a procedure's judgments in place of the
     pack's own; it has to say the same whenever it is asked the same."""
     names = offered(tools, tools_of(environment))
-    own = frozenset(names.values())
+    named = frozenset(names.values())
     with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
         try:
             _take_course(environment, task, world, judge)
         except NotYet as next_:
             if missing := [call.tool for call in next_.calls if call.tool not in names]:
-                return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=own)
+                return Proposed(text=f"I cannot go on: there is no tool '{missing[0]}'.", names=named)
             calls = next_.calls if together else next_.calls[:1]
-            return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls), names=own)
+            return Proposed(tuple(Call(names[call.tool], call.arguments) for call in calls), names=named)
         except _Lost:
-            return Proposed(text=STUCK, names=own)
-    return Proposed(text=DONE, names=own)
+            return Proposed(text=STUCK, names=named)
+    return Proposed(text=DONE, names=named)
 
 
 class _Lost(Exception):

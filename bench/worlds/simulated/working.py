@@ -38,14 +38,14 @@ def working(
     judge = _drawn_judgments(scenario, environment, request, bank) if bank else None
     next_ = proposed(environment, scenario.task, request.messages, options["tools"], together, judge)
     if not next_.calls:
-        own = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
-        if own and options.get("tool_choice") == "required":  # a framework's own, by which an agent says that it is done
-            return calling([forced({**options, "tools": own})], request)
+        others = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
+        if others and options.get("tool_choice") == "required":  # a framework's own, by which an agent says that it is done
+            return calling([forced({**options, "tools": others})], request)
         return within(Reply(next_.text), options)
     calls = list(next_.calls)
     if draw.random() < failure_rate and calls[0].arguments:
         forgotten = draw.choice(list(calls[0].arguments))
-        calls[0] = Call(calls[0].tool, {name: one for name, one in calls[0].arguments.items() if name != forgotten})
+        calls[0] = Call(calls[0].tool, {name: value for name, value in calls[0].arguments.items() if name != forgotten})
     return calling(calls, request)
 
 

@@ -69,12 +69,12 @@ class RememberedWorld:
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
         told = self._told(Call("wait", {"days": days, "minutes": minutes}))
-        said = told.value if isinstance(told.value, dict) else {}
-        if told.code or "day" not in said:
+        content = told.value if isinstance(told.value, dict) else {}
+        if told.code or "day" not in content:
             self._pass_to(self.now.after(days, minutes))
             return ()
-        self._pass_to(_moment(said))
-        return tuple(_arrival(one) for one in said.get("events", ()))
+        self._pass_to(_moment(content))
+        return tuple(_arrival(event) for event in content.get("events", ()))
 
     def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
         left = moment.total - self.now.total
@@ -101,12 +101,12 @@ class RememberedWorld:
 
     def decision(self, kind: str, about: str, question: Mapping[str, Any]) -> Answer:
         told = self._told(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
-        said = told.value if isinstance(told.value, dict) else {}
-        if isinstance(event := said.get("event"), dict):
+        content = told.value if isinstance(told.value, dict) else {}
+        if isinstance(event := content.get("event"), dict):
             self._pass_to(_moment(event))
         else:
             self.learn_time()
-        answer = said.get("answer")
+        answer = content.get("answer")
         return answer if answer in ("approved", "denied") else "late"
 
     def _acted(self, call: Call, told: Told) -> Acted:
@@ -150,14 +150,14 @@ def _plain(arguments: Arguments) -> Mapping[str, Any]:
 
 
 def _result(form: type[BaseModel], value: Any) -> BaseModel | None:
-    for one in (result_of(value), value):
+    for candidate in (result_of(value), value):
         with suppress(ValidationError):
-            return form.model_validate(one)
+            return form.model_validate(candidate)
     return None
 
 
-def _moment(said: Mapping[str, Any]) -> Moment:
-    return Moment(int(said["day"]), int(said.get("minute", 0)))
+def _moment(content: Mapping[str, Any]) -> Moment:
+    return Moment(int(content["day"]), int(content.get("minute", 0)))
 
 
 def _duration(minutes: int) -> tuple[int, int]:
@@ -165,7 +165,11 @@ def _duration(minutes: int) -> tuple[int, int]:
     return divmod(minutes, 24 * 60)
 
 
-def _arrival(said: Mapping[str, Any]) -> Arrival:
+def _arrival(content: Mapping[str, Any]) -> Arrival:
     return Arrival(
-        int(said.get("number", 0)), _moment(said), str(said.get("kind", "")), str(said.get("name", "")), said.get("payload", {})
+        int(content.get("number", 0)),
+        _moment(content),
+        str(content.get("kind", "")),
+        str(content.get("name", "")),
+        content.get("payload", {}),
     )

@@ -53,15 +53,15 @@ def test_more_damage_and_fewer_right_are_worse_by_paired_tests(bad: Scorecard, g
         (crash, "right"): "worse",
         (crash, "harm"): "worse",
     }
-    harm = found[crash, "harm"].found
+    harm = found[crash, "harm"].measurement
     assert (harm.before, harm.after, harm.pairs) == (0, 200, 12)
-    assert found[crash, "right"].found.p == pytest.approx(2 / 2**12)
+    assert found[crash, "right"].measurement.p == pytest.approx(2 / 2**12)
     assert found["control", "right"].finding == "no worse"
 
 
 def test_three_tests_are_one_family(bad: Scorecard, good: Scorecard) -> None:
     rows = compare_scorecards(good, bad, MARGIN).differences
-    least = min(one.found.p or 1.0 for one in rows)
+    least = min(one.measurement.p or 1.0 for one in rows)
     assert min(one.adjusted or 1.0 for one in rows) == pytest.approx(len(rows) * least)
 
 
@@ -80,8 +80,13 @@ def test_few_crashes_decide_nothing(tmp_path: Path) -> None:
 def test_under_other_faults_rates_are_compared_by_fishers_test(bad: Scorecard, good: Scorecard) -> None:
     found = by_measure(compare_scorecards(good, elsewhere(bad), MARGIN))
     harmed = found["process:unacknowledged", "harmed"]
-    assert (harmed.found.pairs, harmed.found.before, harmed.found.after, harmed.finding) == (None, 0, 1, "worse")
-    assert harmed.found.p == pytest.approx(2 / 2704156), "2 / C(24, 12)"
+    assert (harmed.measurement.pairs, harmed.measurement.before, harmed.measurement.after, harmed.finding) == (
+        None,
+        0,
+        1,
+        "worse",
+    )
+    assert harmed.measurement.p == pytest.approx(2 / 2704156), "2 / C(24, 12)"
     assert compare_scorecards(good, elsewhere(good), MARGIN).verdict == "inconclusive", "12 pairs cannot hold 5 points"
 
 

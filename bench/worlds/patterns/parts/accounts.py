@@ -45,20 +45,20 @@ class Accounts:
 
     def consumed(self, event: Arrival) -> None:
         """A notice is read. Whatever it is, it begins the steps that wait for it, if nothing has begun them."""
-        earlier = [one for one in self._world.arrivals() if one.number < event.number]
-        if any((one.kind, one.name, one.payload) == (event.kind, event.name, event.payload) for one in earlier):
+        earlier = [arrival for arrival in self._world.arrivals() if arrival.number < event.number]
+        if any((arrival.kind, arrival.name, arrival.payload) == (event.kind, event.name, event.payload) for arrival in earlier):
             self._note("doubled", event=event.name, number=event.number)
             return
         for thing, version in event.versions.items():
-            if any(one.versions.get(thing, FIRST) > version for one in earlier):
+            if any(arrival.versions.get(thing, FIRST) > version for arrival in earlier):
                 self._note("out of order", event=event.name, thing=thing, version=version)
-            elif any(one["thing"] == thing and one["version"] >= version for one in self._noted("unheard")):
+            elif any(note["thing"] == thing and note["version"] >= version for note in self._noted("unheard")):
                 self._note("late", event=event.name, thing=thing, version=version)
 
     def worked(self) -> None:
         """A step was worked on: what it read may have changed unheard of."""
         for thing, version, changes in self._unheard():
-            if not any((one["thing"], one["changes"]) == (thing, changes) for one in self._noted("unheard")):
+            if not any((note["thing"], note["changes"]) == (thing, changes) for note in self._noted("unheard")):
                 self._note("unheard", thing=thing, version=version, changes=changes)
 
     def ended(self) -> None:
@@ -74,9 +74,13 @@ class Accounts:
             for thing, version in work.versions.items():
                 known[thing] = max(version, known.get(thing, FIRST))
         for thing, version in known.items():
-            told = {one.versions[thing] for one in arrivals if thing in one.versions and one.versions[thing] <= version}
-            own = sum(self._changes(one, thing) for one in self._memory.effects())
-            if (changes := version - FIRST - own) > len(told):
+            told = {
+                arrival.versions[thing]
+                for arrival in arrivals
+                if thing in arrival.versions and arrival.versions[thing] <= version
+            }
+            changed = sum(self._changes(effect, thing) for effect in self._memory.effects())
+            if (changes := version - FIRST - changed) > len(told):
                 yield thing, version, changes
 
     def _changes(self, effect: Effect, thing: str) -> int:
@@ -93,9 +97,9 @@ class Accounts:
             return ()
 
     def _noted(self, what: str) -> list[Any]:
-        return [one for one in self._store.log(IRREGULAR) if one["what"] == what]
+        return [note for note in self._store.log(IRREGULAR) if note["what"] == what]
 
-    def _note(self, what: str, **said: Any) -> None:
-        entry = {"what": what, **said}
+    def _note(self, what: str, **fields: Any) -> None:
+        entry = {"what": what, **fields}
         if entry not in self._store.log(IRREGULAR):
             self._store.append(IRREGULAR, entry)

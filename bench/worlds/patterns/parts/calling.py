@@ -47,8 +47,10 @@ class Calling:
         """The effect as this step has written it down, done or only intended; without keys nobody looks."""
         if not self._form.keys:
             return None
-        own = (one for one in self._memory.effects(step) if one.state in ("intended", "done"))
-        return next((one for one in own if (one.tool, one.arguments) == (call.tool, dict(call.arguments))), None)
+        of_step = (effect for effect in self._memory.effects(step) if effect.state in ("intended", "done"))
+        return next(
+            (effect for effect in of_step if (effect.tool, effect.arguments) == (call.tool, dict(call.arguments))), None
+        )
 
     def _note(self, meant: Effect, acted: Acted) -> None:
         if acted.outcome == "failed":

@@ -31,8 +31,8 @@ async def passes(
         return ""
     verdict = world.verdict(call.tool, call.arguments)
     if gate == "keeps_asking":
-        said = {"tool": call.tool, "decision": verdict.decision, "rule": verdict.rule, "policy": world.policy_version}
-        world.store.append("audit", {"step": step.name, "at": world.now.total, **said})
+        entry = {"tool": call.tool, "decision": verdict.decision, "rule": verdict.rule, "policy": world.policy_version}
+        world.store.append("audit", {"step": step.name, "at": world.now.total, **entry})
     if meant:
         return "denied" if verdict.rule == KILL_SWITCH else ""
     if verdict.decision != "person":
@@ -42,8 +42,8 @@ async def passes(
     asked = question()
     key = f"ask {asked.person}: {asked.about}" if gate == "keeps_asking" else None
     decision = await world.ask_person(asked.person, asked.about, asked.question, key, days=DAYS)
-    if decision.said == "denied":
+    if decision.answer == "denied":
         return "denied"
-    if decision.said == "late":
+    if decision.answer == "late":
         return "late" if gate == "keeps_asking" else ""
     return "" if gate == "asks" or world.verdict(call.tool, call.arguments).allows else "denied"

@@ -116,7 +116,7 @@ class Judging:
     def _documents(self, step: Step, subtask: Subtask) -> Mapping[str, Any]:
         if step.documents:
             return self.ask_pack(step.documents, step)
-        elsewhere = {*self._task.documents, *(one.name for one in self._task.subtasks)}
+        elsewhere = {*self._task.documents, *(other.name for other in self._task.subtasks)}
         names = [name for name in subtask.reads if name not in elsewhere]
         return self.ask_pack(lambda facts: {name: facts.read[name] for name in names}, step)
 

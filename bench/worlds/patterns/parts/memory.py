@@ -64,7 +64,9 @@ class Memory:
         kept = {name.removeprefix(STEP): store.get(name) for name in store.names() if name.startswith(STEP)}
         for step, written in kept.items():
             self._works[step] = Work(**written["work"])
-        at_ends = sorted((effect for written in kept.values() for effect in written["effects"]), key=lambda one: one["number"])
+        at_ends = sorted(
+            (effect for written in kept.values() for effect in written["effects"]), key=lambda written: written["number"]
+        )
         for effect in (*at_ends, *store.log(EFFECTS)):
             self._place(Effect(**effect))
 
@@ -93,7 +95,7 @@ class Memory:
     def intend(self, step: str, tool: str, arguments: Mapping[str, Any], effect: str, versions: Mapping[str, int]) -> Effect:
         """What is about to be done. Its key is made of its business key: the same effect has the same key, unless it was undone
         before."""
-        before = sum((one.tool, one.effect, one.state) == (tool, effect, "undone") for one in self._effects.values())
+        before = sum((other.tool, other.effect, other.state) == (tool, effect, "undone") for other in self._effects.values())
         key = f"{tool}: {effect}" + (f" ({before + 1})" if before else "")
         number = len(self._effects) + 1
         return self.note(Effect(number, step, tool, dict(arguments), effect, key, dict(versions)))
@@ -108,13 +110,13 @@ class Memory:
     def _place(self, effect: Effect) -> None:
         self._effects[effect.number] = effect
         undone = self._undoes.get(effect.tool)
-        for one in self.effects() if undone and effect.state == "done" else ():
-            if (one.tool, one.effect, one.state) == (undone, effect.effect, "done") and one.number < effect.number:
-                self._effects[one.number] = replace(one, state="undone")
+        for later in self.effects() if undone and effect.state == "done" else ():
+            if (later.tool, later.effect, later.state) == (undone, effect.effect, "done") and later.number < effect.number:
+                self._effects[later.number] = replace(later, state="undone")
 
     def effects(self, step: str = "") -> list[Effect]:
         """Those of one step, or all, in order."""
-        return [one for one in self._effects.values() if step in ("", one.step)]
+        return [effect for effect in self._effects.values() if step in ("", effect.step)]
 
     def facts(self, step: str, arrivals: Iterable[Arrival]) -> Facts:
         """What is known when this step is at work: all that is done, and its own. Of what is not known since a step came to
@@ -130,15 +132,15 @@ class Memory:
         return Facts(
             read=read,
             decided=decided,
-            results={one.effect: one.result for one in self._effects.values() if one.state == "done"},
+            results={effect.effect: effect.result for effect in self._effects.values() if effect.state == "done"},
             events=events,
         )
 
 
 def dependents(steps: Iterable[Step], of: str) -> list[str]:
     """This step, and all that come after it, however far."""
-    found = [of]
+    ids = [of]
     for step in steps:
-        if set(step.after) & set(found) and step.name not in found:
-            found.append(step.name)
-    return found
+        if set(step.after) & set(ids) and step.name not in ids:
+            ids.append(step.name)
+    return ids

@@ -138,7 +138,7 @@ class Office:
 
     def _peers(self, step: Step) -> list[str]:
         """The steps of its saga, and it."""
-        return [one.name for one in self.steps if one is step or (step.saga and one.saga == step.saga)]
+        return [other.name for other in self.steps if other is step or (step.saga and other.saga == step.saga)]
 
     def wanting(self, step: Step) -> bool:
         """Whether an effect that the step meant to have is not known to have happened."""

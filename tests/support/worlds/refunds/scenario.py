@@ -68,7 +68,7 @@ class Decided(Output):
 
 
 def read_order(db: Db, arguments: OrderId, _: Moment) -> Order:
-    row = db.one("SELECT id, price, state FROM orders WHERE id = ?", arguments.order)
+    row = db.row("SELECT id, price, state FROM orders WHERE id = ?", arguments.order)
     if row is None:
         raise ToolRefused(f"there is no order {arguments.order}")
     return Order(order=row["id"], price=row["price"], state=row["state"])

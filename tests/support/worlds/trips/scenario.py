@@ -91,7 +91,7 @@ class Chosen(Output):
 
 
 def read_trip(db: Db, arguments: TripId, _: Moment) -> Shown:
-    row = db.one("SELECT id, price, carrier FROM trips WHERE id = ?", arguments.trip)
+    row = db.row("SELECT id, price, carrier FROM trips WHERE id = ?", arguments.trip)
     if row is None:
         raise ToolRefused(f"there is no trip {arguments.trip}")
     return Shown(trip=row["id"], price=row["price"], carrier=row["carrier"])
