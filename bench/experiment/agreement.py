@@ -17,7 +17,7 @@ NAMED: Mapping[str, Named] = {
     "version of the code of": lambda manifest: manifest.parts,
     "version of what is asked by the scenario": lambda manifest: _of_packs(manifest, "asked"),
     "version of the reference of the scenario": lambda manifest: _of_packs(manifest, "reference"),
-    "version of the settings of the model": lambda manifest: {name: one.shown for name, one in manifest.models.items()},
+    "version of the settings of the model": lambda manifest: {name: model.shown for name, model in manifest.models.items()},
     "version of the package": lambda manifest: manifest.packages,
 }
 BY_INSTANCE: Mapping[str, Named] = {
@@ -35,27 +35,27 @@ IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "pl
 
 def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     """A folder holds the trials of one experiment by one code: name what differs."""
-    for what, one, two in _differences(there, now, {"repetitions"}):
-        told = ": {} was {} and is {}".format(*_key_that_differs(one, two)) if what == "config" else ""
-        own = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
-        raise ResultsError(f"{folder}: was recorded with another {what}{told}; {own}, or --set-aside to rename the old one")
+    for what, before, after in _differences(there, now, {"repetitions"}):
+        told = ": {} was {} and is {}".format(*_key_that_differs(before, after)) if what == "config" else ""
+        advice = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
+        raise ResultsError(f"{folder}: was recorded with another {what}{told}; {advice}, or --set-aside to rename the old one")
     if there.portion != now.portion:
-        was, is_ = (one.portion or "all of them" for one in (there, now))
+        was, is_ = (manifest.portion or "all of them" for manifest in (there, now))
         raise ResultsError(f"{folder}: is of another portion of the trials: it was {was} and is {is_}; give --name")
     grading = {name: pack.graded_by for name, pack in there.scenarios.items()}
     grading |= {regrade.scenario: regrade.graded_by for regrade in read_grades(folder).history}
     for name, pack in now.scenarios.items():
         if grading.get(name) != pack.graded_by:
-            said = f"{folder}: was graded by another version of the grader of '{name}'"
-            raise ResultsError(f"{said}; make its grades anew by `bench regrade {folder.name}`, then go on")
+            problem = f"{folder}: was graded by another version of the grader of '{name}'"
+            raise ResultsError(f"{problem}; make its grades anew by `bench regrade {folder.name}`, then go on")
 
 
-def refuse_unlike(one: Manifest, other: Manifest) -> None:
+def refuse_unlike(first: Manifest, second: Manifest) -> None:
     """Raise ResultsError where two runs are not parts of a single one: whatever both name must be the same."""
-    for what, first, second in _differences(one, other, IN_PARTS, BY_INSTANCE, all_names=False):
-        told = ": {} is {} and {}".format(*_key_that_differs(first, second)) if what == "config" else ""
-        said = f"{one.name} and {other.name} are not parts of a single run: each has another {what}{told}"
-        raise ResultsError(f"{said}; `bench report {one.name} {other.name}` shows what they share")
+    for what, before, after in _differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
+        told = ": {} is {} and {}".format(*_key_that_differs(before, after)) if what == "config" else ""
+        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {what}{told}"
+        raise ResultsError(f"{problem}; `bench report {first.name} {second.name}` shows what they share")
 
 
 def _differences(
@@ -63,16 +63,16 @@ def _differences(
 ) -> Iterator[tuple[str, object, object]]:
     """(what, there, now) of all that does not agree. Keys of the config in `free` need not, nor need, without `all_names`, what
     only one of the two names."""
-    one, two = (manifest.config.model_dump(mode="json", exclude=set(free)) for manifest in (there, now))
+    before, after = (manifest.config.model_dump(mode="json", exclude=set(free)) for manifest in (there, now))
     pairs: list[tuple[str, object, object]] = [
-        ("config", one, two),
+        ("config", before, after),
         ("version of the code of bench", there.code.digest, now.code.digest),
         ("word on missing guards (--unguarded)", there.unguarded, now.unguarded),
     ]
     for what, named in compared.items():
-        before, after = named(there), named(now)
-        names = before.keys() | after.keys() if all_names else before.keys() & after.keys()
-        pairs += [(f"{what} '{name}'", before.get(name), after.get(name)) for name in sorted(names)]
+        old, new = named(there), named(now)
+        names = old.keys() | new.keys() if all_names else old.keys() & new.keys()
+        pairs += [(f"{what} '{name}'", old.get(name), new.get(name)) for name in sorted(names)]
     return (pair for pair in pairs if pair[1] != pair[2])
 
 
