@@ -54,7 +54,7 @@ def answer_formats(run: Run) -> list[list[FormatArm]]:
     """
     arms = arms_of(run)
     rejected = _rejected_replies(run)
-    found = [
+    format_arms = [
         group
         for models in _same_but_for_format(run)
         for scenario in run.names("scenario")
@@ -62,9 +62,9 @@ def answer_formats(run: Run) -> list[list[FormatArm]]:
         for architecture in run.names("architecture")
         if (group := _group(run, [Condition(scenario, model, plan) for model in models], architecture, arms, rejected))
     ]
-    if not found:
+    if not format_arms:
         raise ResultsError("needs a model under two names, one asked for json and one for another answer_format: [model.NAME]")
-    return found
+    return format_arms
 
 
 def _same_but_for_format(run: Run) -> list[list[str]]:
@@ -87,8 +87,8 @@ def _rejected_replies(run: Run) -> pd.DataFrame:
 
 
 def _group(run: Run, conditions: Sequence[Condition], architecture: str, arms: Arms, rejected: pd.DataFrame) -> list[FormatArm]:
-    own = [arm for one in conditions if (arm := arms.get(one, {}).get(architecture))]
-    return [_format_arm(run, arm, None if arm is own[0] else own[0], rejected) for arm in own]
+    named = [arm for condition in conditions if (arm := arms.get(condition, {}).get(architecture))]
+    return [_format_arm(run, arm, None if arm is named[0] else named[0], rejected) for arm in named]
 
 
 def _format_arm(run: Run, arm: Arm, words: Arm | None, rejected: pd.DataFrame) -> FormatArm:
@@ -129,13 +129,20 @@ COLUMNS = (
 def tables(run: Run) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.scenario, one.plan, one.architecture, one.answer_format, model_label(run, one.model), Rate(one.solved)),
-            *(Estimate(one.malformed, 2, with_n=True), Estimate(one.objected, 2), Estimate(one.tokens)),
-            RateGap(one.solved_less) if one.solved_less else "–",
-            Estimate(one.tokens_less.difference, with_n=True) if one.tokens_less else "–",
+            *(
+                format_arm.scenario,
+                format_arm.plan,
+                format_arm.architecture,
+                format_arm.answer_format,
+                model_label(run, format_arm.model),
+                Rate(format_arm.solved),
+            ),
+            *(Estimate(format_arm.malformed, 2, with_n=True), Estimate(format_arm.objected, 2), Estimate(format_arm.tokens)),
+            RateGap(format_arm.solved_less) if format_arm.solved_less else "–",
+            Estimate(format_arm.tokens_less.difference, with_n=True) if format_arm.tokens_less else "–",
         )
         for group in answer_formats(run)
-        for one in group
+        for format_arm in group
     ]
     yield Table("study-answer_format", "Answer format: solved, rejected and tokens", COLUMNS, tuple(rows), NOTES)
 
@@ -145,31 +152,31 @@ def pictures(run: Run) -> Iterator[Picture]:
     scenario and fault plan."""
     groups = answer_formats(run)
     for model in dict.fromkeys(group[0].model for group in groups):
-        yield _figure(run, [one for group in groups if group[0].model == model for one in group])
+        yield _figure(run, [format_arm for group in groups if group[0].model == model for format_arm in group])
 
 
-def _figure(run: Run, found: Sequence[FormatArm]) -> Picture:
-    signs = signs_of(list(dict.fromkeys(one.answer_format for one in found)))
-    places = list(dict.fromkeys((one.scenario, one.plan) for one in found))
+def _figure(run: Run, shown: Sequence[FormatArm]) -> Picture:
+    signs = signs_of(list(dict.fromkeys(arm.answer_format for arm in shown)))
+    places = list(dict.fromkeys((arm.scenario, arm.plan) for arm in shown))
     figure, axes = panels(2 * len(places), len(places), 3.2, 2.4)
     for number, ax in enumerate(axes):
         scenario, plan = places[number % len(places)]
-        own = [one for one in found if (one.scenario, one.plan) == (scenario, plan)]
-        _panel(ax, own, signs, above=number < len(places))
+        panel_arms = [arm for arm in shown if (arm.scenario, arm.plan) == (scenario, plan)]
+        _panel(ax, panel_arms, signs, above=number < len(places))
         panel_title(ax, scenario, f"fault plan {plan}")
     legend_of_points(figure, signs)
     title = "Answer format: share solved and tokens a trial"
-    models = ", ".join(dict.fromkeys(model_label(run, one.model) for one in found))
-    name = slug("study", "answer_format", found[0].model)
+    models = ", ".join(dict.fromkeys(model_label(run, arm.model) for arm in shown))
+    name = slug("study", "answer_format", shown[0].model)
     return finish(figure, name, f"{title}, {models}", f"{title}, by architecture; 95% intervals. Models: {models}.")
 
 
-def _panel(ax: Axes, found: Sequence[FormatArm], signs: Mapping[str, Sign], above: bool) -> None:
-    names = list(dict.fromkeys(one.architecture for one in found))
+def _panel(ax: Axes, shown: Sequence[FormatArm], signs: Mapping[str, Sign], above: bool) -> None:
+    names = list(dict.fromkeys(arm.architecture for arm in shown))
     step = 0.8 / len(signs)
-    for one in found:
-        x = names.index(one.architecture) + (list(signs).index(one.answer_format) - (len(signs) - 1) / 2) * step
-        whisker(ax, x, _share(one.solved) if above else one.tokens, signs[one.answer_format])
+    for format_arm in shown:
+        x = names.index(format_arm.architecture) + (list(signs).index(format_arm.answer_format) - (len(signs) - 1) / 2) * step
+        whisker(ax, x, _share(format_arm.solved) if above else format_arm.tokens, signs[format_arm.answer_format])
     ax.set_xticks(range(len(names)), [name.replace("_", "\n") for name in names])
     ax.set_xlim(-0.5, len(names) - 0.5)
     ax.set_ylim(-0.05 if above else 0, 1.05 if above else None)  # a sign at nothing solved is whole

@@ -46,7 +46,7 @@ class Overtaking:
 
     first: str
     second: str
-    found: Crossing
+    measured: Crossing
     expected: float | None
 
 
@@ -68,7 +68,7 @@ def price_curves(run: Run) -> list[PriceCurves]:
     Raises ResultsError where the run has not at least two failure rates.
     """
     rates = failure_rates(run)
-    found = []
+    all_curves = []
     for (scenario, model), trials in run.trials.groupby(["scenario", "model"], sort=False):
         calls = run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)]
         for measure in SPENT:
@@ -77,8 +77,8 @@ def price_curves(run: Run) -> list[PriceCurves]:
                 forms = priced_forms(run, str(scenario), calls, measure)
                 curves = {name: _curve(_of(trials, name), rates, measure.name, forms.get(name)) for name in names}
                 overtakings = _overtakings(trials, names, rates, measure.name, forms)
-                found.append(PriceCurves(str(scenario), str(model), measure, curves, overtakings))
-    return found
+                all_curves.append(PriceCurves(str(scenario), str(model), measure, curves, overtakings))
+    return all_curves
 
 
 def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
@@ -88,9 +88,9 @@ def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
 def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: Form | None) -> tuple[RatePoint, ...]:
     points = []
     for plan, rate in rates.items():
-        own = trials[trials["plan"] == plan]
-        spent = per_solved(own, column)
-        graded = own[own["outcome"] != "ungraded"]
+        struck = trials[trials["plan"] == plan]
+        spent = per_solved(struck, column)
+        graded = struck[struck["outcome"] != "ungraded"]
         solved = share_in(graded, graded["outcome"].eq("solved"))
         points.append(RatePoint(rate, solved, spent, form(rate).per_solved if form else None))
     return tuple(points)
@@ -99,15 +99,15 @@ def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: 
 def _overtakings(
     trials: pd.DataFrame, names: Sequence[str], rates: Mapping[str, float], column: str, forms: Mapping[str, Form]
 ) -> tuple[Overtaking, ...]:
-    found = []
+    pairs = []
     for pair in combinations(names, 2):
         both = trials_in_both(trials, pair, rates, column)
         if len(both[pair[0]].spent) > 1:
             first, second = sorted(pair, key=lambda name: both[name].dearness())
             expected = _expected(forms[first], forms[second], max(rates.values())) if {*pair} <= forms.keys() else None
             result = crossing(list(rates.values()), both[first], both[second])
-            found.append(Overtaking(first, second, result, expected))
-    return tuple(found)
+            pairs.append(Overtaking(first, second, result, expected))
+    return tuple(pairs)
 
 
 def _expected(first: Form, second: Form, highest: float) -> float:
@@ -133,38 +133,38 @@ CROSSING_NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    found = price_curves(run)
-    yield from _curves(run, found)
-    yield _crossings(run, found)
+    curves = price_curves(run)
+    yield from _curves(run, curves)
+    yield _crossings(run, curves)
 
 
-def _curves(run: Run, found: Sequence[PriceCurves]) -> Iterator[Table]:
-    for one in found:
+def _curves(run: Run, all_curves: Sequence[PriceCurves]) -> Iterator[Table]:
+    for curves in all_curves:
         rows: list[tuple[Cell, ...]] = [
-            (name, Number(point.rate, 3), Rate(point.solved), *_spent(one, point))
-            for name, points in one.curves.items()
+            (name, Number(point.rate, 3), Rate(point.solved), *_spent(curves, point))
+            for name, points in curves.curves.items()
             for point in points
         ]
-        title = one.measure.title
+        title = curves.measure.title
         yield Table(
-            name=slug("study", "break_even", one.scenario, one.model, one.measure.name),
-            title=f"Break-even: {title} per solved task, {one.scenario}, {model_label(run, one.model)}",
+            name=slug("study", "break_even", curves.scenario, curves.model, curves.measure.name),
+            title=f"Break-even: {title} per solved task, {curves.scenario}, {model_label(run, curves.model)}",
             columns=("Architecture", "Failure rate", "Solved", f"{title} per solved", "Closed form"),
             rows=tuple(rows),
             notes=NOTES,
         )
 
 
-def _spent(one: PriceCurves, point: RatePoint) -> tuple[Cell, Cell]:
-    digits = one.measure.digits
+def _spent(curves: PriceCurves, point: RatePoint) -> tuple[Cell, Cell]:
+    digits = curves.measure.digits
     return Spent(point.spent, digits), "–" if point.expected is None else Number(point.expected, digits)
 
 
-def _crossings(run: Run, found: Sequence[PriceCurves]) -> Table:
+def _crossings(run: Run, all_curves: Sequence[PriceCurves]) -> Table:
     rows = [
-        (one.scenario, model_label(run, one.model), one.measure.title, *_overtaking(pair, _highest(one)))
-        for one in found
-        for pair in one.overtakings
+        (curves.scenario, model_label(run, curves.model), curves.measure.title, *_overtaking(pair, _highest(curves)))
+        for curves in all_curves
+        for pair in curves.overtakings
     ]
     return Table(
         name="study-break_even-crossings",
@@ -179,9 +179,9 @@ def _crossings(run: Run, found: Sequence[PriceCurves]) -> Table:
 
 
 def _overtaking(pair: Overtaking, highest: float) -> tuple[Cell, ...]:
-    ends = [_rate(value, highest) for value in (pair.found.rate, pair.found.low, pair.found.high)]
+    ends = [_rate(value, highest) for value in (pair.measured.rate, pair.measured.low, pair.measured.high)]
     expected = "–" if pair.expected is None else _rate(pair.expected, highest)
-    return (pair.first, pair.second, *ends, Number(pair.found.never, 1, percent=True), expected)
+    return (pair.first, pair.second, *ends, Number(pair.measured.never, 1, percent=True), expected)
 
 
 def _rate(value: float, highest: float) -> Cell:
@@ -190,36 +190,36 @@ def _rate(value: float, highest: float) -> Cell:
     return Number(value, 3)
 
 
-def _highest(one: PriceCurves) -> float:
-    return max(point.rate for points in one.curves.values() for point in points)
+def _highest(curves: PriceCurves) -> float:
+    return max(point.rate for points in curves.curves.values() for point in points)
 
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a row of panels for each scenario, in it one for each measure."""
-    for model, own in by_model(run, price_curves(run)):
-        yield _figure(run, model, own)
+    for model, of_model in by_model(run, price_curves(run)):
+        yield _figure(run, model, of_model)
 
 
-def _figure(run: Run, model: str, found: Sequence[PriceCurves]) -> Picture:
-    across = len({one.measure for one in found})
-    figure, axes = panels(len(found), across, 3.7, 2.9)
+def _figure(run: Run, model: str, all_curves: Sequence[PriceCurves]) -> Picture:
+    across = len({curves.measure for curves in all_curves})
+    figure, axes = panels(len(all_curves), across, 3.7, 2.9)
     signs = signs_of(run.names("architecture"))
-    for one, ax in zip(found, axes, strict=True):
-        for place, (name, points) in enumerate(one.curves.items()):
-            _draw_curve(ax, points, *signs[name], shift=0.004 * (place - (len(one.curves) - 1) / 2))
-        _marks(ax, one.overtakings)
-        panel_title(ax, one.scenario, f"N = {_trials(one)} a point".replace(" ", "\N{NO-BREAK SPACE}"))
+    for curves, ax in zip(all_curves, axes, strict=True):
+        for place, (name, points) in enumerate(curves.curves.items()):
+            _draw_curve(ax, points, *signs[name], shift=0.004 * (place - (len(curves.curves) - 1) / 2))
+        _marks(ax, curves.overtakings)
+        panel_title(ax, curves.scenario, f"N = {_trials(curves)} a point".replace(" ", "\N{NO-BREAK SPACE}"))
         plain_log(ax)
         ax.set_xlabel("failure rate by subtask and attempt")
-        ax.set_ylabel(f"{one.measure.title.lower()} per solved task")
+        ax.set_ylabel(f"{curves.measure.title.lower()} per solved task")
         ax.grid(color=PALE, lw=0.6)
     legend_of_points(figure, signs)
     title = f"Break-even: what a solved task costs by failure rate, {model_label(run, model)}"
-    said = (
+    caption = (
         "Points are measured, with 95% intervals (open above where too few were solved); dashed lines are the closed forms; "
         "grey bands are the 95% intervals of the rates at which one architecture overtakes another."
     )
-    return finish(figure, slug("study", "break_even", model), title, f"{title}. {said}")
+    return finish(figure, slug("study", "break_even", model), title, f"{title}. {caption}")
 
 
 def _draw_curve(ax: Axes, points: Sequence[RatePoint], marker: str, colour: str, shift: float) -> None:
@@ -238,13 +238,13 @@ def _draw_curve(ax: Axes, points: Sequence[RatePoint], marker: str, colour: str,
 
 def _marks(ax: Axes, overtakings: Sequence[Overtaking]) -> None:
     for pair in overtakings:
-        found = pair.found
-        if 0 < found.rate < math.inf:
+        crossing = pair.measured
+        if 0 < crossing.rate < math.inf:
             right = ax.get_xlim()[1]
-            ax.axvspan(max(0.0, found.low), min(right, found.high), color=PALE, alpha=0.6, lw=0, zorder=0)
-            ax.axvline(found.rate, color="#777777", lw=0.8, ls=":")
+            ax.axvspan(max(0.0, crossing.low), min(right, crossing.high), color=PALE, alpha=0.6, lw=0, zorder=0)
+            ax.axvline(crossing.rate, color="#777777", lw=0.8, ls=":")
 
 
-def _trials(one: PriceCurves) -> str:
-    numbers = sorted({point.spent.trials for points in one.curves.values() for point in points})
+def _trials(curves: PriceCurves) -> str:
+    numbers = sorted({point.spent.trials for points in curves.curves.values() for point in points})
     return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"

@@ -16,9 +16,9 @@ class OfModel(Protocol):
 Result = TypeVar("Result", bound=OfModel)
 
 
-def by_model(run: Run, found: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
+def by_model(run: Run, results: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
     """Each model of the run of which something was found, in the run's order, and that."""
-    every = list(found)
+    every = list(results)
     for model in run.names("model"):
-        if own := [one for one in every if one.model == model]:
-            yield model, own
+        if of_model := [result for result in every if result.model == model]:
+            yield model, of_model

@@ -62,12 +62,12 @@ def _sizes(run: Run) -> dict[str, dict[str, int]]:
 
 
 def _growth(arms: Arms, pack: str, sizes: Mapping[str, int], model: str, plan: str, architecture: str) -> Growth | None:
-    found = tuple(
+    growths = tuple(
         (tokens, arm)
         for scenario, tokens in sizes.items()
         if (arm := arms.get(Condition(scenario, model, plan), {}).get(architecture)) is not None and len(arm.usable)
     )
-    return Growth(pack, model, plan, architecture, found, slope_of(found)) if len(found) > 1 else None
+    return Growth(pack, model, plan, architecture, growths, slope_of(growths)) if len(growths) > 1 else None
 
 
 def slope_of(sizes: Sequence[tuple[int, Arm]]) -> Mean:
@@ -93,11 +93,11 @@ NOTES = (
 def tables(run: Run) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.pack, model_label(run, one.model), one.plan, one.architecture),
-            "; ".join(f"{tokens}: {Estimate(arm.mean('retry_tokens')).text()}" for tokens, arm in one.sizes),
-            Estimate(one.slope, 3, with_n=True),
+            *(growth.pack, model_label(run, growth.model), growth.plan, growth.architecture),
+            "; ".join(f"{tokens}: {Estimate(arm.mean('retry_tokens')).text()}" for tokens, arm in growth.sizes),
+            Estimate(growth.slope, 3, with_n=True),
         )
-        for one in context(run)
+        for growth in context(run)
     ]
     yield Table(
         name="study-context",
@@ -110,24 +110,24 @@ def tables(run: Run) -> Iterator[Table]:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a panel for each pack and fault plan."""
-    for model, own in by_model(run, context(run)):
-        yield _figure(run, model, own)
+    for model, growths in by_model(run, context(run)):
+        yield _figure(run, model, growths)
 
 
-def _figure(run: Run, model: str, found: Sequence[Growth]) -> Picture:
-    places = list(dict.fromkeys((one.pack, one.plan) for one in found))
+def _figure(run: Run, model: str, growths: Sequence[Growth]) -> Picture:
+    places = list(dict.fromkeys((growth.pack, growth.plan) for growth in growths))
     figure, axes = panels(len(places), 3, 3.9, 3.0)
     signs = signs_of(run.names("architecture"))
     for (pack, plan), ax in zip(places, axes, strict=True):
-        own = [one for one in found if (one.pack, one.plan) == (pack, plan)]
-        for one in own:
-            joined(ax, [(tokens, arm.mean("retry_tokens")) for tokens, arm in one.sizes], signs[one.architecture])
-        panel_title(ax, f"{pack}, {plan}", trials_in(arm for one in own for _, arm in one.sizes))
+        panel_growths = [growth for growth in growths if (growth.pack, growth.plan) == (pack, plan)]
+        for growth in panel_growths:
+            joined(ax, [(tokens, arm.mean("retry_tokens")) for tokens, arm in growth.sizes], signs[growth.architecture])
+        panel_title(ax, f"{pack}, {plan}", trials_in(arm for growth in panel_growths for _, arm in growth.sizes))
         ax.set_xlabel("tokens of all documents")
         ax.set_ylabel("retry tokens a trial")
         ax.set_ylim(bottom=0)
         ax.grid(color=PALE, lw=0.6)
     legend_of_points(figure, signs)
     title = f"Context: what a failure costs by how much there is to read, {model_label(run, model)}"
-    said = "Points are means with their 95% intervals, joined by straight lines."
-    return finish(figure, slug("study", "context", model), title, f"{title}. {said}")
+    caption = "Points are means with their 95% intervals, joined by straight lines."
+    return finish(figure, slug("study", "context", model), title, f"{title}. {caption}")

@@ -72,12 +72,12 @@ def crossing(rates: Sequence[float], cheaper: Trials, dearer: Trials, resamples:
     """`cheaper` and `dearer` at the lowest of the `rates`, over the same repetitions, which are drawn together with all their
     rates and both architectures: they met the same schedule, and what they have in common cancels out.
     """
-    found = crossing_of(rates, cheaper.worth(), dearer.worth())
+    crossing = crossing_of(rates, cheaper.worth(), dearer.worth())
     count = len(cheaper.spent)
     again = np.concatenate(
         [crossings_of(rates, cheaper.worths(counts), dearer.worths(counts)) for counts in resampled(count, resamples)]
     )
-    return Crossing(found, *percentiles(again, count), float(np.isinf(again).mean()))
+    return Crossing(crossing, *percentiles(again, count), float(np.isinf(again).mean()))
 
 
 def crossing_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> float:
@@ -90,13 +90,13 @@ def crossings_of(rates: Sequence[float], cheaper: Numbers, dearer: Numbers) -> N
     lead, at = dearer - cheaper, np.asarray(rates, float)
     above = lead > ROUNDING * np.maximum(cheaper, dearer)
     first = above.argmax(axis=1)
-    found = np.where(above.any(axis=1), -np.inf, np.inf)
+    ends = np.where(above.any(axis=1), -np.inf, np.inf)
     [between] = np.nonzero(first)  # rows in which it lies behind first, and rises above later
     place = first[between]
     behind = np.maximum(0.0, -lead[between, place - 1])
     share = behind / (behind + lead[between, place])
-    found[between] = at[place - 1] + share * (at[place] - at[place - 1])
-    return found
+    ends[between] = at[place - 1] + share * (at[place] - at[place - 1])
+    return ends
 
 
 def _worth(spent: Numbers, solved: Numbers) -> Numbers:

@@ -77,11 +77,11 @@ def depth(run: Run) -> Depth:
     Raises ResultsError where the run has neither.
     """
     struck = _struck(run)
-    found = Depth(_at_several_positions(struck), _at_several_lengths(struck))
-    if not (found.positions or found.lengths):
+    result = Depth(_at_several_positions(struck), _at_several_lengths(struck))
+    if not (result.positions or result.lengths):
         needed = "fault plans with one fault each, of the same kind, at different subtasks, or a pack in several lengths"
         raise ResultsError(f"needs {needed}")
-    return found
+    return result
 
 
 def _struck(run: Run) -> list[StruckArm]:
@@ -122,19 +122,19 @@ def _ahead(subtask: str, stages: Sequence[Sequence[str]]) -> int | None:
 
 def _at_several_positions(struck: Sequence[StruckArm]) -> tuple[StruckArm, ...]:
     positions: dict[str, set[int]] = {}
-    for one in struck:
-        positions.setdefault(one.scenario, set()).add(one.position)
-    return tuple(one for one in struck if len(positions[one.scenario]) > 1)
+    for arm in struck:
+        positions.setdefault(arm.scenario, set()).add(arm.position)
+    return tuple(arm for arm in struck if len(positions[arm.scenario]) > 1)
 
 
 def _at_several_lengths(struck: Iterable[StruckArm]) -> tuple[LengthSeries, ...]:
     """By pack, model, end and architecture. Of two sizes of one length the first counts."""
-    found: dict[tuple[str, str, End, str], dict[int, Arm]] = {}
-    for one in struck:
-        if one.end and len(one.arm.usable):
-            key = (one.scenario.partition(":")[0], one.model, one.end, one.architecture)
-            found.setdefault(key, {}).setdefault(one.length, one.arm)
-    several = [(key, tuple(sorted(arms.items(), key=lambda of: of[0]))) for key, arms in found.items() if len(arms) > 1]
+    series: dict[tuple[str, str, End, str], dict[int, Arm]] = {}
+    for struck_arm in struck:
+        if struck_arm.end and len(struck_arm.arm.usable):
+            key = (struck_arm.scenario.partition(":")[0], struck_arm.model, struck_arm.end, struck_arm.architecture)
+            series.setdefault(key, {}).setdefault(struck_arm.length, struck_arm.arm)
+    several = [(key, tuple(sorted(arms.items(), key=lambda of: of[0]))) for key, arms in series.items() if len(arms) > 1]
     return tuple(LengthSeries(*key, lengths, slope_of(lengths)) for key, lengths in several)
 
 
@@ -154,21 +154,21 @@ SAID = "Points are means with their 95% intervals, joined by straight lines."
 
 
 def tables(run: Run) -> Iterator[Table]:
-    found = depth(run)
-    if found.positions:
-        yield _positions_table(run, found.positions)
-    if found.lengths:
-        yield _lengths_table(run, found.lengths)
+    result = depth(run)
+    if result.positions:
+        yield _positions_table(run, result.positions)
+    if result.lengths:
+        yield _lengths_table(run, result.lengths)
 
 
-def _positions_table(run: Run, found: Sequence[StruckArm]) -> Table:
+def _positions_table(run: Run, arms: Sequence[StruckArm]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.scenario, model_label(run, one.model), f"{one.position} of {one.length}", one.subtask),
-            *("–" if one.ahead is None else one.ahead, one.architecture),
-            *(Estimate(one.retry_tokens, with_n=True), Rate(one.arm.solved())),
+            *(arm.scenario, model_label(run, arm.model), f"{arm.position} of {arm.length}", arm.subtask),
+            *("–" if arm.ahead is None else arm.ahead, arm.architecture),
+            *(Estimate(arm.retry_tokens, with_n=True), Rate(arm.arm.solved())),
         )
-        for one in found
+        for arm in arms
     ]
     return Table(
         name="study-depth",
@@ -179,14 +179,14 @@ def _positions_table(run: Run, found: Sequence[StruckArm]) -> Table:
     )
 
 
-def _lengths_table(run: Run, found: Sequence[LengthSeries]) -> Table:
+def _lengths_table(run: Run, all_series: Sequence[LengthSeries]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.pack, model_label(run, one.model), one.end, one.architecture),
-            "; ".join(f"{length}: {Estimate(arm.mean('retry_tokens')).text()}" for length, arm in one.lengths),
-            Estimate(one.slope, 1, with_n=True),
+            *(series.pack, model_label(run, series.model), series.end, series.architecture),
+            "; ".join(f"{length}: {Estimate(arm.mean('retry_tokens')).text()}" for length, arm in series.lengths),
+            Estimate(series.slope, 1, with_n=True),
         )
-        for one in found
+        for series in all_series
     ]
     return Table(
         name="study-depth-length",
@@ -199,24 +199,28 @@ def _lengths_table(run: Run, found: Sequence[LengthSeries]) -> Table:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """For each model a figure by position, a panel for each scenario, and one by length, a panel for each pack and end."""
-    found = depth(run)
-    for model, struck in by_model(run, found.positions):
+    result = depth(run)
+    for model, struck in by_model(run, result.positions):
         yield _positions_figure(run, model, struck)
-    for model, growth in by_model(run, found.lengths):
+    for model, growth in by_model(run, result.lengths):
         yield _lengths_figure(run, model, growth)
 
 
-def _positions_figure(run: Run, model: str, found: Sequence[StruckArm]) -> Picture:
-    scenarios = list(dict.fromkeys(one.scenario for one in found))
+def _positions_figure(run: Run, model: str, arms: Sequence[StruckArm]) -> Picture:
+    scenarios = list(dict.fromkeys(arm.scenario for arm in arms))
     figure, axes = panels(len(scenarios), 2, 4.6, 3.0)
     signs = signs_of(run.names("architecture"))
     for scenario, ax in zip(scenarios, axes, strict=True):
-        own = [one for one in found if one.scenario == scenario]
+        panel_arms = [arm for arm in arms if arm.scenario == scenario]
         for place, (architecture, sign) in enumerate(signs.items()):
             shift = 0.08 * (place - (len(signs) - 1) / 2)
-            joined(ax, [(one.position + shift, one.retry_tokens) for one in own if one.architecture == architecture], sign)
-        ax.set_title(f"{scenario}, {trials_in(one.arm for one in own)}")
-        names = {one.position: one.subtask.replace("_", "\n") if one.length <= LONGEST_NAMED else one.position for one in own}
+            joined(
+                ax, [(arm.position + shift, arm.retry_tokens) for arm in panel_arms if arm.architecture == architecture], sign
+            )
+        ax.set_title(f"{scenario}, {trials_in(arm.arm for arm in panel_arms)}")
+        names = {
+            arm.position: arm.subtask.replace("_", "\n") if arm.length <= LONGEST_NAMED else arm.position for arm in panel_arms
+        }
         ax.set_xticks(list(names), map(str, names.values()))
         _name_axes(ax, "the subtask whose first reply lacks a field")
     legend_of_points(figure, signs)
@@ -224,16 +228,16 @@ def _positions_figure(run: Run, model: str, found: Sequence[StruckArm]) -> Pictu
     return finish(figure, slug("study", "depth", model), title, f"{title}. {SAID}")
 
 
-def _lengths_figure(run: Run, model: str, found: Sequence[LengthSeries]) -> Picture:
-    places = list(dict.fromkeys((one.pack, one.end) for one in found))
+def _lengths_figure(run: Run, model: str, all_series: Sequence[LengthSeries]) -> Picture:
+    places = list(dict.fromkeys((series.pack, series.end) for series in all_series))
     figure, axes = panels(len(places), 2, 4.6, 3.0)
     signs = signs_of(run.names("architecture"))
     for (pack, end), ax in zip(places, axes, strict=True):
-        own = [one for one in found if (one.pack, one.end) == (pack, end)]
-        for one in own:
-            joined(ax, [(length, arm.mean("retry_tokens")) for length, arm in one.lengths], signs[one.architecture])
-        panel_title(ax, f"{pack}, {end} subtask struck", trials_in(arm for one in own for _, arm in one.lengths))
-        ax.set_xticks(sorted({length for one in own for length, _ in one.lengths}))
+        panel_series = [series for series in all_series if (series.pack, series.end) == (pack, end)]
+        for series in panel_series:
+            joined(ax, [(length, arm.mean("retry_tokens")) for length, arm in series.lengths], signs[series.architecture])
+        panel_title(ax, f"{pack}, {end} subtask struck", trials_in(arm for series in panel_series for _, arm in series.lengths))
+        ax.set_xticks(sorted({length for series in panel_series for length, _ in series.lengths}))
         _name_axes(ax, "subtasks in the pipeline")
     legend_of_points(figure, signs)
     title = f"Depth: what a failure costs by the length of the pipeline, {model_label(run, model)}"

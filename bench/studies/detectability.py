@@ -52,16 +52,16 @@ def detectability(run: Run) -> list[Detection]:
     faults = single_faults(run)
     if not faults:
         raise ResultsError("needs fault plans with one fault each")
-    found = []
+    detections = []
     struck = run.trials[(run.trials["faults_delivered"] > 0) & ~run.trials["outcome"].isin(UNUSABLE)]
     passed = set(run.faults.loc[run.faults["finish"] == "undetected", "trial"])
     struck = struck.assign(passed=struck["trial"].isin(passed))
     for (scenario, model), trials in struck.groupby(["scenario", "model"], sort=False):
         for plan, fault in faults.items():
             for architecture in run.names("architecture"):
-                own = trials[(trials["plan"] == plan) & (trials["architecture"] == architecture)]
-                found.append(_detection(str(scenario), str(model), architecture, plan, named(fault), own))
-    return found
+                of_arm = trials[(trials["plan"] == plan) & (trials["architecture"] == architecture)]
+                detections.append(_detection(str(scenario), str(model), architecture, plan, named(fault), of_arm))
+    return detections
 
 
 def named(fault: FaultEntry) -> str:
@@ -79,7 +79,7 @@ def _when(fault: FaultEntry) -> str:
 
 def _detection(scenario: str, model: str, architecture: str, plan: str, fault: str, trials: pd.DataFrame) -> Detection:
     ends = [_end(*row) for row in zip(trials["outcome"], trials["passed"], trials["silent_corruption"], strict=True)]
-    shares = {end: share_in(trials, [one == end for one in ends]) for end in ENDS}
+    shares = {end: share_in(trials, [other == end for other in ends]) for end in ENDS}
     noticed = share_in(trials, trials["faults_detected"] > 0)
     return Detection(scenario, model, architecture, plan, fault, noticed, shares)
 
@@ -115,10 +115,10 @@ NOTES = (
 def tables(run: Run) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.scenario, model_label(run, one.model), one.plan, one.fault, one.architecture),
-            *(Rate(one.noticed), *(Rate(one.ends[end]) for end in ENDS)),
+            *(detection.scenario, model_label(run, detection.model), detection.plan, detection.fault, detection.architecture),
+            *(Rate(detection.noticed), *(Rate(detection.ends[end]) for end in ENDS)),
         )
-        for one in detectability(run)
+        for detection in detectability(run)
     ]
     yield Table(
         name="study-detectability",
@@ -131,42 +131,50 @@ def tables(run: Run) -> Iterator[Table]:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
-    for model, own in by_model(run, detectability(run)):
-        yield _figure(run, model, own)
+    for model, detections in by_model(run, detectability(run)):
+        yield _figure(run, model, detections)
 
 
-def _figure(run: Run, model: str, found: Sequence[Detection]) -> Picture:
-    arms = dict.fromkeys((one.scenario, one.architecture) for one in found)
+def _figure(run: Run, model: str, detections: Sequence[Detection]) -> Picture:
+    arms = dict.fromkeys((detection.scenario, detection.architecture) for detection in detections)
     across = len({architecture for _, architecture in arms})
-    plans = list(dict.fromkeys(one.plan for one in found))
+    plans = list(dict.fromkeys(detection.plan for detection in detections))
     figure, axes = panels(len(arms), across, 3.9, 0.9 + 0.24 * len(plans))
     for place, ((scenario, architecture), ax) in enumerate(zip(arms, axes, strict=True)):
-        own = {one.plan: one for one in found if (one.scenario, one.architecture) == (scenario, architecture)}
-        _bars(ax, [own[plan] for plan in plans if plan in own])
-        ax.set_title(f"{scenario}\n{architecture}, {_trials(own.values())}")
+        by_plan = {
+            detection.plan: detection
+            for detection in detections
+            if (detection.scenario, detection.architecture) == (scenario, architecture)
+        }
+        _bars(ax, [by_plan[plan] for plan in plans if plan in by_plan])
+        ax.set_title(f"{scenario}\n{architecture}, {_trials(by_plan.values())}")
         ax.set_yticks(range(len(plans)), [plan.replace("_", " ") for plan in plans] if not place % across else [])
         ax.set_ylim(len(plans) - 0.4, -0.6)
     legend_of(figure, LOOKS)
     title = f"Detectability: what becomes of a fault, from easily seen to plausible, {model_label(run, model)}"
-    said = "Shares of the trials in which the fault was delivered; the whisker is the 95% interval of the silently corrupted."
-    return finish(figure, slug("study", "detectability", model), title, f"{title}. {said}")
+    caption = (
+        "Shares of the trials in which the fault was delivered; the whisker is the 95% interval of the silently corrupted."
+    )
+    return finish(figure, slug("study", "detectability", model), title, f"{title}. {caption}")
 
 
-def _bars(ax: Axes, found: Sequence[Detection]) -> None:
-    lefts = [0.0] * len(found)
+def _bars(ax: Axes, detections: Sequence[Detection]) -> None:
+    lefts = [0.0] * len(detections)
     for end, look in LOOKS.items():
-        widths = [one.ends[end].rate or 0.0 for one in found]
-        ax.barh(range(len(found)), widths, 0.7, lefts, color=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4)
+        widths = [detection.ends[end].rate or 0.0 for detection in detections]
+        ax.barh(
+            range(len(detections)), widths, 0.7, lefts, color=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4
+        )
         lefts = [left + width for left, width in zip(lefts, widths, strict=True)]
-    for place, one in enumerate(found):
-        silent = one.ends[ENDS[0]]
+    for place, detection in enumerate(detections):
+        silent = detection.ends[ENDS[0]]
         if silent.low is not None and silent.high is not None:
             ax.plot([silent.low, silent.high], [place, place], color=BLACK, lw=1, marker="|", ms=5)
     ax.set_xlim(0, 1)
     ax.set_xlabel("share of trials")
 
 
-def _trials(found: Iterable[Detection]) -> str:
-    numbers = sorted({one.noticed.n for one in found})
+def _trials(detections: Iterable[Detection]) -> str:
+    numbers = sorted({detection.noticed.n for detection in detections})
     shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
     return shown.replace(" ", "\N{NO-BREAK SPACE}")

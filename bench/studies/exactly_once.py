@@ -66,12 +66,14 @@ def exactly_once(run: Run) -> list[Crashed]:
         raise ResultsError(f"needs fault plans with one fault each, at `process`, and the plan '{FAULT_FREE}' beside them")
     more = beyond_control(run, DAMAGE)
     return [
-        _crashed(str(scenario), str(model), architecture, point, own[own["plan"].map(points) == point], run)
+        _crashed(
+            str(scenario), str(model), architecture, point, of_architecture[of_architecture["plan"].map(points) == point], run
+        )
         for (scenario, model), trials in more.groupby(["scenario", "model"], sort=False)
         for architecture in run.names("architecture")
         for point in POINTS
         if point in points.values()
-        for own in [trials[trials["architecture"] == architecture]]
+        for of_architecture in [trials[trials["architecture"] == architecture]]
     ]
 
 
@@ -108,18 +110,18 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    yield table_of([replace(one, model=model_label(run, one.model)) for one in exactly_once(run)])
+    yield table_of([replace(crashed, model=model_label(run, crashed.model)) for crashed in exactly_once(run)])
 
 
-def table_of(found: Sequence[Crashed]) -> Table:
+def table_of(crashed_arms: Sequence[Crashed]) -> Table:
     """A row each, its model called as it is."""
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.scenario, one.model, one.architecture, one.point),
-            *(_Damaged(one.shares[kind], one.effects[kind]) for kind in KINDS),
-            *(one.instances, one.left_out),
+            *(crashed.scenario, crashed.model, crashed.architecture, crashed.point),
+            *(_Damaged(crashed.shares[kind], crashed.effects[kind]) for kind in KINDS),
+            *(crashed.instances, crashed.left_out),
         )
-        for one in found
+        for crashed in crashed_arms
     ]
     return Table(
         name="study-exactly-once",
@@ -146,38 +148,43 @@ class _Damaged(Rate):
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a panel for each scenario and kind of damage."""
-    for model, own in by_model(run, exactly_once(run)):
-        title, caption = titled(own, model_label(run, model))
-        yield finish(_figure(own), slug("study", "exactly-once", model), title, caption)
+    for model, of_model in by_model(run, exactly_once(run)):
+        title, caption = titled(of_model, model_label(run, model))
+        yield finish(_figure(of_model), slug("study", "exactly-once", model), title, caption)
 
 
-def titled(found: Sequence[Crashed], label: str) -> tuple[str, str]:
+def titled(crashed_arms: Sequence[Crashed], label: str) -> tuple[str, str]:
     """The figure's title and its caption."""
-    numbers = sorted({one.crashes for one in found})
+    numbers = sorted({crashed.crashes for crashed in crashed_arms})
     shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
     title = f"Exactly once: shares of crashes after which effects were damaged, {label}"
-    said = f"Beyond what the same trial did without a crash; exact 95% intervals, by instance; {shown} crashes a point."
-    return title, f"{title}. {said}"
+    caption = f"Beyond what the same trial did without a crash; exact 95% intervals, by instance; {shown} crashes a point."
+    return title, f"{title}. {caption}"
 
 
 LOOKS = dict(zip(POINTS, (("o", BLUE), ("s", VERMILION), ("D", GREEN), ("^", ORANGE)), strict=True))
 
 
-def _figure(found: Sequence[Crashed]) -> Figure:
-    names = list(dict.fromkeys(one.architecture for one in found))
-    places = [(scenario, kind) for scenario in dict.fromkeys(one.scenario for one in found) for kind in KINDS]
+def _figure(crashed_arms: Sequence[Crashed]) -> Figure:
+    names = list(dict.fromkeys(crashed.architecture for crashed in crashed_arms))
+    places = [(scenario, kind) for scenario in dict.fromkeys(crashed.scenario for crashed in crashed_arms) for kind in KINDS]
     figure, axes = panels(len(places), len(KINDS), 3.0, 0.9 + 0.34 * len(names))
     for place, ((scenario, kind), ax) in enumerate(zip(places, axes, strict=True)):
-        own = [one for one in found if one.scenario == scenario]
-        for one in own:
-            _point(ax, names.index(one.architecture) + 0.18 * (POINTS.index(one.point) - 1.5), one.shares[kind], one.point)
+        panel = [crashed for crashed in crashed_arms if crashed.scenario == scenario]
+        for crashed in panel:
+            _point(
+                ax,
+                names.index(crashed.architecture) + 0.18 * (POINTS.index(crashed.point) - 1.5),
+                crashed.shares[kind],
+                crashed.point,
+            )
         ax.set_title(f"{scenario}: {kind}")
         ax.set_yticks(range(len(names)), [_label(name) for name in names] if not place % len(KINDS) else [])
         ax.set_ylim(len(names) - 0.5, -0.5)
         ax.set_xlim(-0.03, 1.03)
         ax.set_xlabel("share of crashes")
         ax.grid(axis="x", color=PALE, lw=0.6)
-    signs = {point: LOOKS[point] for point in POINTS if any(one.point == point for one in found)}
+    signs = {point: LOOKS[point] for point in POINTS if any(crashed.point == point for crashed in crashed_arms)}
     handles = [Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for marker, colour in signs.values()]
     figure.legend(handles, [f"dies {point}" for point in signs], loc="outside lower center", ncols=len(signs))
     return figure

@@ -105,21 +105,21 @@ class Solving:
 def solving(run: Run) -> list[Solving]:
     """By arm. Raises ResultsError where the run has no trial of the pack humaneval."""
     last = _last_rejected(run)
-    found = [
+    solvings = [
         Solving(arm, _ended(arm.usable, last))
         for arm in each_arm(arms_of(run))
         if arm.condition.scenario.partition(":")[0] == PACK
     ]
-    if not found:
+    if not solvings:
         raise ResultsError("needs trials of the pack humaneval, in one of its variants")
-    return found
+    return solvings
 
 
 def _last_rejected(run: Run) -> Mapping[str, tuple[str, str]]:
     """Trial -> the subtask and the kind of its last rejected reply."""
     rejected = run.replies[run.replies["kind"].ne("")]
-    said = zip(rejected["subtask"].tolist(), rejected["kind"].tolist(), strict=True)
-    return dict(zip(rejected["trial"].tolist(), said, strict=True))
+    reasons = zip(rejected["subtask"].tolist(), rejected["kind"].tolist(), strict=True)
+    return dict(zip(rejected["trial"].tolist(), reasons, strict=True))
 
 
 def _ended(trials: pd.DataFrame, last: Mapping[str, tuple[str, str]]) -> pd.Series[str]:
@@ -148,36 +148,42 @@ NOTES = (
     "published: shown for a real model in one call without a fault; its makers ran the unquantized model with a harness and a "
     "prompt of their own. These are the same fixed problems, so an interval for problems drawn at random compares nothing: at "
     "least so many were solved by one and not by the other. Which, its makers do not publish, and no more can be said",
-    *(f"{model}: {one.rate:.1%} by {one.source}" for model, one in PUBLISHED.items()),
+    *(f"{model}: {rate.rate:.1%} by {rate.source}" for model, rate in PUBLISHED.items()),
 )
 
 
 def tables(run: Run) -> Iterator[Table]:
-    found = solving(run)
+    solvings = solving(run)
     columns = (*ARM, "Problems", "Solved", "Published", *(name.capitalize() for name in CATEGORIES), "Errors")
-    yield Table("study-humaneval", "HumanEval: solved, and why not", columns, tuple(_row(run, one) for one in found), NOTES)
-    if named := tuple(row for one in found for row in _named(run, one)):
+    yield Table(
+        "study-humaneval",
+        "HumanEval: solved, and why not",
+        columns,
+        tuple(_row(run, solved_arm) for solved_arm in solvings),
+        NOTES,
+    )
+    if named := tuple(row for solved_arm in solvings for row in _named(run, solved_arm)):
         yield Table("study-humaneval-problems", "HumanEval: each problem that was not solved", (*ARM, "Why", "Problems"), named)
 
 
-def _row(run: Run, one: Solving) -> tuple[Cell, ...]:
-    problems = str(one.arm.trials["instance"].nunique())
-    counts = (str(one.counts[name]) for name in CATEGORIES)
+def _row(run: Run, solved_arm: Solving) -> tuple[Cell, ...]:
+    problems = str(solved_arm.arm.trials["instance"].nunique())
+    counts = (str(solved_arm.counts[name]) for name in CATEGORIES)
     return (
-        *arm_cells(run, one.arm),
+        *arm_cells(run, solved_arm.arm),
         problems,
-        Rate(one.arm.solved()),
-        _published(run, one),
+        Rate(solved_arm.arm.solved()),
+        _published(run, solved_arm),
         *counts,
-        str(one.arm.count("error")),
+        str(solved_arm.arm.count("error")),
     )
 
 
-def _published(run: Run, one: Solving) -> str:
-    condition, solved = one.arm.condition, one.arm.solved()
-    asked = run.parameters_of(one.model).model or one.model
+def _published(run: Run, solved_arm: Solving) -> str:
+    condition, solved = solved_arm.arm.condition, solved_arm.arm.solved()
+    asked = run.parameters_of(solved_arm.model).model or solved_arm.model
     known = PUBLISHED.get(asked)
-    if known is None or condition.scenario != ONE_CALL or condition.plan != FAULT_FREE or run.is_simulated(one.model):
+    if known is None or condition.scenario != ONE_CALL or condition.plan != FAULT_FREE or run.is_simulated(solved_arm.model):
         return "–"
     if solved.n != PROBLEMS:
         return f"{known.rate:.1%} of all {PROBLEMS}"
@@ -186,35 +192,37 @@ def _published(run: Run, one: Solving) -> str:
     return f"{known.rate:.1%}, {theirs} of the same {PROBLEMS}: {differ}"
 
 
-def _named(run: Run, one: Solving) -> Iterator[tuple[Cell, ...]]:
+def _named(run: Run, solved_arm: Solving) -> Iterator[tuple[Cell, ...]]:
     for category in CATEGORIES:
-        if problems := one.problems(category):
-            yield (*arm_cells(run, one.arm), category, ", ".join(problems))
-    errors = one.arm.trials[one.arm.trials["outcome"].eq("error")]
+        if problems := solved_arm.problems(category):
+            yield (*arm_cells(run, solved_arm.arm), category, ", ".join(problems))
+    errors = solved_arm.arm.trials[solved_arm.arm.trials["outcome"].eq("error")]
     for instance, reason in zip(errors["instance"].tolist(), errors["reason"].tolist(), strict=True):
-        yield (*arm_cells(run, one.arm), f"error: {reason}", instance)
+        yield (*arm_cells(run, solved_arm.arm), f"error: {reason}", instance)
 
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a bar for each arm, its trials by how they ended."""
-    for model, own in by_model(run, solving(run)):
-        figure = blank(7.5, 1.6 + 0.45 * len(own))
-        _bars(figure.subplots(), own)
-        legend_of(figure, {name: look for name, look in LOOKS.items() if any(one.counts[name] for one in own)})
+    for model, of_model in by_model(run, solving(run)):
+        figure = blank(7.5, 1.6 + 0.45 * len(of_model))
+        _bars(figure.subplots(), of_model)
+        legend_of(
+            figure, {name: look for name, look in LOOKS.items() if any(solved_arm.counts[name] for solved_arm in of_model)}
+        )
         title = f"HumanEval: solved, and why not, {model_label(run, model)}"
         yield finish(
             figure, slug("study", "humaneval", model), title, f"{title}. Trials by how they ended; errors are left out."
         )
 
 
-def _bars(ax: Axes, found: Sequence[Solving]) -> None:
-    for place, one in enumerate(found):
+def _bars(ax: Axes, solvings: Sequence[Solving]) -> None:
+    for place, solved_arm in enumerate(solvings):
         left = 0
         for name, look in LOOKS.items():
-            width = one.counts[name]
+            width = solved_arm.counts[name]
             ax.barh(place, width, 0.7, left, color=look.colour, hatch=look.hatch, edgecolor="white", lw=0.4)
             left += width
-    conditions = [(one.arm.condition, one.arm.architecture) for one in found]
-    ax.set_yticks(range(len(found)), [f"{where.scenario}, {name}\n{where.plan}" for where, name in conditions])
+    conditions = [(solved_arm.arm.condition, solved_arm.arm.architecture) for solved_arm in solvings]
+    ax.set_yticks(range(len(solvings)), [f"{where.scenario}, {name}\n{where.plan}" for where, name in conditions])
     ax.invert_yaxis()
     ax.set_xlabel("trials")

@@ -61,19 +61,19 @@ def judgments(run: Run) -> list[Judgment]:
 
 
 def _judgment(scenario: str, model: str, name: str, replies: Sequence[BankedReply]) -> Judgment:
-    wrong = [one for one in replies if one.output is not None and not one.is_right]
-    caught = sum(bool(one.rejected) for one in wrong)
+    wrong = [reply for reply in replies if reply.output is not None and not reply.is_right]
+    caught = sum(bool(reply.rejected) for reply in wrong)
     return Judgment(
         scenario=scenario,
         model=model,
         name=name,
-        states=len({(one.instance, one.state) for one in replies}),
-        right=share_by_instance([one.instance for one in replies], [one.is_right for one in replies]),
-        misformed=sum(one.output is None for one in replies),
+        states=len({(reply.instance, reply.state) for reply in replies}),
+        right=share_by_instance([reply.instance for reply in replies], [reply.is_right for reply in replies]),
+        misformed=sum(reply.output is None for reply in replies),
         caught=caught,
         passed=len(wrong) - caught,
         beyond=_beyond(replies),
-        errors=Counter((field, said, one.right.get(field)) for one in wrong for field, said in one.errors.items()),
+        errors=Counter((field, value, reply.right.get(field)) for reply in wrong for field, value in reply.errors.items()),
     )
 
 
@@ -83,7 +83,9 @@ def _beyond(replies: Sequence[BankedReply]) -> int:
         for field, value in reply.right.items():
             if _is_number(value):
                 most[field] = max(value, most.get(field, value))
-    return sum(any(_is_number(said) and said > most.get(field, said) for field, said in one.errors.items()) for one in replies)
+    return sum(
+        any(_is_number(value) and value > most.get(field, value) for field, value in reply.errors.items()) for reply in replies
+    )
 
 
 def _is_number(value: Json) -> bool:
@@ -91,19 +93,21 @@ def _is_number(value: Json) -> bool:
 
 
 def tables(run: Run) -> Iterator[Table]:
-    found = judgments(run)
-    yield _rates(run, found)
+    all_judgments = judgments(run)
+    yield _rates(run, all_judgments)
     columns = ("Scenario", "Model", "Judgment", "Field", "Said", "Right", "Times", "Of its wrong replies")
-    if rows := tuple(_errors(run, found)):
+    if rows := tuple(_errors(run, all_judgments)):
         yield Table("study-judgment-errors", "How they err, field by field", columns, rows)
 
 
-def _rates(run: Run, found: Sequence[Judgment]) -> Table:
+def _rates(run: Run, all_judgments: Sequence[Judgment]) -> Table:
     columns = ("Scenario", "Model", "Judgment", "States", "Right", "Not of its form", "Caught", "Passed", "Beyond all right")
     rows = []
-    for one in found:
-        counts = (one.misformed, one.caught, one.passed, one.beyond)
-        rows.append((one.scenario, model_label(run, one.model), one.name, one.states, Rate(one.right), *counts))
+    for judgment in all_judgments:
+        counts = (judgment.misformed, judgment.caught, judgment.passed, judgment.beyond)
+        rows.append(
+            (judgment.scenario, model_label(run, judgment.model), judgment.name, judgment.states, Rate(judgment.right), *counts)
+        )
     notes = (
         "A reply is right where all of it is but what it only notes. 95% intervals (Wilson) take the number of replies that "
         "the instances count for: replies on one instance are alike.",
@@ -113,32 +117,32 @@ def _rates(run: Run, found: Sequence[Judgment]) -> Table:
     return Table("study-judgments", "Single judgments: how often each is right", columns, tuple(rows), notes)
 
 
-def _errors(run: Run, found: Sequence[Judgment]) -> Iterator[tuple[str | int | Number, ...]]:
-    for one in found:
-        place = (one.scenario, model_label(run, one.model), one.name)
-        ranked = sorted(one.errors.items(), key=lambda item: (-item[1], str(item[0])))
-        wrong = one.caught + one.passed
-        for (field, said, right), times in ranked[:MOST_ERRORS]:
-            yield (*place, field, str(said), str(right), times, Number(times / wrong, 1, percent=True))
+def _errors(run: Run, all_judgments: Sequence[Judgment]) -> Iterator[tuple[str | int | Number, ...]]:
+    for judgment in all_judgments:
+        place = (judgment.scenario, model_label(run, judgment.model), judgment.name)
+        ranked = sorted(judgment.errors.items(), key=lambda item: (-item[1], str(item[0])))
+        wrong = judgment.caught + judgment.passed
+        for (field, value, right), times in ranked[:MOST_ERRORS]:
+            yield (*place, field, str(value), str(right), times, Number(times / wrong, 1, percent=True))
         if rest := sum(times for _, times in ranked[MOST_ERRORS:]):
             yield (*place, "others", "–", "–", rest, Number(None))
 
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: how often each judgment is right."""
-    for model, own in by_model(run, judgments(run)):
-        figure, [ax] = panels(1, 1, 5.0, 0.9 + 0.4 * len(own))
-        for place, one in enumerate(own):
-            share = one.right
+    for model, of_model in by_model(run, judgments(run)):
+        figure, [ax] = panels(1, 1, 5.0, 0.9 + 0.4 * len(of_model))
+        for place, judgment in enumerate(of_model):
+            share = judgment.right
             if share.rate is not None and share.low is not None and share.high is not None:
                 errors = [[share.rate - share.low], [share.high - share.rate]]
                 ax.errorbar([share.rate], [place], xerr=errors, fmt="o", ms=4, color=BLUE, capsize=2, lw=0.9)
-        ax.set_yticks(range(len(own)), [one.name.replace("_", " ") for one in own])
-        ax.set_ylim(len(own) - 0.5, -0.5)
+        ax.set_yticks(range(len(of_model)), [judgment.name.replace("_", " ") for judgment in of_model])
+        ax.set_ylim(len(of_model) - 0.5, -0.5)
         ax.set_xlim(-0.03, 1.03)
         ax.set_xlabel("share of replies that are right")
         ax.grid(axis="x", color=PALE, lw=0.6)
         title = f"Single judgments, {model_label(run, model)}"
-        numbers = ", ".join(f"{one.name} {one.right.n}" for one in own)
+        numbers = ", ".join(f"{judgment.name} {judgment.right.n}" for judgment in of_model)
         caption = f"{title}: the share that is right, with 95% intervals; replies: {numbers}."
         yield finish(figure, slug("study", "judgment-bank", model), title, caption)

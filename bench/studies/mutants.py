@@ -112,9 +112,9 @@ def _changes(before: Json, after: Json, path: str = "") -> Iterator[str]:
     elif isinstance(before, list) and isinstance(after, list):
         if len(before) != len(after):
             yield f"{path}: {len(before)} items -> {len(after)}"
-        for place, (one, other) in enumerate(zip(before, after, strict=False)):
-            if one != other:
-                yield from _changes(one, other, f"{path}[{place}]")
+        for place, (piece, other) in enumerate(zip(before, after, strict=False)):
+            if piece != other:
+                yield from _changes(piece, other, f"{path}[{place}]")
     else:
         yield f"{path}: {_short(before)} -> {_short(after)}"
 

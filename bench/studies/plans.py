@@ -12,12 +12,12 @@ from bench.runtime.faults import EVERY
 
 def single_faults(run: Run) -> dict[str, FaultEntry]:
     """Plan -> its fault, for the plans that have just one, in the config's order."""
-    return {plan: found[0] for plan in run.names("plan") if len(found := run.config.faults_of(plan)) == 1}
+    return {plan: faults[0] for plan in run.names("plan") if len(faults := run.config.faults_of(plan)) == 1}
 
 
 def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
     """Plan -> the subtasks from the one that it strikes to its checkpoint."""
-    pack, found = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
+    pack, by_subtask = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
     for plan, fault in single_faults(run).items():
         struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
         if fault.point != "output" or not _breaks_form(fault.effect):
@@ -25,26 +25,26 @@ def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
         stages = run.pack(scenario).stages
         again = next((tuple(stage[stage.index(struck) :]) for stage in stages if struck in stage), ())
         if again := again or _seen_again(run, scenario, plan, str(struck)):
-            found[plan] = again
-    return found
+            by_subtask[plan] = again
+    return by_subtask
 
 
 def _seen_again(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, ...]:
     """The same as the trials of static show it, where an early run's manifest has no stages: what the rejection that made the
     struck subtask's first retry made necessary with it, from that subtask on."""
     calls = run.calls
-    own = calls[calls["scenario"].eq(scenario) & calls["plan"].eq(plan) & calls["architecture"].eq("static")]
-    retries = own[own["subtask"].eq(struck) & own["attempt"].eq(2)]
+    rows = calls[calls["scenario"].eq(scenario) & calls["plan"].eq(plan) & calls["architecture"].eq("static")]
+    retries = rows[rows["subtask"].eq(struck) & rows["attempt"].eq(2)]
     rounds = []
     for trial, cause in zip(retries["trial"].tolist(), retries["caused_by"].tolist(), strict=True):
-        names = own.loc[own["trial"].eq(trial) & own["caused_by"].eq(cause).fillna(False), "subtask"].tolist()
+        names = rows.loc[rows["trial"].eq(trial) & rows["caused_by"].eq(cause).fillna(False), "subtask"].tolist()
         rounds.append(tuple(names[names.index(struck) :]) if struck in names else ())
     return max(rounds, key=len, default=())
 
 
 def _breaks_form(effect: str) -> bool:
     """Whether an output that it struck is rejected where it is looked at first."""
-    return any(isinstance(one, TextEffect) and one.breaks_form for one in EFFECTS if one.name == effect)
+    return any(isinstance(entry, TextEffect) and entry.breaks_form for entry in EFFECTS if entry.name == effect)
 
 
 def failure_rates(run: Run) -> dict[str, float]:
@@ -61,4 +61,4 @@ def failure_rates(run: Run) -> dict[str, float]:
         rates[FAULT_FREE] = 0.0
     if len(rates) < 2:
         raise ResultsError("needs two plans or more with one output fault each, of a probability, at every subtask")
-    return dict(sorted(rates.items(), key=lambda one: one[1]))
+    return dict(sorted(rates.items(), key=lambda item: item[1]))

@@ -103,7 +103,7 @@ def _pipeline(
             return None
         retried = [_mean(further.loc[further["subtask"] == name, column]) for name in stage]
         first.append(plain)
-        again.append(plain if asks_alike else tuple(two or one for one, two in zip(plain, retried, strict=True)))
+        again.append(plain if asks_alike else tuple(two or first for first, two in zip(plain, retried, strict=True)))
     return Pipeline(tuple(first), tuple(again), attempts)
 
 

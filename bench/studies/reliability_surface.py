@@ -67,15 +67,15 @@ def surface(run: Run) -> list[Point]:
 
     Raises ResultsError where the run has no plan whose faults all strike with a chance, or no plan without faults.
     """
-    struck = {plan: found for plan in run.names("plan") if (found := _intensity(run.config.faults_of(plan)))}
+    struck = {plan: intensity for plan in run.names("plan") if (intensity := _intensity(run.config.faults_of(plan)))}
     if not struck or FAULT_FREE not in run.names("plan"):
         raise ResultsError(f"needs fault plans whose faults strike with a probability, and the plan '{FAULT_FREE}' beside them")
     plans = {FAULT_FREE: ("", 0.0), **struck}
     usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["plan"].isin(plans)]
     names = usable["scenario"].astype(str)
     told = usable.assign(task=names.map(task_of), epsilon=names.map(level_of))
-    points = [_point(place, plans[str(place[4])], own) for place, own in told.groupby(KEY, sort=False, observed=True)]
-    return sorted(points, key=lambda one: _order(run, list(struck.values()), one))
+    points = [_point(place, plans[str(place[4])], trials) for place, trials in told.groupby(KEY, sort=False, observed=True)]
+    return sorted(points, key=lambda point: _order(run, list(struck.values()), point))
 
 
 def _intensity(faults: Sequence[FaultEntry]) -> tuple[str, float] | None:
@@ -83,7 +83,7 @@ def _intensity(faults: Sequence[FaultEntry]) -> tuple[str, float] | None:
     stands several times strikes as many tries. None for a plan without faults, or with one that strikes without chance."""
     if not faults or not all(fault.probability for fault in faults):
         return None
-    chances = {(str(one.point), one.effect): one.probability for one in faults}
+    chances = {(str(fault.point), fault.effect): fault.probability for fault in faults}
     kinds = [KINDS.get(place, place[1]) for place in chances]
     return (kinds[0] if len(kinds) == 1 else MIXED), round(math.fsum(chances.values()), 9)
 
@@ -97,10 +97,10 @@ def _point(place: Sequence[Any], struck: tuple[str, float], trials: pd.DataFrame
     return Point(str(task), str(model), str(architecture), int(epsilon), *struck, passes, len(tasks), fewest)
 
 
-def _order(run: Run, plans: Sequence[tuple[str, float]], one: Point) -> tuple[object, ...]:
+def _order(run: Run, plans: Sequence[tuple[str, float]], point: Point) -> tuple[object, ...]:
     kinds = ["", *dict.fromkeys(kind for kind, _ in plans)]
     names = run.names("architecture")
-    return one.task, one.model, names.index(one.architecture), one.epsilon, kinds.index(one.kind), one.intensity
+    return point.task, point.model, names.index(point.architecture), point.epsilon, kinds.index(point.kind), point.intensity
 
 
 # What a report shows of it
@@ -119,17 +119,24 @@ SIMULATED_NOTE = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    found = surface(run)
-    ks = _shown(found)
+    points = surface(run)
+    ks = _shown(points)
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.task, model_label(run, one.model), one.architecture, one.epsilon, one.kind or "none", f"{one.intensity:g}"),
-            *(_cell(one, k) for k in ks),
-            f"{one.instances} × {one.repetitions}",
+            *(
+                point.task,
+                model_label(run, point.model),
+                point.architecture,
+                point.epsilon,
+                point.kind or "none",
+                f"{point.intensity:g}",
+            ),
+            *(_cell(point, k) for k in ks),
+            f"{point.instances} × {point.repetitions}",
         )
-        for one in found
+        for point in points
     ]
-    simulated = any(run.is_simulated(one.model) for one in found)
+    simulated = any(run.is_simulated(point.model) for point in points)
     yield Table(
         name="study-reliability-surface",
         title="The reliability surface R(k, ε, λ)",
@@ -137,83 +144,91 @@ def tables(run: Run) -> Iterator[Table]:
         rows=tuple(rows),
         notes=(*NOTES, SIMULATED_NOTE) if simulated else NOTES,
     )
-    yield _strongest(run, found, ks)
+    yield _strongest(run, points, ks)
 
 
-def _strongest(run: Run, found: Sequence[Point], ks: Sequence[int]) -> Table:
+def _strongest(run: Run, points: Sequence[Point], ks: Sequence[int]) -> Table:
     """What is left at the highest λ of each kind, where the task is told as it is."""
-    epsilon = min(one.epsilon for one in found)
-    told = [one for one in found if one.epsilon == epsilon]
-    most = {one.kind: one.intensity for one in sorted(told, key=lambda one: one.intensity)}
-    kinds = list(dict.fromkeys(one.kind for one in told))
+    epsilon = min(point.epsilon for point in points)
+    told = [point for point in points if point.epsilon == epsilon]
+    most = {point.kind: point.intensity for point in sorted(told, key=lambda each: each.intensity)}
+    kinds = list(dict.fromkeys(point.kind for point in told))
     rows: dict[tuple[str, str, str, int], dict[str, Cell]] = {}
-    for one in told:
-        for k in (ks[0], ks[-1]) if one.intensity == most[one.kind] else ():
-            rows.setdefault((one.task, one.model, one.architecture, k), {})[one.kind] = _cell(one, k)
+    for point in told:
+        for k in (ks[0], ks[-1]) if point.intensity == most[point.kind] else ():
+            rows.setdefault((point.task, point.model, point.architecture, k), {})[point.kind] = _cell(point, k)
     named = (f"{kind or 'none'}, λ = {most[kind]:g}" for kind in kinds)
     return Table(
         name="study-reliability-surface-strongest",
         title="The reliability surface where faults are strongest",
         columns=("Scenario", "Model", "Architecture", "k", *named),
         rows=tuple(
-            (task, model_label(run, model), architecture, k, *(own.get(kind, NOTHING) for kind in kinds))
-            for (task, model, architecture, k), own in rows.items()
+            (task, model_label(run, model), architecture, k, *(cells.get(kind, NOTHING) for kind in kinds))
+            for (task, model, architecture, k), cells in rows.items()
         ),
         notes=(f"pass^k at ε = {epsilon}, with its 95% interval", *NOTES),
     )
 
 
-def _shown(found: Sequence[Point]) -> list[int]:
+def _shown(points: Sequence[Point]) -> list[int]:
     """The k that all points have: the first, and those that double, and the last."""
-    most = min(one.repetitions for one in found)
+    most = min(point.repetitions for point in points)
     return [k for k in range(1, most + 1) if k == most or k.bit_count() == 1]
 
 
-def _cell(one: Point, k: int) -> Cell:
-    at = one.at(k)
+def _cell(point: Point, k: int) -> Cell:
+    at = point.at(k)
     return BoundedNumber(at.value, at.low, at.high, 3)
 
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model and task: a row of panels for k = 1 and one for the most, a panel for each kind of fault."""
-    for model, own in by_model(run, surface(run)):
-        for task in dict.fromkeys(one.task for one in own):
-            yield _figure(run, model, task, [one for one in own if one.task == task])
+    for model, points in by_model(run, surface(run)):
+        for task in dict.fromkeys(point.task for point in points):
+            yield _figure(run, model, task, [point for point in points if point.task == task])
 
 
 LINES = ("-", "--", ":")
 """By ε."""
 
 
-def _figure(run: Run, model: str, task: str, found: Sequence[Point]) -> Picture:
-    kinds = list(dict.fromkeys(one.kind for one in found if one.kind))
-    ks = list(dict.fromkeys((1, _shown(found)[-1])))
+def _figure(run: Run, model: str, task: str, points: Sequence[Point]) -> Picture:
+    kinds = list(dict.fromkeys(point.kind for point in points if point.kind))
+    ks = list(dict.fromkeys((1, _shown(points)[-1])))
     signs = signs_of(run.names("architecture"))
     figure, axes = panels(len(kinds) * len(ks), len(kinds), 2.3, 2.4)
     for (k, kind), ax in zip(((k, kind) for k in ks for kind in kinds), axes, strict=True):
-        _panel(ax, [one for one in found if one.kind in ("", kind)], k, signs)
+        _panel(ax, [point for point in points if point.kind in ("", kind)], k, signs)
         ax.set_title(f"{kind}, k = {k}")
-    epsilons = sorted({one.epsilon for one in found})
+    epsilons = sorted({point.epsilon for point in points})
     named = {
         **{name: Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for name, (marker, colour) in signs.items()},
-        **{f"ε = {one}": Line2D([], [], color="black", ls=LINES[one], lw=1) for one in epsilons},
+        **{f"ε = {epsilon}": Line2D([], [], color="black", ls=LINES[epsilon], lw=1) for epsilon in epsilons},
     }
     figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=4)
     title = (
         f"Reliability surface of {task}: the share of instances whose k repetitions all come right, {model_label(run, model)}"
     )
-    number = f"N = {found[0].instances} instances × {min(one.repetitions for one in found)} repetitions"
-    said = f"Lines by ε, which coincide where ε changes nothing; 95% intervals at the least ε, clustered by instance; {number}."
-    return finish(figure, slug("study", "reliability-surface", task, model), title, f"{title}. {said}")
+    number = f"N = {points[0].instances} instances × {min(point.repetitions for point in points)} repetitions"
+    caption = (
+        f"Lines by ε, which coincide where ε changes nothing; 95% intervals at the least ε, clustered by instance; {number}."
+    )
+    return finish(figure, slug("study", "reliability-surface", task, model), title, f"{title}. {caption}")
 
 
-def _panel(ax: Axes, found: Sequence[Point], k: int, signs: Mapping[str, Sign]) -> None:
-    epsilons = sorted({one.epsilon for one in found})
+def _panel(ax: Axes, points: Sequence[Point], k: int, signs: Mapping[str, Sign]) -> None:
+    epsilons = sorted({point.epsilon for point in points})
     for number, (name, sign) in enumerate(signs.items()):
         shift = 0.004 * (number - (len(signs) - 1) / 2)
         for epsilon in epsilons:
-            line = [(one.intensity + shift, one.at(k)) for one in found if (one.architecture, one.epsilon) == (name, epsilon)]
-            known = [(x, (at.value, at.low, at.high)) for x, at in sorted(line, key=lambda one: one[0]) if at.value is not None]
+            line = [
+                (point.intensity + shift, point.at(k))
+                for point in points
+                if (point.architecture, point.epsilon) == (name, epsilon)
+            ]
+            known = [
+                (x, (at.value, at.low, at.high)) for x, at in sorted(line, key=lambda at_x: at_x[0]) if at.value is not None
+            ]
             ax.plot([x for x, _ in known], [bounds[0] for _, bounds in known], color=sign[1], lw=1, ls=LINES[epsilon])
             for x, bounds in known if epsilon == epsilons[0] else ():
                 bounded(ax, x, bounds, sign)

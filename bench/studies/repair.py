@@ -67,15 +67,15 @@ def repair(run: Run) -> list[RepairVariant]:
     """
     families = _families(run)
     first = _first_repairs(run)
-    found = [
+    variants = [
         variant
         for condition, arms in arms_of(run).items()
         for base, settings in families.items()
         for variant in _variants(condition, base, {name: arms[name] for name in settings if name in arms}, settings, first)
     ]
-    if not found:
+    if not variants:
         raise ResultsError("needs an architecture under two repair settings or more, 'none' among them: [architecture.NAME]")
-    return found
+    return variants
 
 
 def _families(run: Run) -> dict[str, dict[str, str]]:
@@ -85,17 +85,19 @@ def _families(run: Run) -> dict[str, dict[str, str]]:
         variant = run.config.architecture.get(name)
         setting = (variant.repair if variant else None) or run.config.repair
         families.setdefault(run.config.base(name), {})[name] = setting
-    return {base: one for base, one in families.items() if UNTOLD in one.values() and len(set(one.values())) > 1}
+    return {
+        base: settings for base, settings in families.items() if UNTOLD in settings.values() and len(set(settings.values())) > 1
+    }
 
 
 def _first_repairs(run: Run) -> dict[str, tuple[bool, int]]:
     """Trial -> (was its first repair's output accepted, tokens of that prompt)."""
-    found: dict[str, tuple[bool, int]] = {}
+    repairs: dict[str, tuple[bool, int]] = {}
     for trial, calls in run.calls[run.calls["failure"] == ""].groupby("trial", sort=False):
         repaired = _first_repair(calls)
         if repaired is not None:
-            found[str(trial)] = (repaired["verdict"] == "accepted", int(repaired["tokens_in"]))
-    return found
+            repairs[str(trial)] = (repaired["verdict"] == "accepted", int(repaired["tokens_in"]))
+    return repairs
 
 
 def _first_repair(calls: pd.DataFrame) -> pd.Series | None:
@@ -154,19 +156,19 @@ def tables(run: Run) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = [
         (
             *(
-                one.scenario,
-                model_label(run, one.model),
-                one.plan,
-                f"{one.architecture} ({one.base})",
-                one.setting,
-                Rate(one.accepted),
+                variant.scenario,
+                model_label(run, variant.model),
+                variant.plan,
+                f"{variant.architecture} ({variant.base})",
+                variant.setting,
+                Rate(variant.accepted),
             ),
-            RateGap(one.accepted_less) if one.accepted_less else "–",
-            *(Estimate(one.prompt_tokens, with_n=True), Estimate(one.retry_tokens, with_n=True)),
-            Estimate(one.retry_less.difference, with_n=True) if one.retry_less else "–",
-            Rate(one.arm.solved()),
+            RateGap(variant.accepted_less) if variant.accepted_less else "–",
+            *(Estimate(variant.prompt_tokens, with_n=True), Estimate(variant.retry_tokens, with_n=True)),
+            Estimate(variant.retry_less.difference, with_n=True) if variant.retry_less else "–",
+            Rate(variant.arm.solved()),
         )
-        for one in repair(run)
+        for variant in repair(run)
     ]
     yield Table("study-repair", "Repair: what telling the reason of a rejection buys", COLUMNS, tuple(rows), NOTES)
 
@@ -174,40 +176,46 @@ def tables(run: Run) -> Iterator[Table]:
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: above the share of first repairs accepted, below the retry tokens, a column of panels for each
     scenario, fault plan and architecture that came to a repair."""
-    for model, own in by_model(run, (one for one in repair(run) if one.accepted.n)):
-        yield _figure(run, model, own)
+    for model, variants in by_model(run, (variant for variant in repair(run) if variant.accepted.n)):
+        yield _figure(run, model, variants)
 
 
-def _figure(run: Run, model: str, found: Sequence[RepairVariant]) -> Picture:
-    places = list(dict.fromkeys((one.scenario, one.plan, one.base) for one in found))
+def _figure(run: Run, model: str, variants: Sequence[RepairVariant]) -> Picture:
+    places = list(dict.fromkeys((variant.scenario, variant.plan, variant.base) for variant in variants))
     figure, axes = panels(2 * len(places), len(places), 3.0, 2.4)
     draws: tuple[Callable[[Axes, Sequence[RepairVariant]], None], ...] = (_shares, _tokens)
     for number, ax in enumerate(axes):
         scenario, plan, base = places[number % len(places)]
-        own = [one for one in found if (one.scenario, one.plan, one.base) == (scenario, plan, base)]
-        draws[number // len(places)](ax, own)
+        panel_variants = [
+            variant for variant in variants if (variant.scenario, variant.plan, variant.base) == (scenario, plan, base)
+        ]
+        draws[number // len(places)](ax, panel_variants)
         panel_title(ax, scenario, base, f"fault plan {plan}")
-        ax.set_xticks(range(len(own)), [f"{one.setting}\nN = {one.accepted.n}" for one in own])
-        ax.set_xlim(-0.5, len(own) - 0.5)
+        ax.set_xticks(
+            range(len(panel_variants)), [f"{variant.setting}\nN = {variant.accepted.n}" for variant in panel_variants]
+        )
+        ax.set_xlim(-0.5, len(panel_variants) - 0.5)
         ax.set_ylim(bottom=0)
         ax.grid(axis="y", color=PALE, lw=0.6)
     title = f"Repair: what telling the reason of a rejection buys, {model_label(run, model)}"
-    said = "Above: first repairs accepted, below: retry tokens of all trials, by what the repair prompt tells; 95% intervals. "
-    said += "N: trials that came to a repair."
-    return finish(figure, slug("study", "repair", model), title, f"{title}. {said}")
+    caption = (
+        "Above: first repairs accepted, below: retry tokens of all trials, by what the repair prompt tells; 95% intervals. "
+    )
+    caption += "N: trials that came to a repair."
+    return finish(figure, slug("study", "repair", model), title, f"{title}. {caption}")
 
 
-def _shares(ax: Axes, found: Sequence[RepairVariant]) -> None:
+def _shares(ax: Axes, variants: Sequence[RepairVariant]) -> None:
     ax.set_ylim(top=1.05)
     ax.set_ylabel("first repairs accepted")
-    for x, one in enumerate(found):
-        share = one.accepted
+    for x, variant in enumerate(variants):
+        share = variant.accepted
         if share.rate is not None and share.low is not None and share.high is not None:
             ends = [[share.rate - share.low], [share.high - share.rate]]
             ax.errorbar([x], [share.rate], ends, fmt="o", ms=4.5, color=BLUE, capsize=3, lw=1)
 
 
-def _tokens(ax: Axes, found: Sequence[RepairVariant]) -> None:
+def _tokens(ax: Axes, variants: Sequence[RepairVariant]) -> None:
     ax.set_ylabel("retry tokens a trial")
-    for x, one in enumerate(found):
-        whisker(ax, x, one.retry_tokens, ("s", BLUE))
+    for x, variant in enumerate(variants):
+        whisker(ax, x, variant.retry_tokens, ("s", BLUE))

@@ -65,10 +65,10 @@ class _Progress:
 
     def from_(self, failed: Iterable[str]) -> set[str]:
         """The subtasks whose outputs were made from those of `failed`, however far down."""
-        found = set(failed)
-        while more := {name for name in self.written.keys() - found if found & _reads(self.written[name])}:
-            found |= more
-        return found - set(failed)
+        reached = set(failed)
+        while more := {name for name in self.written.keys() - reached if reached & _reads(self.written[name])}:
+            reached |= more
+        return reached - set(failed)
 
     def price(self, subtasks: Iterable[str]) -> int:
         """Of asking for these again: a call that does several subtasks' work is made once."""
@@ -165,8 +165,8 @@ def policies(run: Run) -> list[Failures]:
     for record in _records(run):
         failure = first_failure(record.events) if record.outcome != "error" else None
         if failure:
-            own = grouped.setdefault((record.scenario, record.model, record.architecture), {})
-            own[instances.get(record.id, ""), len(own)] = failure
+            of_arm = grouped.setdefault((record.scenario, record.model, record.architecture), {})
+            of_arm[instances.get(record.id, ""), len(of_arm)] = failure
     if not grouped:
         raise ResultsError("needs trials in which something was rejected")
     return [
@@ -187,8 +187,8 @@ def _records(run: Run) -> Iterable[TrialRecord]:
 
 def _trials_in(run: Run, scenario: str, model: str, architecture: str) -> int:
     trials = run.trials
-    own = (trials["scenario"] == scenario) & (trials["model"] == model) & (trials["architecture"] == architecture)
-    return int((own & (trials["outcome"] != "error")).sum())
+    in_arm = (trials["scenario"] == scenario) & (trials["model"] == model) & (trials["architecture"] == architecture)
+    return int((in_arm & (trials["outcome"] != "error")).sum())
 
 
 def _failures(scenario: str, model: str, architecture: str, trials: int, failures: Mapping[Pair, PricedFailure]) -> Failures:
@@ -197,9 +197,12 @@ def _failures(scenario: str, model: str, architecture: str, trials: int, failure
     units = {policy: by_unit(each) for policy, each in prices.items()}
     priced = [
         PolicyPrice(
-            policy, amount_of(own.values(), "price"), ratio_of_means(own, units["least"]), tuple(prices[policy].values())
+            policy,
+            amount_of(prices_of.values(), "price"),
+            ratio_of_means(prices_of, units["least"]),
+            tuple(prices[policy].values()),
         )
-        for policy, own in units.items()
+        for policy, prices_of in units.items()
     ]
     return Failures(
         *(scenario, model, architecture, trials, len(failures)),
@@ -224,11 +227,18 @@ NOTES = (
 
 def tables(run: Run) -> Iterator[Table]:
     rows: list[tuple[Cell, ...]] = []
-    for one in policies(run):
-        place = (one.scenario, model_label(run, one.model), one.architecture, f"{one.failures} of {one.trials}")
-        for priced in one.priced:
+    for failures in policies(run):
+        place = (
+            failures.scenario,
+            model_label(run, failures.model),
+            failures.architecture,
+            f"{failures.failures} of {failures.trials}",
+        )
+        for priced in failures.priced:
             price = Estimate(priced.mean)
-            rows.append((*place, priced.policy, price, _ratio(priced.to_least), Estimate(one.standing, 1), Estimate(one.paid)))
+            rows.append(
+                (*place, priced.policy, price, _ratio(priced.to_least), Estimate(failures.standing, 1), Estimate(failures.paid))
+            )
     yield Table(
         name="study-repair_policies",
         title="Policies priced on the same failures, tokens",
@@ -241,39 +251,41 @@ def tables(run: Run) -> Iterator[Table]:
     )
 
 
-def _ratio(found: Ratio) -> str:
-    if found.ratio is None:
+def _ratio(ratio: Ratio) -> str:
+    if ratio.ratio is None:
         return "n/a"
-    interval = f"[{found.low:.2f}, {found.high:.2f}]" if found.low is not None and found.high is not None else "(interval n/a)"
-    return f"{found.ratio:.2f} {interval}"
+    interval = f"[{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low is not None and ratio.high is not None else "(interval n/a)"
+    return f"{ratio.ratio:.2f} {interval}"
 
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
-    for model, own in by_model(run, policies(run)):
-        yield _figure(run, model, own)
+    for model, of_model in by_model(run, policies(run)):
+        yield _figure(run, model, of_model)
 
 
-def _figure(run: Run, model: str, found: Sequence[Failures]) -> Picture:
-    across = max(sum(one.scenario == other.scenario for one in found) for other in found)
-    figure, axes = panels(len(found), across, 3.9, 2.0)
-    for place, (one, ax) in enumerate(zip(found, axes, strict=True)):
-        _prices(ax, one)
-        ax.set_title(f"{one.scenario}\n{one.architecture}, {one.failures} failures")
+def _figure(run: Run, model: str, all_failures: Sequence[Failures]) -> Picture:
+    across = max(sum(failures.scenario == other.scenario for failures in all_failures) for other in all_failures)
+    figure, axes = panels(len(all_failures), across, 3.9, 2.0)
+    for place, (failures, ax) in enumerate(zip(all_failures, axes, strict=True)):
+        _prices(ax, failures)
+        ax.set_title(f"{failures.scenario}\n{failures.architecture}, {failures.failures} failures")
         ax.set_yticks(range(len(POLICIES)), POLICIES if not place % across else [])
         ax.set_ylim(len(POLICIES) - 0.5, -0.5)
         ax.set_xlim(
-            0, 1.05 * max(max(priced.each) for other in found if other.scenario == one.scenario for priced in other.priced)
+            0,
+            1.05
+            * max(max(priced.each) for other in all_failures if other.scenario == failures.scenario for priced in other.priced),
         )
         ax.set_xlabel("tokens to pay again")
         ax.grid(axis="x", color=PALE, lw=0.6)
     title = f"What each policy would pay on the same failure, {model_label(run, model)}"
-    said = "Circles are single failures, squares their mean with its 95% interval."
-    return finish(figure, slug("study", "repair_policies", model), title, f"{title}. {said}")
+    caption = "Circles are single failures, squares their mean with its 95% interval."
+    return finish(figure, slug("study", "repair_policies", model), title, f"{title}. {caption}")
 
 
-def _prices(ax: Axes, one: Failures) -> None:
-    for place, priced in enumerate(one.priced):
+def _prices(ax: Axes, failures: Failures) -> None:
+    for place, priced in enumerate(failures.priced):
         ax.plot(priced.each, [place + 0.18] * len(priced.each), "o", ms=3, mfc="none", mec="#999999", mew=0.6)
         mean = priced.mean
         if mean.mean is not None:

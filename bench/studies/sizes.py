@@ -79,19 +79,19 @@ def verdict(ratio: float, measured: PairedMean) -> str:
 
 def sizes(run: Run) -> list[SizedRound]:
     """By scenario, model and plan. Raises ResultsError where nothing can be compared."""
-    arms, found = arms_of(run), list[SizedRound]()
+    arms, rounds = arms_of(run), list[SizedRound]()
     for scenario in run.names("scenario"):
         for model in run.names("model"):
             prices = first_prices(run, scenario, model)
             for plan, again in run_again(run, scenario).items() if prices else ():
                 pair = arms.get(Condition(scenario, model, plan), {})
                 if prices and (measured := _difference(pair.get("static"), pair.get("monolithic"))):
-                    found.append(SizedRound(scenario, model, plan, len(prices.static), again, prices, measured))
-    if not found:
+                    rounds.append(SizedRound(scenario, model, plan, len(prices.static), again, prices, measured))
+    if not rounds:
         raise ResultsError(
             "needs monolithic and static without faults, and under a plan whose one fault breaks a subtask's form"
         )
-    return found
+    return rounds
 
 
 def _difference(static: Arm | None, monolithic: Arm | None) -> PairedMean | None:
@@ -100,12 +100,12 @@ def _difference(static: Arm | None, monolithic: Arm | None) -> PairedMean | None
 
 def published_places() -> dict[str, Place]:
     """The paper's own two, by the tables that they stand in."""
-    published, found = load_published(), dict[str, Place]()
+    published, places = load_published(), dict[str, Place]()
     for table in published.table:
         tokens, again = table.cells["tokens"].values, table.cells["retry_tokens"].values
         passed = tokens["static"].mean
-        found[f"the paper's Table {table.number}"] = Place(passed / tokens["monolithic"].mean, again["static"].mean / passed)
-    return found
+        places[f"the paper's Table {table.number}"] = Place(passed / tokens["monolithic"].mean, again["static"].mean / passed)
+    return places
 
 
 # What a report shows of it
@@ -124,7 +124,7 @@ DEPTHS, SHARES, HANDED_ON = (2, 3, 4, 5, 8, 16), (0.25, 0.5, 0.75, 1.0), (0.0, 0
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [_row(run, one) for one in sizes(run)]
+    rows: list[tuple[Cell, ...]] = [_row(run, sized) for sized in sizes(run)]
     for name, place in published_places().items():
         numbers = (f"{place.pass_ratio:.2f}", f"{place.run_again:.0%}", f"{place.round_ratio:.2f}")
         rows.append((name, "gpt-4", "its own", "–", "–", "–", *numbers, "–", "–"))
@@ -132,12 +132,12 @@ def tables(run: Run) -> Iterator[Table]:
     yield _parity_table()
 
 
-def _row(run: Run, one: SizedRound) -> tuple[Cell, ...]:
-    place = one.place
+def _row(run: Run, sized: SizedRound) -> tuple[Cell, ...]:
+    place = sized.place
     return (
-        *(one.scenario, model_label(run, one.model), one.plan, f"{len(one.again)} of {one.subtasks}"),
-        *(round(one.prices.monolithic), round(one.prices.passed), f"{place.pass_ratio:.2f}", f"{place.run_again:.0%}"),
-        *(f"{place.round_ratio:.2f}", Estimate(one.measured.difference, with_n=True), one.verdict),
+        *(sized.scenario, model_label(run, sized.model), sized.plan, f"{len(sized.again)} of {sized.subtasks}"),
+        *(round(sized.prices.monolithic), round(sized.prices.passed), f"{place.pass_ratio:.2f}", f"{place.run_again:.0%}"),
+        *(f"{place.round_ratio:.2f}", Estimate(sized.measured.difference, with_n=True), sized.verdict),
     )
 
 
@@ -166,21 +166,21 @@ def _parity(shared: float | None) -> str:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: the map with all points, and what the closed form's first number is made of."""
-    for model, own in by_model(run, sizes(run)):
+    for model, rounds in by_model(run, sizes(run)):
         figure, (plane, origin) = panels(2, 2, 5.6, 4.4)
-        _draw_map(plane, own)
+        _draw_map(plane, rounds)
         _draw_origin(origin)
         title = f"Sizes: when a round of static is dearer than one of monolithic, {model_label(run, model)}"
-        said = (
+        caption = (
             "Left: each scenario under each plan, and the paper's two; above the line static's round is dearer, by the closed "
             "form. Right: what makes static's pass dearer, for equal calls that hand nothing on."
         )
-        yield finish(figure, slug("study", "sizes", model), title, f"{title}. {said}")
+        yield finish(figure, slug("study", "sizes", model), title, f"{title}. {caption}")
 
 
-def _draw_map(ax: Axes, found: Sequence[SizedRound]) -> None:
-    signs = signs_of(list(dict.fromkeys(one.scenario for one in found)))
-    ours = {scenario: [one.place for one in found if one.scenario == scenario] for scenario in signs}
+def _draw_map(ax: Axes, rounds: Sequence[SizedRound]) -> None:
+    signs = signs_of(list(dict.fromkeys(sized.scenario for sized in rounds)))
+    ours = {scenario: [sized.place for sized in rounds if sized.scenario == scenario] for scenario in signs}
     papers = published_places()
     widest = 1.15 * max(place.pass_ratio for places in (*ours.values(), papers.values()) for place in places)
     line = [1 + (widest - 1) * step / 100 for step in range(101)]
@@ -206,7 +206,7 @@ def _dots(ax: Axes, places: Sequence[Place], sign: Sign, label: str, size: float
 def _draw_origin(ax: Axes) -> None:
     shared = [step / 10 for step in range(101)]
     for depth, (_, colour) in signs_of([str(depth) for depth in DEPTHS]).items():
-        ax.plot(shared, [pass_ratio(int(depth), one) for one in shared], color=colour, lw=1.2, label=f"{depth} calls")
+        ax.plot(shared, [pass_ratio(int(depth), share) for share in shared], color=colour, lw=1.2, label=f"{depth} calls")
     for share in SHARES[:-1]:
         ax.axhline(1 / share, color=GREY, lw=0.7, ls=":")
         ax.text(10, 1 / share, f"{share:.0%} run again", ha="right", va="bottom", fontsize=6.5)

@@ -59,22 +59,22 @@ def mutation_scores(run: Run) -> list[Score]:
     Raises ResultsError where the manifest has none: the run's config did not ask for them.
     """
     try:
-        found = _KEPT.validate_python(run.manifest.prepared.get("mutants", []))
+        kept = _KEPT.validate_python(run.manifest.prepared.get("mutants", []))
     except ValidationError as error:
         raise ResultsError(f"its manifest holds no mutants: {first_violation(error).line}; restore it from a copy") from error
-    if not found:
+    if not kept:
         raise ResultsError('its manifest holds no mutants; run it again with a config that says study = "validators"')
-    return [_score(one) for one in found if one.made]
+    return [_score(mutants) for mutants in kept if mutants.made]
 
 
-def _score(one: Mutants) -> Score:
-    caught, made, survivors = one.caught, one.made, one.survivors
+def _score(mutants: Mutants) -> Score:
+    caught, made, survivors = mutants.caught, mutants.made, mutants.survivors
     harm = sum(survivor.times for survivor in survivors if not survivor.harmless)
     weak = sum(survivor.times for survivor in survivors if survivor.too_weak)
     return Score(
-        scenario=one.scenario,
-        subtask=one.subtask,
-        effect=one.effect,
+        scenario=mutants.scenario,
+        subtask=mutants.subtask,
+        effect=mutants.effect,
         caught=share_of(sum(caught.values()), made),
         unreadable=sum(caught.get(reason, 0) for reason in UNREADABLE),
         by_schema=caught.get("schema", 0),
@@ -99,10 +99,18 @@ def tables(run: Run) -> Iterator[Table]:
     scores = mutation_scores(run)
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.scenario, one.subtask, one.effect, Rate(one.caught), one.unreadable, one.by_schema, one.by_check),
-            *(one.too_weak, Rate(one.dangerous)),
+            *(
+                score.scenario,
+                score.subtask,
+                score.effect,
+                Rate(score.caught),
+                score.unreadable,
+                score.by_schema,
+                score.by_check,
+            ),
+            *(score.too_weak, Rate(score.dangerous)),
         )
-        for one in scores
+        for score in scores
     ]
     yield Table(
         name="study-validators",
@@ -117,11 +125,11 @@ def tables(run: Run) -> Iterator[Table]:
 def _survivors(scores: Sequence[Score]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
-            *(one.scenario, one.subtask, one.effect, mutant.times, mutant.change),
+            *(score.scenario, score.subtask, score.effect, mutant.times, mutant.change),
             *(mutant.too_weak or "no", "right" if mutant.harmless else "wrong"),
         )
-        for one in scores
-        for mutant in sorted(one.survivors, key=lambda mutant: (mutant.harmless, -mutant.times, mutant.change))
+        for score in scores
+        for mutant in sorted(score.survivors, key=lambda mutant: (mutant.harmless, -mutant.times, mutant.change))
     ]
     return Table(
         name="study-validators-survivors",
@@ -135,25 +143,25 @@ def _survivors(scores: Sequence[Score]) -> Table:
 def pictures(run: Run) -> Iterator[Picture]:
     """One panel for each scenario: subtasks down, effects across, in each field the share caught."""
     scores = mutation_scores(run)
-    scenarios = list(dict.fromkeys(one.scenario for one in scores))
-    effects = list(dict.fromkeys(one.effect for one in scores))
+    scenarios = list(dict.fromkeys(score.scenario for score in scores))
+    effects = list(dict.fromkeys(score.effect for score in scores))
     figure, axes = panels(len(scenarios), 1, 1.6 + 0.95 * len(effects), 2.4)
     for scenario, ax in zip(scenarios, axes, strict=True):
-        _fields(ax, [one for one in scores if one.scenario == scenario], effects)
+        _fields(ax, [score for score in scores if score.scenario == scenario], effects)
         ax.set_title(scenario)
     title = "Validators: share of corrupted outputs that schema and checks reject"
-    said = "Below each share: how many of the mutants drawn were caught; d: of the others, those that make the answer wrong."
-    yield finish(figure, "study-validators", title, f"{title}, by subtask and effect. {said}")
+    caption = "Below each share: how many of the mutants drawn were caught; d: of the others, those that make the answer wrong."
+    yield finish(figure, "study-validators", title, f"{title}, by subtask and effect. {caption}")
 
 
 def _fields(ax: Axes, scores: Sequence[Score], effects: Sequence[str]) -> None:
-    subtasks = list(dict.fromkeys(one.subtask for one in scores))
+    subtasks = list(dict.fromkeys(score.subtask for score in scores))
     shares = [[float("nan")] * len(effects) for _ in subtasks]
-    for one in scores:
-        row, column = subtasks.index(one.subtask), effects.index(one.effect)
-        shares[row][column] = one.caught.rate or 0.0
-        danger = f", d {one.dangerous.k}" if one.dangerous.k else ""
-        text = f"{one.caught.rate or 0.0:.0%}\n{one.caught.k}/{one.caught.n}{danger}"
+    for score in scores:
+        row, column = subtasks.index(score.subtask), effects.index(score.effect)
+        shares[row][column] = score.caught.rate or 0.0
+        danger = f", d {score.dangerous.k}" if score.dangerous.k else ""
+        text = f"{score.caught.rate or 0.0:.0%}\n{score.caught.k}/{score.caught.n}{danger}"
         ax.text(column, row, text, ha="center", va="center", fontsize=7, color=BLACK)
     colours = LinearSegmentedColormap.from_list("caught", [VERMILION, "white"])
     ax.imshow(shares, cmap=colours, vmin=0.0, vmax=1.0, aspect="auto")

@@ -196,7 +196,7 @@ def judgements() -> dict[str, Judgement]:
 
 def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
     found = counts(list(judgements().values()))
-    sides = Counter(one.said for one in judgements().values() if one.verdict == "decided by sizes")
+    sides = Counter(one.in_words for one in judgements().values() if one.verdict == "decided by sizes")
     said = (
         f"of {len(judgements())} claims of directions and ratios {found['decided by sizes']} are decided by sizes "
         f"({sides['decided by sizes, as claimed']} as claimed, {sides['decided by sizes, contrary']} contrary), "
@@ -222,7 +222,7 @@ def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
 )
 def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, verdict: str, tested: str) -> None:
     one = judgements()[claim]
-    assert (one.said, one.tested) == (verdict, tested) and one.measured
+    assert (one.in_words, one.tested) == (verdict, tested) and one.measured
     bounds = one.measured.value, one.measured.low, one.measured.high
     value, low, high = (f"{bound:,.0f}" for bound in bounds if bound is not None)
     turned = f"{value.removeprefix('-')} [{high.removeprefix('-')}, {low.removeprefix('-')}]"  # "less" says the sign

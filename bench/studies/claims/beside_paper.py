@@ -62,7 +62,7 @@ class Beside:
         rounds = [self.struck[name].by_pair(FIRST_ROUND.tokens.name) for name in (architecture, WHOLE) if name in self.struck]
         if len(rounds) < 2:
             return None
-        return statistics.ratio_of_means(*(statistics.by_unit(one) for one in statistics.in_common(*rounds)))
+        return statistics.ratio_of_means(*(statistics.by_unit(rounds_of) for rounds_of in statistics.in_common(*rounds)))
 
     def papers_by_monolithic(self, architecture: str) -> float | None:
         values = self.table.cells["retry_tokens"].values
@@ -82,39 +82,39 @@ def beside(arms: Arms, published: Published) -> Iterator[Beside]:
 
 
 def paper_tables(run: Run, arms: Arms, published: Published) -> Iterator[Table]:
-    found = list(beside(arms, published))
-    for one in found:
-        yield _Table(run, published, one).table(_name(one, [other for other in found if other.table is one.table]))
+    cells = list(beside(arms, published))
+    for cell in cells:
+        yield _Table(run, published, cell).table(_name(cell, [other for other in cells if other.table is cell.table]))
 
 
-def _name(one: Beside, alike: Sequence[Beside]) -> str:
+def _name(cell: Beside, alike: Sequence[Beside]) -> str:
     """`table1`, and behind it what tells it from others of the same published table."""
-    own = one.condition
+    condition = cell.condition
     parts = [
-        (own.scenario.partition(":")[2] or "plain", {other.condition.scenario for other in alike}),
-        (own.model, {other.condition.model for other in alike}),
-        (own.plan, {other.condition.plan for other in alike}),
+        (condition.scenario.partition(":")[2] or "plain", {other.condition.scenario for other in alike}),
+        (condition.model, {other.condition.model for other in alike}),
+        (condition.plan, {other.condition.plan for other in alike}),
     ]
-    return slug(f"table{one.table.number}", *(name for name, all_names in parts if len(all_names) > 1))
+    return slug(f"table{cell.table.number}", *(name for name, all_names in parts if len(all_names) > 1))
 
 
 class _Table:
-    def __init__(self, run: Run, published: Published, one: Beside):
-        self._run, self._published, self._beside = run, published, one
-        there = one.undisturbed.keys() | one.struck.keys()
+    def __init__(self, run: Run, published: Published, cell: Beside):
+        self._run, self._published, self._beside = run, published, cell
+        there = cell.undisturbed.keys() | cell.struck.keys()
         self._architectures = [name for name in (*published.columns, *published.monoliths) if name in there]
-        self._simulated = run.is_simulated(one.condition.model)
+        self._simulated = run.is_simulated(cell.condition.model)
         self._shares = {
             arm.architecture: arm
             for model, arm in lived_through(run)
-            if (model, arm.scenario, arm.plan) == (one.condition.model, one.condition.scenario, FAULT_FREE)
+            if (model, arm.scenario, arm.plan) == (cell.condition.model, cell.condition.scenario, FAULT_FREE)
         }
 
     def table(self, name: str) -> Table:
-        one, place = self._beside, self._beside.condition
+        cell, place = self._beside, self._beside.condition
         return Table(
             name=name,
-            title=f"Table {one.table.number} beside ours: {condition_label(self._run, place)}",
+            title=f"Table {cell.table.number} beside ours: {condition_label(self._run, place)}",
             columns=("Metric", *(title for each in self._architectures for title in self._titles(each))),
             rows=tuple(self._rows()),
             notes=tuple(self._notes()),
@@ -152,10 +152,10 @@ class _Table:
         return self._row(cells.row, theirs, lambda name: self._ours(key, name))
 
     def _numbers(self, name: str) -> str:
-        one = self._beside
-        trials = len(one.undisturbed[name].usable) if name in one.undisturbed else 0
-        passes = one.undisturbed[name].mean(FIRST_PASS.tokens.name).n if name in one.undisturbed else 0
-        rounds = one.struck[name].mean(FIRST_ROUND.tokens.name).n if name in one.struck else 0
+        cell = self._beside
+        trials = len(cell.undisturbed[name].usable) if name in cell.undisturbed else 0
+        passes = cell.undisturbed[name].mean(FIRST_PASS.tokens.name).n if name in cell.undisturbed else 0
+        rounds = cell.struck[name].mean(FIRST_ROUND.tokens.name).n if name in cell.struck else 0
         return f"{trials} trials, {passes} passes, {rounds} rounds"
 
     def _ours(self, key: str, name: str) -> Cell:
@@ -220,36 +220,36 @@ def _shares(published: Published) -> list[str]:
 
 def retry_figures(run: Run, arms: Arms, published: Published) -> Iterator[Picture]:
     """One for each model: the abstract's claim, what a retry costs by monolithic's, a panel for each table."""
-    found = list(beside(arms, published))
+    cells = list(beside(arms, published))
     for model in run.names("model"):
-        own = [one for one in found if one.condition.model == model and any(map(one.by_monolithic, one.struck))]
-        if own:
-            yield _figure(run, model, own, published)
+        of_model = [cell for cell in cells if cell.condition.model == model and any(map(cell.by_monolithic, cell.struck))]
+        if of_model:
+            yield _figure(run, model, of_model, published)
 
 
-def _figure(run: Run, model: str, found: Sequence[Beside], published: Published) -> Picture:
-    names = {one: [name for name in (*published.columns, *published.monoliths) if name in one.struck] for one in found}
-    figure, axes = panels(len(found), 2, max(3.6, 0.95 * max(map(len, names.values()))), 2.7)
-    for one, ax in zip(found, axes, strict=True):
-        _panel(ax, one, names[one])
+def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published) -> Picture:
+    names = {cell: [name for name in (*published.columns, *published.monoliths) if name in cell.struck] for cell in cells}
+    figure, axes = panels(len(cells), 2, max(3.6, 0.95 * max(map(len, names.values()))), 2.7)
+    for cell, ax in zip(cells, axes, strict=True):
+        _panel(ax, cell, names[cell])
     legend_of_points(figure, SIGNS)
-    last = next(name for name in reversed(names[found[0]]) if name in published.columns)
-    title = f"{_retry_said(found[0], last)} ({model_label(run, model)})"
-    said = "Above the line a retry is dearer than the whole call again. N: the pairs that have both rounds."
-    return finish(figure, slug("retry", model), title, f"{title}. {said}")
+    last = next(name for name in reversed(names[cells[0]]) if name in published.columns)
+    title = f"{_retry_said(cells[0], last)} ({model_label(run, model)})"
+    caption = "Above the line a retry is dearer than the whole call again. N: the pairs that have both rounds."
+    return finish(figure, slug("retry", model), title, f"{title}. {caption}")
 
 
-def _retry_said(one: Beside, name: str) -> str:
+def _retry_said(cell: Beside, name: str) -> str:
     """The abstract's claim in this table, ours and the paper's."""
-    ratio, theirs = one.by_monolithic(name), one.papers_by_monolithic(name)
+    ratio, theirs = cell.by_monolithic(name), cell.papers_by_monolithic(name)
     ours = "not measured" if ratio is None or ratio.ratio is None else f"{ratio.ratio:.0%}"
     papers = "" if theirs is None else f", and {theirs:.0%} in the paper"
-    return f"On {one.condition.scenario}, a retry with {name} took {ours} of the tokens of monolithic's{papers}"
+    return f"On {cell.condition.scenario}, a retry with {name} took {ours} of the tokens of monolithic's{papers}"
 
 
-def _panel(ax: Axes, one: Beside, names: Sequence[str]) -> None:
+def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
     for place, name in enumerate(names):
-        ratio, theirs = one.by_monolithic(name), one.papers_by_monolithic(name)
+        ratio, theirs = cell.by_monolithic(name), cell.papers_by_monolithic(name)
         if ratio is not None and ratio.ratio is not None:
             bounds = (ratio.ratio, None, None) if name == WHOLE else (ratio.ratio, ratio.low, ratio.high)
             bounded(ax, place - 0.1, bounds, SIGNS[OURS])
@@ -262,8 +262,8 @@ def _panel(ax: Axes, one: Beside, names: Sequence[str]) -> None:
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set_ylabel("share of monolithic's retry tokens")
     ax.grid(axis="y", color=PALE, lw=0.6)
-    pairs = ", ".join(str(ratio.pairs if (ratio := one.by_monolithic(name)) else 0) for name in names)
-    panel_title(ax, f"Table {one.table.number}: {one.condition.scenario}", f"{one.condition.plan}, N = {pairs}")
+    pairs = ", ".join(str(ratio.pairs if (ratio := cell.by_monolithic(name)) else 0) for name in names)
+    panel_title(ax, f"Table {cell.table.number}: {cell.condition.scenario}", f"{cell.condition.plan}, N = {pairs}")
 
 
 PARTS = (TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.published), "paper"),)

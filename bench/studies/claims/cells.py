@@ -9,36 +9,36 @@ from bench.studies.claims.claim import Claim, DegradationClaim, PartClaim, RateC
 from bench.studies.claims.verdicts import Judgement
 
 
-def ours(one: Judgement) -> Cell:
-    measured = one.measured
+def ours(judgement: Judgement) -> Cell:
+    measured = judgement.measured
     if measured is None:
         return NOTHING
     if isinstance(measured.basis, Share):
         return Rate(measured.basis)
-    return BoundedNumber(measured.value, measured.low, measured.high, *_form(one.claim))
+    return BoundedNumber(measured.value, measured.low, measured.high, *_form(judgement.claim))
 
 
-def theirs(one: Judgement) -> Cell:
-    if isinstance(one.claim, DegradationClaim):
-        return one.claim.published or "–"
-    return Number(one.expected.value, *_form(one.claim))
+def theirs(judgement: Judgement) -> Cell:
+    if isinstance(judgement.claim, DegradationClaim):
+        return judgement.claim.published or "–"
+    return Number(judgement.expected.value, *_form(judgement.claim))
 
 
-def by_published(one: Judgement) -> Cell:
-    factor = one.factor
+def by_published(judgement: Judgement) -> Cell:
+    factor = judgement.factor
     if factor is None:
         return NOTHING
     return BoundedNumber(factor.value, factor.low, factor.high, 4 if 0 < factor.value < 0.1 else 2)
 
 
-def number_of(one: Judgement) -> int:
-    return one.measured.n if one.measured else 0
+def number_of(judgement: Judgement) -> int:
+    return judgement.measured.n if judgement.measured else 0
 
 
-def to_decide(one: Judgement) -> Cell:
-    if one.measured is None or one.verdict != "inconclusive":
+def to_decide(judgement: Judgement) -> Cell:
+    if judgement.measured is None or judgement.verdict != "inconclusive":
         return "–"
-    return NOTHING if one.measured.needed is None else one.measured.needed
+    return NOTHING if judgement.measured.needed is None else judgement.measured.needed
 
 
 def measure_of(claim: Claim) -> str:

@@ -32,7 +32,9 @@ NUMBERS = ("int64", "float64", "boolean")
 
 def _known(name: object) -> object:
     if isinstance(name, str) and (name not in METRICS or METRICS[name].dtype not in NUMBERS):
-        raise ValueError(f"unknown measure '{name}': {nearest(name, [one.name for one in METRICS if one.dtype in NUMBERS])}")
+        raise ValueError(
+            f"unknown measure '{name}': {nearest(name, [metric.name for metric in METRICS if metric.dtype in NUMBERS])}"
+        )
     return name
 
 

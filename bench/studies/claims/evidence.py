@@ -54,12 +54,12 @@ class ModelResults:
         return self.arm_under(claim.plan, claim.scenario, architecture)
 
     def arm_under(self, plan: str, scenario: str, architecture: str) -> Arm | Missing:
-        found = self.arms.get(Condition(scenario, self.model, plan), {}).get(architecture)
-        if found is None:
+        arm = self.arms.get(Condition(scenario, self.model, plan), {}).get(architecture)
+        if arm is None:
             return Missing(self._absent(plan, scenario, architecture))
-        if found.usable.empty:
-            return Missing(f"no trial of {architecture} under plan {plan} was graded: {len(found.trials)} errors or counts")
-        return found
+        if arm.usable.empty:
+            return Missing(f"no trial of {architecture} under plan {plan} was graded: {len(arm.trials)} errors or counts")
+        return arm
 
     def _absent(self, plan: str, scenario: str, architecture: str) -> str:
         for column, name in (("scenario", scenario), ("plan", plan), ("architecture", architecture)):
@@ -107,7 +107,7 @@ def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tu
         arm = source.arm(claim, architecture)
         if isinstance(arm, Missing):
             return arm
-        side = architecture if len({one for one, _ in sides}) > 1 else measure
+        side = architecture if len({name for name, _ in sides}) > 1 else measure
         known = [Item(trial, side, *pair, float(value)) for trial, pair, value in arm.values(measure)]
         if not known:
             return Missing(f"no trial of {architecture} under plan {claim.plan} has {measure}")
@@ -124,14 +124,14 @@ def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[Item, ...] |
         if why := decided_ahead(source.run, source.model, plan):
             return Missing(f"{plan}: {why}")
     items: list[Item] = []
-    for one in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
-        arm = source.arm_under(one.plan, one.told or claim.scenario, one.architecture)
+    for named in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
+        arm = source.arm_under(named.plan, named.told or claim.scenario, named.architecture)
         if isinstance(arm, Missing):
             return arm
-        struck = arm.usable if one.plan == FAULT_FREE else arm.usable[arm.usable["faults_delivered"] > 0]
+        struck = arm.usable if named.plan == FAULT_FREE else arm.usable[arm.usable["faults_delivered"] > 0]
         if struck.empty:
-            return Missing(f"no fault of plan {one.plan} was delivered to {one.architecture}")
-        items += _items(struck, under(*one), struck["correct"])
+            return Missing(f"no fault of plan {named.plan} was delivered to {named.architecture}")
+        items += _items(struck, under(*named), struck["correct"])
     return tuple(items)
 
 
@@ -163,14 +163,18 @@ def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series
 def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
     """Of the trials that put it to the test, in whatever scenario and under whatever plan, those in which it was otherwise."""
     trials = source.run.trials
-    own = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
-    own = own[~own["outcome"].isin(UNUSABLE)]
+    of_arm = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
+    of_arm = of_arm[~of_arm["outcome"].isin(UNUSABLE)]
     if claim.counted == "compensated_out_of_order":
-        tested, otherwise, none = own["compensated_pairs"], own["compensated_out_of_order"], "took two effects back in a row"
+        tested, otherwise, none = (
+            of_arm["compensated_pairs"],
+            of_arm["compensated_out_of_order"],
+            "took two effects back in a row",
+        )
     else:
-        through = own["damage_stale"].fillna(0)
-        tested, otherwise, none = own["stale_refused"] + through, through, "proposed what had become stale"
-    counted = own[tested > 0]
+        through = of_arm["damage_stale"].fillna(0)
+        tested, otherwise, none = of_arm["stale_refused"] + through, through, "proposed what had become stale"
+    counted = of_arm[tested > 0]
     items = tuple(_items(counted, claim.counted, otherwise[tested > 0] > 0))
     return items or Missing(f"no trial of {claim.architecture} {none}")
 
@@ -182,14 +186,14 @@ def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Mis
     decided = [plan for plan in run.names("plan") if decided_ahead(run, source.model, plan)]
     told = run.faults["delivered"] & run.faults["effect"].eq(claim.effect) & ~run.faults["plan"].isin(decided)
     struck = run.faults.loc[told, "trial"]
-    arms = [found[claim.architecture] for condition, found in source.arms.items() if _is_of(condition, source, claim, found)]
+    arms = [named[claim.architecture] for condition, named in source.arms.items() if _is_of(condition, source, claim, named)]
     trials = [arm.usable[arm.usable["trial"].isin(set(struck.tolist()))] for arm in arms]
-    items = tuple(item for one in trials for item in _items(one, claim.counted, one["silent_corruption"]))
+    items = tuple(item for trial in trials for item in _items(trial, claim.counted, trial["silent_corruption"]))
     return items or Missing(f"no fault of effect {claim.effect} was delivered to {claim.architecture} on {claim.scenario}")
 
 
-def _is_of(condition: Condition, source: ModelResults, claim: RateClaim, found: Iterable[str]) -> bool:
-    return condition.scenario == claim.scenario and condition.model == source.model and claim.architecture in found
+def _is_of(condition: Condition, source: ModelResults, claim: RateClaim, architectures: Iterable[str]) -> bool:
+    return condition.scenario == claim.scenario and condition.model == source.model and claim.architecture in architectures
 
 
 def _first_replies(run: Run, arm: Arm) -> pd.DataFrame:

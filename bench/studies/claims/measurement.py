@@ -63,8 +63,8 @@ def measured(source: ModelResults, claim: Claim, published: Published, family: i
     items = evidence(source, claim)
     if isinstance(items, Missing):
         return items
-    found = _measurement(claim, items, published, family)
-    return found if found.n else Missing("no pair of trials that both have a value")
+    result = _measurement(claim, items, published, family)
+    return result if result.n else Missing("no pair of trials that both have a value")
 
 
 def _measurement(claim: Claim, items: Sequence[Item], published: Published, family: int) -> Measurement:
@@ -85,10 +85,10 @@ def _measurement(claim: Claim, items: Sequence[Item], published: Published, fami
 
 def _by_side(items: Sequence[Item]) -> Mapping[str, Mapping[Pair, float]]:
     """The values of each side by what tells the pairs."""
-    found: dict[str, dict[Pair, float]] = {}
+    values: dict[str, dict[Pair, float]] = {}
     for item in items:
-        found.setdefault(item.side, {})[item.pair] = item.value
-    return found
+        values.setdefault(item.side, {})[item.pair] = item.value
+    return values
 
 
 def _sides(items: Sequence[Item]) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
@@ -105,8 +105,8 @@ def _degradation(claim: DegradationClaim, solved: Mapping[str, Mapping[Pair, flo
 def _lost(side: Side, solved: Mapping[str, Mapping[Pair, float]]) -> Mapping[Pair, float]:
     """The loss of each pair that has a value under every plan."""
     control, *struck = (solved[under(*arm)] for arm in side.arms)
-    both = (pair for pair in control if all(pair in one for one in struck))
-    return {pair: control[pair] - fmean(one[pair] for one in struck) for pair in both}
+    both = (pair for pair in control if all(pair in values for values in struck))
+    return {pair: control[pair] - fmean(values[pair] for values in struck) for pair in both}
 
 
 def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], family: int, column: str) -> Measurement:

@@ -63,7 +63,7 @@ def population_of(run: Run, claim: Claim) -> Population:
     """Return what a run judges a claim on."""
     arms = tuple(dict.fromkeys(_arms(claim)))
     first, second = _compared(claim)
-    differ = tuple(aspect for aspect, one, other in _aspects(run, first, second) if one != other)
+    differ = tuple(aspect for aspect, value, other in _aspects(run, first, second) if value != other)
     if isinstance(claim, DirectionClaim | RatioClaim) and claim.measure.startswith("first_pass"):
         differ = tuple(aspect for aspect in differ if aspect == ASKED)
     between = tuple(name for name in run.names("architecture") if _lies_between(run, name, first, second)) if differ else ()
@@ -121,9 +121,9 @@ def _compared(claim: Claim) -> tuple[str, str]:
 
 
 def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]]:
-    one, other = _traits(run, first), _traits(run, second)
-    if one and other:
-        yield from zip(ASPECTS, one, other, strict=True)
+    first_traits, other = _traits(run, first), _traits(run, second)
+    if first_traits and other:
+        yield from zip(ASPECTS, first_traits, other, strict=True)
 
 
 def _traits(run: Run, architecture: str) -> tuple[str, ...]:
@@ -146,4 +146,4 @@ def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
 
 def _apart(run: Run, first: str, second: str) -> int:
     """In how many aspects two architectures differ."""
-    return sum(one != other for _, one, other in _aspects(run, first, second))
+    return sum(value != other for _, value, other in _aspects(run, first, second))

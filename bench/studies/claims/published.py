@@ -191,7 +191,7 @@ class Published(_Strict):
             for claim in self.claim
         )
         at_size = {
-            name: tuple(one.model_copy(update={"scenario": f"{one.scenario}:{SIZE}"}) for one in getattr(self, name))
+            name: tuple(item.model_copy(update={"scenario": f"{item.scenario}:{SIZE}"}) for item in getattr(self, name))
             for name in ("table", "natural_failures")
         }
         return (self.model_copy(update={"size": SIZE, "claim": claims, **at_size}),)
@@ -231,9 +231,9 @@ class Published(_Strict):
         for table in self.table:
             cells = table.cells.get(measure)
             if (table.scenario, table.plan) == (scenario, plan) and cells and architecture in cells.values:
-                found = cells.values[architecture]
+                of_architecture = cells.values[architecture]
                 place = f"Table {table.number}, row '{cells.row}', column '{self.columns[architecture]}'"
-                return PublishedValue(found.mean, found.sd, f"{self.paper.source}, {place}")
+                return PublishedValue(of_architecture.mean, of_architecture.sd, f"{self.paper.source}, {place}")
         return None
 
     def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
@@ -241,7 +241,7 @@ class Published(_Strict):
         return next((table for table in self.table if (table.scenario, table.plan) == (scenario, plan)), None)
 
     def natural(self, scenario: str) -> NaturalFailures | None:
-        return next((one for one in self.natural_failures if one.scenario == scenario), None)
+        return next((natural for natural in self.natural_failures if natural.scenario == scenario), None)
 
 
 def _figures_of(claim: WrittenClaim) -> tuple[tuple[str, str], ...]:

@@ -70,7 +70,7 @@ def _rate(published: Published, claim: RateClaim) -> PublishedRange:
     """Of counts the bounds are Wilson's for them; of a share that is said to be all or none, the tolerance."""
     if claim.published is not None:
         return _share(claim.published, published.judging.tolerance)
-    [natural] = (one for one in published.natural_failures if one.scenario == claim.scenario)
+    [natural] = (natural for natural in published.natural_failures if natural.scenario == claim.scenario)
     share = share_of(natural.failures, natural.executions)
     return PublishedRange(share.rate or 0.0, share.low or 0.0, 1.0 if share.high is None else share.high)
 

@@ -52,11 +52,11 @@ def _for_rate(rate: float, bound: float) -> int | None:
 
 
 def _cautious(distance: float | None, pilot: Mean) -> int | None:
-    found = required_pairs(distance, pilot) if distance else None
-    return found.cautious if found else None
+    pairs = required_pairs(distance, pilot) if distance else None
+    return pairs.cautious if pairs else None
 
 
 def _most(numbers: Iterable[int | None]) -> int | None:
     """The greatest, as both bounds have to be told from; None where one cannot be."""
     known = list(numbers)
-    return max((one for one in known if one is not None), default=None) if None not in known else None
+    return max((number for number in known if number is not None), default=None) if None not in known else None

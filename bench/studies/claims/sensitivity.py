@@ -49,8 +49,8 @@ def variations(run: Run) -> Iterator[Variation]:
         yield Variation("The provider's tokenizer", "tokens as its usage tells them, in the place of ours", by_usage(run))
     yield Variation("All rounds", "all rounds of recovery after a fault, in the place of the first", by_all_rounds(run))
     for bound in range(run.config.max_attempts - 1, 1, -1):
-        said = f"each trial ends as given up where it made an attempt beyond the {bound}{_th(bound)}"
-        yield Variation(f"At most {bound} attempts", said, bounded(run, bound))
+        caption = f"each trial ends as given up where it made an attempt beyond the {bound}{_th(bound)}"
+        yield Variation(f"At most {bound} attempts", caption, bounded(run, bound))
     for name in run.names("architecture"):
         base = run.config.base(name)
         if base != name and base in run.names("architecture"):
@@ -123,24 +123,27 @@ def in_place_of(run: Run, base: str, variant: str) -> Run:
 
 def tables(run: Run, published: Published, judgements: Sequence[Judgement]) -> Iterator[Table]:
     """One, where any verdict was given by these judgements of the run."""
-    found = _by_claim(judgements)
-    if not found:
+    by_claim = _by_claim(judgements)
+    if not by_claim:
         return
     varied = {variation: _judged(variation.run, published) for variation in variations(run)}
     repetitions = _repetitions(run)
     without = [
-        _judged(_of_repetitions(run, [one for one in repetitions if one != left_out]), published)
+        _judged(_of_repetitions(run, [repetition for repetition in repetitions if repetition != left_out]), published)
         for left_out in (repetitions if len(repetitions) <= MOST_LEFT_OUT else ())
     ]
-    rows = tuple(_row(run, one, list(varied.values()), without) for one in found.values())
+    rows = tuple(_row(run, judgement, list(varied.values()), without) for judgement in by_claim.values())
     yield Table(
         name="claims_sensitivity",
         title="Sensitivity: the verdict under each variation",
-        columns=("Claim", "Model", "Verdict", *(one.name for one in varied), "Without one repetition"),
+        columns=("Claim", "Model", "Verdict", *(reading.name for reading in varied), "Without one repetition"),
         rows=rows,
         notes=(
             "the same trials, read otherwise, and judged by the same rules; no model was asked anew",
-            *(f"{one.name}: {one.note}; {_same(found, other)} verdicts are the same" for one, other in varied.items()),
+            *(
+                f"{reading.name}: {reading.note}; {_same(by_claim, other)} verdicts are the same"
+                for reading, other in varied.items()
+            ),
             "same side: nothing is concluded, but the interval lies on the same side as it did",
             LEFT_OUT if without else f"without one repetition: not tried, since each of {len(repetitions)} weighs little",
         ),
@@ -154,33 +157,39 @@ def _judged(run: Run, published: Published) -> Verdicts:
 def _by_claim(judgements: Sequence[Judgement]) -> dict[tuple[str, str], Judgement]:
     """The structural ones that were judged."""
     return {
-        (one.model, one.claim.id): one
-        for one in judgements
-        if is_structural(one.claim) and one.verdict not in ("not comparable", "not measured")
+        (judgement.model, judgement.claim.id): judgement
+        for judgement in judgements
+        if is_structural(judgement.claim) and judgement.verdict not in ("not comparable", "not measured")
     }
 
 
-def _same(found: Verdicts, varied: Verdicts) -> str:
-    same = sum(key in varied and varied[key].verdict == one.verdict for key, one in found.items())
-    return f"{same} of {len(found)}"
+def _same(verdicts: Verdicts, varied: Verdicts) -> str:
+    same = sum(key in varied and varied[key].verdict == judgement.verdict for key, judgement in verdicts.items())
+    return f"{same} of {len(verdicts)}"
 
 
-def _row(run: Run, one: Judgement, varied: Sequence[Verdicts], without: Sequence[Verdicts]) -> tuple[Cell, ...]:
-    key = (one.model, one.claim.id)
-    said = [_said(one, other.get(key)) for other in varied]
-    return (one.claim.id, model_label(run, one.model), one.said, *said, _without(one, [other.get(key) for other in without]))
+def _row(run: Run, judgement: Judgement, varied: Sequence[Verdicts], without: Sequence[Verdicts]) -> tuple[Cell, ...]:
+    key = (judgement.model, judgement.claim.id)
+    changes = [_change(judgement, other.get(key)) for other in varied]
+    return (
+        judgement.claim.id,
+        model_label(run, judgement.model),
+        judgement.in_words,
+        *changes,
+        _without(judgement, [other.get(key) for other in without]),
+    )
 
 
-def _without(one: Judgement, others: Sequence[Judgement | None]) -> str:
+def _without(judgement: Judgement, others: Sequence[Judgement | None]) -> str:
     if not others:
         return "not tried"
-    same = sum(other is not None and other.verdict == one.verdict for other in others)
-    side = sum(other is not None and other.side == one.side for other in others)
-    return f"{same} of {len(others)}{f', same side {side}' if one.side else ''}"
+    same = sum(other is not None and other.verdict == judgement.verdict for other in others)
+    side = sum(other is not None and other.side == judgement.side for other in others)
+    return f"{same} of {len(others)}{f', same side {side}' if judgement.side else ''}"
 
 
-def _said(one: Judgement, other: Judgement | None) -> str:
+def _change(judgement: Judgement, other: Judgement | None) -> str:
     if other is None:
         return "not measured"
-    same_side = other.verdict == "inconclusive" and one.side and other.side == one.side
-    return f"{other.said}{', same side' if same_side else ''}"
+    same_side = other.verdict == "inconclusive" and judgement.side and other.side == judgement.side
+    return f"{other.in_words}{', same side' if same_side else ''}"

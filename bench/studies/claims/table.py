@@ -82,17 +82,24 @@ def claims_tables(run: Run, judgements: Sequence[Judgement], published: Publishe
     """Directions and ratios, what they were judged on, then levels; none where nothing was judged."""
     if not judgements:
         return []
-    own = structural(judgements)
-    return [_verdicts(run, own, published), _populations(run, own, published), _levels(run, levels(judgements))]
+    own_claims = structural(judgements)
+    return [_verdicts(run, own_claims, published), _populations(run, own_claims, published), _levels(run, levels(judgements))]
 
 
 def _populations(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
     """What each claim was judged on, whatever the model."""
-    claims = dict.fromkeys(one.claim for one in judgements if one.measured)
+    claims = dict.fromkeys(judgement.claim for judgement in judgements if judgement.measured)
     told = [(claim, population_of(run, claim)) for claim in claims]
     rows = [
-        (claim.id, one.among, one.unit, "; ".join(one.arms), "; ".join(one.differ) or "–", ", ".join(one.between) or "–")
-        for claim, one in told
+        (
+            claim.id,
+            judgement.among,
+            judgement.unit,
+            "; ".join(judgement.arms),
+            "; ".join(judgement.differ) or "–",
+            ", ".join(judgement.between) or "–",
+        )
+        for claim, judgement in told
     ]
     return Table(
         name=f"{name_of(published)}_populations",
@@ -131,9 +138,9 @@ def notes_on(published: Published) -> tuple[str, ...]:
     claims = published.claims
     return (
         f"source: {published.paper.title}; {published.paper.source}",
-        *(DEGRADATION_NOTES if any(isinstance(one, DegradationClaim) for one in claims) else (DIRECTION_NOTES[0],)),
-        *((COUNTEREXAMPLE_NOTE,) if any(isinstance(one, RateClaim) for one in claims) else ()),
-        RUNTIME_NOTE if any(one.about == "runtime" for one in claims) else MODEL_NOTE,
+        *(DEGRADATION_NOTES if any(isinstance(claim, DegradationClaim) for claim in claims) else (DIRECTION_NOTES[0],)),
+        *((COUNTEREXAMPLE_NOTE,) if any(isinstance(claim, RateClaim) for claim in claims) else ()),
+        RUNTIME_NOTE if any(claim.about == "runtime" for claim in claims) else MODEL_NOTE,
     )
 
 
@@ -168,44 +175,56 @@ def _levels(run: Run, judgements: Sequence[Judgement]) -> Table:
 def _rows(
     run: Run, judgements: Iterable[Judgement], cells: Callable[[Judgement], tuple[Cell, ...]]
 ) -> tuple[tuple[Cell, ...], ...]:
-    return tuple((one.claim.id, model_label(run, one.model), *cells(one)) for one in judgements if one.measured)
-
-
-def _verdict_cells(one: Judgement) -> tuple[Cell, ...]:
-    return (
-        *(one.claim.compares, one.said, one.claim.sentence, ours(one), theirs(one)),
-        *(number_of(one), to_decide(one), AdjustedP(one.p, one.floor, _errs(one))),
-        *(one.reason, one.claim.why, one.claim.source),
+    return tuple(
+        (judgement.claim.id, model_label(run, judgement.model), *cells(judgement))
+        for judgement in judgements
+        if judgement.measured
     )
 
 
-def _errs(one: Judgement) -> float | None:
-    """How often the test behind a verdict's p finds what is not there, where that is more often than it says."""
-    if one.measured is None or one.measured.test is None:
-        return None
-    return next((limit.measured for limit in limits_of(one.measured.test) if limit.code == "shape"), None)
-
-
-def _level_cells(one: Judgement) -> tuple[Cell, ...]:
+def _verdict_cells(judgement: Judgement) -> tuple[Cell, ...]:
     return (
-        *(one.said, one.claim.sentence, measure_of(one.claim), ours(one), theirs(one), by_published(one), number_of(one)),
-        *(one.reason, one.claim.source),
+        *(judgement.claim.compares, judgement.in_words, judgement.claim.sentence, ours(judgement), theirs(judgement)),
+        *(number_of(judgement), to_decide(judgement), AdjustedP(judgement.p, judgement.floor, _errs(judgement))),
+        *(judgement.reason, judgement.claim.why, judgement.claim.source),
+    )
+
+
+def _errs(judgement: Judgement) -> float | None:
+    """How often the test behind a verdict's p finds what is not there, where that is more often than it says."""
+    if judgement.measured is None or judgement.measured.test is None:
+        return None
+    return next((limit.measured for limit in limits_of(judgement.measured.test) if limit.code == "shape"), None)
+
+
+def _level_cells(judgement: Judgement) -> tuple[Cell, ...]:
+    return (
+        *(
+            judgement.in_words,
+            judgement.claim.sentence,
+            measure_of(judgement.claim),
+            ours(judgement),
+            theirs(judgement),
+            by_published(judgement),
+            number_of(judgement),
+        ),
+        *(judgement.reason, judgement.claim.source),
     )
 
 
 def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
     """Why each measure is a level."""
     measures: dict[str, dict[str, None]] = {}
-    for one in judgements:
-        measures.setdefault(one.claim.why, {})[measure_of(one.claim)] = None
-    return (f"{', '.join(own)}: {why}" for why, own in measures.items())
+    for judgement in judgements:
+        measures.setdefault(judgement.claim.why, {})[measure_of(judgement.claim)] = None
+    return (f"{', '.join(names)}: {why}" for why, names in measures.items())
 
 
 def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """What was not measured, and what the intervals do not hold."""
     for model in run.names("model"):
         yield from (f"{model_label(run, model)}: {line}" for line in _unmeasured(_of_model(judgements, model)))
-    yield from noted(one.measured.basis for one in judgements if one.measured)
+    yield from noted(judgement.measured.basis for judgement in judgements if judgement.measured)
 
 
 def _floor(published: Published) -> Iterator[str]:
@@ -229,27 +248,27 @@ def none_judged(published: Published) -> str:
 def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
     """How many of each verdict, of the directions and ratios alone, by model."""
     for model in run.names("model"):
-        own = structural(_of_model(judgements, model))
-        yield tally(model_label(run, model), [one.verdict for one in own])
+        judged = structural(_of_model(judgements, model))
+        yield tally(model_label(run, model), [judgement.verdict for judgement in judged])
 
 
 def tally(label: str, verdicts: Sequence[ClaimVerdict]) -> str:
-    said = "; ".join(f"{name}: {verdicts.count(name)}" for name in VERDICTS)
-    return f"{label}, {len(verdicts)} claims of directions and ratios: {said}"
+    text = "; ".join(f"{name}: {verdicts.count(name)}" for name in VERDICTS)
+    return f"{label}, {len(verdicts)} claims of directions and ratios: {text}"
 
 
 def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> Finding | None:
     """The sentence of the summary; None where no direction or ratio was judged, as by a simulated model."""
-    said = []
+    parts = []
     whose = published.paper.name or "the paper"
     for model in run.names("model"):
-        found = counts(structural(_of_model(judgements, model)))
-        told = [f"{found[verdict]} {words}" for verdict, words in _IN_WORDS.items() if found[verdict]]
-        judged = sum(found[verdict] for verdict in _IN_WORDS)
+        counted = counts(structural(_of_model(judgements, model)))
+        told = [f"{counted[verdict]} {words}" for verdict, words in _IN_WORDS.items() if counted[verdict]]
+        judged = sum(counted[verdict] for verdict in _IN_WORDS)
         if told:
             beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
-            said.append(f"Of the {judged} claims of {whose} that were measured{beside}, {listed(told)}.")
-    return Finding(" ".join(said), name_of(published)) if said else None
+            parts.append(f"Of the {judged} claims of {whose} that were measured{beside}, {listed(told)}.")
+    return Finding(" ".join(parts), name_of(published)) if parts else None
 
 
 _IN_WORDS: dict[ClaimVerdict, str] = {
@@ -270,12 +289,12 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Publishe
         return
     for model, tally in zip(run.names("model"), tallies(run, judgements), strict=True):
         yield tally
-        own = _of_model(judgements, model)
-        yield from (verdict_line(one) for one in structural(own) if one.measured)
-        yield from (f"  {line}" for line in _unmeasured(structural(own)))
-        if levels(own):
-            said = "(tokens, seconds, calls, rates) stand in the report, as factors of the published"
-            yield f"  {len(levels(own))} levels {said}"
+        of_model = _of_model(judgements, model)
+        yield from (verdict_line(judgement) for judgement in structural(of_model) if judgement.measured)
+        yield from (f"  {line}" for line in _unmeasured(structural(of_model)))
+        if levels(of_model):
+            text = "(tokens, seconds, calls, rates) stand in the report, as factors of the published"
+            yield f"  {len(levels(of_model))} levels {text}"
 
 
 def other_lines(run: Run, judged: Judged) -> Iterator[str]:
@@ -284,29 +303,29 @@ def other_lines(run: Run, judged: Judged) -> Iterator[str]:
     yield from verdict_lines(run, judged.judgements, judged.published)
 
 
-def verdict_line(one: Judgement) -> str:
-    n = f", N={one.measured.n}" if one.measured else ""
-    return f"  {one.said:<30}  {one.claim.id}: {one.claim.sentence}: ours {text_of(ours(one))}{n}"
+def verdict_line(judgement: Judgement) -> str:
+    n = f", N={judgement.measured.n}" if judgement.measured else ""
+    return f"  {judgement.in_words:<30}  {judgement.claim.id}: {judgement.claim.sentence}: ours {text_of(ours(judgement))}{n}"
 
 
 def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:
-    return [one for one in judgements if one.model == model]
+    return [judgement for judgement in judgements if judgement.model == model]
 
 
 def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
     """One line for each reason, for many claims may lack the same."""
     lacking: dict[str, list[str]] = {}
-    for one in judgements:
-        if one.measured is None:
-            lacking.setdefault(one.reason, []).append(one.claim.id)
+    for judgement in judgements:
+        if judgement.measured is None:
+            lacking.setdefault(judgement.reason, []).append(judgement.claim.id)
     for reason, names in lacking.items():
         yield f"not measured, as {reason}: {', '.join(names)}"
 
 
 def _of_others(run: Run, others: Sequence[Judged]) -> Iterator[Table]:
-    for one in others:
-        yield other_claims(run, one)
-        yield other_populations(run, one)
+    for other in others:
+        yield other_claims(run, other)
+        yield other_populations(run, other)
 
 
 PARTS = (

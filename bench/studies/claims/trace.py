@@ -28,7 +28,7 @@ class TracedValue:
 
 def claim_named(published: Published, name: str) -> Claim:
     """Raises ResultsError, with the nearest one, where there is none of this name."""
-    known = {claim.id: claim for one in (published, *published.sized) for claim in one.claims}
+    known = {claim.id: claim for size in (published, *published.sized) for claim in size.claims}
     if name not in known:
         raise ResultsError(f"no claim is called '{name}': {nearest(name, known)}")
     return known[name]
@@ -36,7 +36,7 @@ def claim_named(published: Published, name: str) -> Claim:
 
 def source_of(sources: Sequence[Published], name: str) -> Published:
     """The source that makes this claim. Raises ResultsError, with the nearest one, where none does."""
-    by_claim = {claim.id: one for one in sources for size in (one, *one.sized) for claim in size.claims}
+    by_claim = {claim.id: source for source in sources for size in (source, *source.sized) for claim in size.claims}
     if name not in by_claim:
         raise ResultsError(f"no claim is called '{name}': {nearest(name, by_claim)}")
     return by_claim[name]
@@ -56,8 +56,8 @@ def _traced(source: ModelResults, items: tuple[Item, ...]) -> Iterator[TracedVal
     for row in _rows(source.run.calls, wanted, ["trial", *CALLS]):
         calls.setdefault(row["trial"], []).append(row)
     for item in items:
-        own = (row for row in calls.get(item.trial, ()) if item.call in (None, row["call"]))
-        yield TracedValue(item, trials[item.trial], tuple(own))
+        rows = (row for row in calls.get(item.trial, ()) if item.call in (None, row["call"]))
+        yield TracedValue(item, trials[item.trial], tuple(rows))
 
 
 def _rows(frame: pd.DataFrame, trials: set[str], columns: list[str]) -> list[dict[Any, Any]]:

@@ -90,7 +90,7 @@ class Judgement:
     tested: ClaimVerdict | None = None
 
     @property
-    def said(self) -> str:
+    def in_words(self) -> str:
         """The verdict; a counterexample with how many there are of how many, and what sizes decide with the side."""
         if self.verdict == "decided by sizes":
             return f"{self.verdict}, {'as claimed' if self.side > 0 else 'contrary'}"
@@ -123,12 +123,12 @@ class Judged:
 
 def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[Judged, ...]:
     """Those of the sources that the run can judge. Each is a family of its own."""
-    return tuple(Judged(one, judge_all(run, one, arms)) for one in sources if can_judge(run, one))
+    return tuple(Judged(source, judge_all(run, source, arms)) for source in sources if can_judge(run, source))
 
 
 def can_judge(run: Run, published: Published) -> bool:
     """Whether the run holds what any of the claims is about, as it stands or at the paper's sizes."""
-    return any(_holds(run, one) for one in (published, *published.sized))
+    return any(_holds(run, size) for size in (published, *published.sized))
 
 
 def _holds(run: Run, published: Published) -> bool:
@@ -151,34 +151,34 @@ def judge_all(
 ) -> tuple[Judgement, ...]:
     """Every claim by every model of the run, in the file's order, or `only` some, and behind them the same at the paper's sizes
     where the run has packs of these. The correction is over the whole family, at each of the two."""
-    found: list[Judgement] = []
+    judgements: list[Judgement] = []
     sources = results_by_model(run, arms)
-    for one in sizes_in(run, published):
-        claims = [claim for claim in one.claims if only(claim)]
-        by_model = [_judge_model(source, claims, one) for source in sources]
-        found += (judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
-    return tuple(found)
+    for size in sizes_in(run, published):
+        claims = [claim for claim in size.claims if only(claim)]
+        by_model = [_judge_model(source, claims, size) for source in sources]
+        judgements += (judgement for same_claim in zip(*by_model, strict=True) for judgement in same_claim)
+    return tuple(judgements)
 
 
 def sizes_in(run: Run, published: Published) -> tuple[Published, ...]:
     """The claims as they stand, and at the paper's sizes, each where the run holds what they are about; as they stand where it
     holds neither."""
-    return tuple(one for one in (published, *published.sized) if _holds(run, one)) or (published,)
+    return tuple(size for size in (published, *published.sized) if _holds(run, size)) or (published,)
 
 
 def structural(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Those of directions and ratios."""
-    return [one for one in judgements if is_structural(one.claim)]
+    return [judgement for judgement in judgements if is_structural(judgement.claim)]
 
 
 def levels(judgements: Sequence[Judgement]) -> list[Judgement]:
-    return [one for one in judgements if not is_structural(one.claim)]
+    return [judgement for judgement in judgements if not is_structural(judgement.claim)]
 
 
 def counts(judgements: Sequence[Judgement]) -> dict[ClaimVerdict, int]:
     """How many of each verdict; every verdict is there."""
-    found = Counter(one.verdict for one in judgements)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+    counted = Counter(judgement.verdict for judgement in judgements)
+    return {verdict: counted[verdict] for verdict in VERDICTS}
 
 
 def family_of(published: Published) -> frozenset[Hashable]:
@@ -188,14 +188,14 @@ def family_of(published: Published) -> frozenset[Hashable]:
 
 def _judge_model(source: ModelResults, claims: Sequence[Claim], published: Published) -> list[Judgement]:
     family = family_of(published)
-    found = {claim.id: measured(source, claim, published, len(family)) for claim in claims}
+    by_id = {claim.id: measured(source, claim, published, len(family)) for claim in claims}
     raw: dict[Hashable, float | None] = dict.fromkeys(family)
     for claim in claims:
-        one, key = found[claim.id], _comparison(claim)
-        if key is not None and isinstance(one, Measurement) and one.test:
-            raw[key] = one.test.p
+        measurement, key = by_id[claim.id], _comparison(claim)
+        if key is not None and isinstance(measurement, Measurement) and measurement.test:
+            raw[key] = measurement.test.p
     adjusted = statistics.holm(raw)
-    return [_judge(source, claim, published, found[claim.id], adjusted) for claim in claims]
+    return [_judge(source, claim, published, by_id[claim.id], adjusted) for claim in claims]
 
 
 def _comparison(claim: Claim) -> Hashable | None:
@@ -215,29 +215,29 @@ def _judge(
     source: ModelResults,
     claim: Claim,
     published: Published,
-    found: Measurement | Missing,
+    measurement: Measurement | Missing,
     adjusted: Mapping[Hashable, float | None],
 ) -> Judgement:
     wanted = range_of(published, claim)
-    if isinstance(found, Missing):
-        return Judgement(claim, source.model, "not measured", found.reason, wanted)
-    p, floor = adjusted.get(_comparison(claim)), _floor(found.test)
-    tested, reason = _verdict(claim, found, wanted, p)
+    if isinstance(measurement, Missing):
+        return Judgement(claim, source.model, "not measured", measurement.reason, wanted)
+    p, floor = adjusted.get(_comparison(claim)), _floor(measurement.test)
+    tested, reason = _verdict(claim, measurement, wanted, p)
     if in_the_way := obstacle(source.run, source.model, claim, published.paper):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested
-    if sized := _by_sizes(claim, found, wanted, ratio_by_sizes(source, claim)):
+    if sized := _by_sizes(claim, measurement, wanted, ratio_by_sizes(source, claim)):
         verdict, reason = "decided by sizes", f"{sized}; by the measurement alone: {tested}"
     if source.run.is_simulated(source.model) and verdict != "not comparable":
         reason = f"{reason}; {ON_SIMULATED}"
     if verdict == "not comparable":
         p = floor = None
-    return Judgement(claim, source.model, verdict, reason, wanted, found, p, floor, tested)
+    return Judgement(claim, source.model, verdict, reason, wanted, measurement, p, floor, tested)
 
 
-def _by_sizes(claim: Claim, found: Measurement, wanted: PublishedRange, ratio: float | None) -> str:
+def _by_sizes(claim: Claim, measurement: Measurement, wanted: PublishedRange, ratio: float | None) -> str:
     """What the closed form says, where it has the side that was measured; '' where it has none, or another."""
-    side = _side(claim, found, wanted)
+    side = _side(claim, measurement, wanted)
     if ratio is None or not side:
         return ""
     above = not isinstance(claim, RatioClaim) or wanted.value > 1
@@ -253,29 +253,31 @@ def _floor(test: PairedTest | None) -> float | None:
     return test.least if math.isclose(test.p, test.least) else None
 
 
-def _verdict(claim: Claim, found: Measurement, wanted: PublishedRange, p: float | None) -> Reasoned:
+def _verdict(claim: Claim, measurement: Measurement, wanted: PublishedRange, p: float | None) -> Reasoned:
     if isinstance(claim, RateClaim) and claim.says_none_or_all:
-        return _by_counting(found, wanted)
-    if found.n == 1:
+        return _by_counting(measurement, wanted)
+    if measurement.n == 1:
         return "inconclusive", "N=1: nothing is concluded from one"
-    if found.low is None or found.high is None:
+    if measurement.low is None or measurement.high is None:
         return "inconclusive", "no interval: the mean to be divided by cannot be told from 0"
-    if not statistics.has_width(found):
-        return "inconclusive", f"the interval has no width: {found.n} equal values do not show how far off they may be"
+    if not statistics.has_width(measurement):
+        return "inconclusive", f"the interval has no width: {measurement.n} equal values do not show how far off they may be"
     match claim:
         case DirectionClaim() | DegradationClaim():
-            return _on_a_side(_side(claim, found, wanted), p) or ("holds", "the interval lies on the claimed side")
+            return _on_a_side(_side(claim, measurement, wanted), p) or ("holds", "the interval lies on the claimed side")
         case RatioClaim():
-            return _on_a_side(_side(claim, found, wanted), p) or _of_a_size(found.low, found.high, wanted.value)
-    return _within(found.low, found.high, wanted)
+            return _on_a_side(_side(claim, measurement, wanted), p) or _of_a_size(
+                measurement.low, measurement.high, wanted.value
+            )
+    return _within(measurement.low, measurement.high, wanted)
 
 
-def _side(claim: Claim, found: Measurement, wanted: PublishedRange) -> int:
+def _side(claim: Claim, measurement: Measurement, wanted: PublishedRange) -> int:
     match claim:
         case DirectionClaim() | DegradationClaim():
-            return found.side_of(0.0)
+            return measurement.side_of(0.0)
         case RatioClaim():
-            return found.side_of(1.0) if wanted.value > 1 else -found.side_of(1.0)
+            return measurement.side_of(1.0) if wanted.value > 1 else -measurement.side_of(1.0)
     return 0
 
 
@@ -304,9 +306,14 @@ def _within(low: float, high: float, wanted: PublishedRange) -> Reasoned:
     return "inconclusive", "the interval holds values within what counts as the published value and beyond it"
 
 
-def _by_counting(found: Measurement, wanted: PublishedRange) -> Reasoned:
-    if found.otherwise:
-        return "counterexample found", f"{found.otherwise} of {found.n} are otherwise"
-    if found.low is not None and found.high is not None and wanted.low <= found.low and found.high <= wanted.high:
-        return "holds", f"none of {found.n} is otherwise, and the interval ends within the tolerance"
-    return "inconclusive", f"none of {found.n} is otherwise, but so few leave more open than the tolerance"
+def _by_counting(measurement: Measurement, wanted: PublishedRange) -> Reasoned:
+    if measurement.otherwise:
+        return "counterexample found", f"{measurement.otherwise} of {measurement.n} are otherwise"
+    if (
+        measurement.low is not None
+        and measurement.high is not None
+        and wanted.low <= measurement.low
+        and measurement.high <= wanted.high
+    ):
+        return "holds", f"none of {measurement.n} is otherwise, and the interval ends within the tolerance"
+    return "inconclusive", f"none of {measurement.n} is otherwise, but so few leave more open than the tolerance"

@@ -42,8 +42,8 @@ def with_rounds(run: Run, architecture: str, times: float) -> Run:
 
 def test_a_direction_that_the_closed_form_has_as_well_is_decided_by_sizes_on_either_side() -> None:
     contrary, claimed = (judged(recorded(), name) for name in (ABOVE, BELOW))
-    assert (contrary.said, contrary.tested) == ("decided by sizes, contrary", "contradicted")
-    assert (claimed.said, claimed.tested) == ("decided by sizes, as claimed", "holds")
+    assert (contrary.in_words, contrary.tested) == ("decided by sizes, contrary", "contradicted")
+    assert (claimed.in_words, claimed.tested) == ("decided by sizes, as claimed", "holds")
     assert "closed form has 0.78" in contrary.reason and "by the measurement alone: contradicted" in contrary.reason
 
 
@@ -69,7 +69,7 @@ def sized(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_at_the_papers_sizes_the_order_turns_without_any_model(sized: Run) -> None:
     one = judged(sized, f"{ABOVE}:{SIZE}")
-    assert one.said == "decided by sizes, as claimed" and one.tested == "not comparable"
+    assert one.in_words == "decided by sizes, as claimed" and one.tested == "not comparable"
     assert "simulated proposer" in one.reason
 
 

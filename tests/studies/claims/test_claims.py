@@ -178,7 +178,7 @@ def answers(wrong: int, of: int) -> list[TrialRecord]:
 def test_a_share_said_to_be_none_falls_by_one_counterexample(wrong: int, of: int, said: str, tmp_path: Path) -> None:
     records = [*answers(wrong, of), trial("runtime_structured", "none", 99, "gave_up", scenario=K8S, timing="live")]
     one = judged_by(tmp_path, records)["assumption.rca.accepted-answers-are-right"]
-    assert one.said == said
+    assert one.in_words == said
     if said == "inconclusive":
         assert one.measured and one.measured.needed == trials_without_one(0.1) == 35
 
@@ -235,7 +235,7 @@ def test_the_weakest_assumption_falls_by_what_is_wrong_and_passes(tmp_path: Path
         for i, one in enumerate(outcomes, 1)
     ]
     one = judged_by(tmp_path, records)["assumption.rca.no-silent-corruption"]
-    assert one.said == "counterexample found (3 of 4)"
+    assert one.in_words == "counterexample found (3 of 4)"
     assert one.measured and (one.measured.value, one.measured.n) == (0.75, 4), "whatever the fault plan is called"
 
 
@@ -308,7 +308,7 @@ def test_a_share_said_to_be_all_falls_by_one_that_is_otherwise(elsewhere: int, s
         trial("runtime_structured", "none", n, "gave_up", one, scenario=K8S, timing="live") for n, one in enumerate(made, 1)
     ]
     run, published = matched(run_of(tmp_path / "run", records))
-    assert judged(run, published)["natural.rca.only-anomaly-classification"].said == said
+    assert judged(run, published)["natural.rca.only-anomaly-classification"].in_words == said
 
 
 def test_a_simulated_model_is_judged_by_nothing(tmp_path: Path) -> None:
