@@ -19,7 +19,7 @@ Many = Annotated[tuple[Item, ...], Field(fail_fast=True)]
 """A list from outside."""
 Listed = Annotated[list[Item], Field(fail_fast=True)]
 """The same, where it stays as JSON has it."""
-Table = Annotated[dict[Key, Item], Field(fail_fast=True)]
+BoundedTable = Annotated[dict[Key, Item], Field(fail_fast=True)]
 """A table from outside."""
 Lookup = Annotated[Mapping[Key, Item], Field(fail_fast=True)]
 """The same, as code reads it that changes none."""

@@ -144,7 +144,7 @@ class TooLong(CallFailed):
     paid = True
 
 
-class Broken(CallFailed):
+class BrokenConnection(CallFailed):
     kind = "broken"
     paid = True
     passing = False

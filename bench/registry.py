@@ -69,7 +69,7 @@ class Part:
 P = TypeVar("P", bound=Part)
 
 
-class Kind(Generic[P]):
+class Registry(Generic[P]):
     """All parts of one kind.
 
     word     what a part of it is called
@@ -159,7 +159,7 @@ class Kind(Generic[P]):
         return entries
 
 
-def forget(*kinds: Kind[Any]) -> None:
+def forget(*kinds: Registry[Any]) -> None:
     """Read the parts of these kinds anew when they are next asked for: packages have come or gone."""
     _entry_points.cache_clear()
     for kind in kinds:

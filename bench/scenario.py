@@ -238,7 +238,7 @@ class Call:
     arguments: Mapping[str, Any]
 
 
-class Environment(Protocol):
+class TaskEnvironment(Protocol):
     """What a pack's task stands in beside its documents, such as a world that tools act on.
 
     A wing brings a type of it, and registers what is done with it (`bench.packs.environments`).

@@ -10,7 +10,7 @@ from plugged import KINDS, PARROT, install, install_parrot, plugged
 
 from bench.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
 from bench.errors import ConfigError
-from bench.registry import Kind
+from bench.registry import Registry
 from bench.runtime.effects import EFFECTS, CallEffect, effect_at
 
 GOOD = """from bench.runtime.effects import TextEffect
@@ -24,7 +24,7 @@ def left_out(
     module: str,
     points: Mapping[str, Mapping[str, str]] = POINT,
     requires: Sequence[str] = (),
-    kind: Kind[object] = EFFECTS,  # type: ignore[type-var,assignment]
+    kind: Registry[object] = EFFECTS,  # type: ignore[type-var,assignment]
 ) -> list[str]:
     """What is said of the parts of this package, beside a sound one whose part is there."""
     install(folder / "bad", "loud-parts", points, {"loud_parts.py": module}, requires)

@@ -8,12 +8,12 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from bench.worlds.analysis.own_logs import Kept, logs_of
+from bench.worlds.analysis.own_logs import LoggedTrial, logs_of
 
 
 def main(run: Path) -> int:
     kept = logs_of(run)
-    arms: defaultdict[tuple[str, str], list[Kept]] = defaultdict(list)
+    arms: defaultdict[tuple[str, str], list[LoggedTrial]] = defaultdict(list)
     for one in kept:
         arms[one.architecture, one.plan].append(one)
     for (architecture, plan), trials in sorted(arms.items()):

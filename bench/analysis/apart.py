@@ -19,7 +19,7 @@ TAKEN_OVER = ("cache", "cache_from")
 """Settings of a model that say where its replies came from; the same model would have given them."""
 KEY = ("scenario", "architecture", "model", "plan", "repetition")
 """With the instance, where a trial stands."""
-Key = tuple[object, ...]
+TrialPlace = tuple[object, ...]
 _KINDS = {"model": "a model", "architecture": "an architecture"}
 
 
@@ -44,13 +44,13 @@ def recorded_id(trial: str) -> str:
     return trial.partition(" ")[0]
 
 
-def _trials(run: Run) -> Mapping[Key, tuple[object, ...]]:
+def _trials(run: Run) -> Mapping[TrialPlace, tuple[object, ...]]:
     """Each trial by where it stands: its id and all that was measured."""
     rows = run.trials.astype(object).where(run.trials.notna(), None)
     return dict(zip(_keys(run.trials), rows.itertuples(index=False, name=None), strict=True))
 
 
-def _keys(trials: pd.DataFrame) -> Iterator[Key]:
+def _keys(trials: pd.DataFrame) -> Iterator[TrialPlace]:
     yield from zip(*(trials[column].tolist() for column in KEY), instances_of(trials), strict=True)
 
 
@@ -76,11 +76,11 @@ def _definition(run: Run, name: str) -> tuple[Mapping[str, Any], str | None]:
     return variant.model_dump(), digest if is_path(variant.base) or names_package(digest) else None
 
 
-def _architecture(key: Key) -> str:
+def _architecture(key: TrialPlace) -> str:
     return str(key[KEY.index("architecture")])
 
 
-def _without(run: Run, keys: Set[Key], label: str) -> Run:
+def _without(run: Run, keys: Set[TrialPlace], label: str) -> Run:
     if not keys:
         return run
     trials = set(run.trials.loc[[key in keys for key in _keys(run.trials)], "trial"])

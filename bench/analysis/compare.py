@@ -58,9 +58,9 @@ LEVELS: tuple[tuple[Criterion, ...], ...] = (("solved",), ("price", "first_round
 OF_A_FAILURE = LEVELS[1]
 INSTEAD: Mapping[Criterion, Criterion] = {"first_round": "price", "tokens": "cost"}
 """A criterion that decides only where the other one is not measured."""
-Finding = Literal["no worse", "better", "worse", "inconclusive", "not measured"]
-Verdict = Literal["worse", "inconclusive", "trade-off", "better", "no worse"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+ComparisonFinding = Literal["no worse", "better", "worse", "inconclusive", "not measured"]
+ComparisonVerdict = Literal["worse", "inconclusive", "trade-off", "better", "no worse"]
+VERDICTS: tuple[ComparisonVerdict, ...] = get_args(ComparisonVerdict)
 """In the order in which an arm's decides the run's."""
 COLUMNS: Mapping[Criterion, str] = {
     "price": "price_tokens",
@@ -91,7 +91,7 @@ class ArmDifference:
     margin: float
     pairs: int
     unpaired: int
-    finding: Finding
+    finding: ComparisonFinding
     reason: str
     needed: int | None = None
 
@@ -115,7 +115,7 @@ class ArmComparison:
     dollars: tuple[PerSolved, PerSolved]
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         by_levels = self._by_levels()
         return "trade-off" if by_levels == "worse" and self._saves_dollars() else by_levels
 
@@ -127,7 +127,7 @@ class ArmComparison:
         solved = row["solved"].difference
         return isinstance(solved, RateDifference) and (solved.difference or 0.0) >= 0
 
-    def _by_levels(self) -> Verdict:
+    def _by_levels(self) -> ComparisonVerdict:
         better = doubtful = hopeful = measured = False
         for rows in filter(None, map(self._deciding, LEVELS)):
             findings, measured = {row.finding for row in rows}, True
@@ -146,7 +146,7 @@ class ArmComparison:
         measured = {row.criterion for row in rows}
         return [row for row in rows if INSTEAD.get(row.criterion) not in measured]
 
-    def criteria(self, finding: Finding) -> list[Criterion]:
+    def criteria(self, finding: ComparisonFinding) -> list[Criterion]:
         return [row.criterion for row in self.rows if row.finding == finding]
 
 
@@ -166,7 +166,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         verdicts = {arm.verdict for arm in self.arms}
         return next(verdict for verdict in VERDICTS if verdict in verdicts)
 
@@ -279,7 +279,7 @@ def _lacking(criterion: Criterion, pairs: int) -> str:
     return f"pairs in which both repaired a failure: {pairs}"
 
 
-def _of_a_cost(difference: Mean, margin: float) -> tuple[Finding, str]:
+def _of_a_cost(difference: Mean, margin: float) -> tuple[ComparisonFinding, str]:
     if difference.low is None or difference.high is None:
         return "inconclusive", "no pair of graded trials" if not difference.n else "one pair: no interval"
     if difference.low == difference.high == 0:
@@ -328,7 +328,7 @@ def _by_pair(arm: Arm, errors: bool) -> dict[Pair, bool]:
     return {pair: errors if outcome == "error" else outcome == "solved" for pair, outcome in pairs}
 
 
-def _of_a_rate(at_worst: RateDifference, at_best: RateDifference, margin: float) -> tuple[Finding, str]:
+def _of_a_rate(at_worst: RateDifference, at_best: RateDifference, margin: float) -> tuple[ComparisonFinding, str]:
     if at_worst.low is None or at_best.high is None:
         return "inconclusive", "nothing was graded in both"
     if at_worst.pairs == 1:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 
-from bench.analysis.ledger import Entry, book
+from bench.analysis.ledger import LedgerEntry, book
 from bench.experiment.config import FAULT_FREE
 from bench.experiment.record import TrialRecord, latest
 
-Place = tuple[str, str, str, str, int]
+ConditionOfTrial = tuple[str, str, str, str, int]
 
 
 def with_controls(
     read: Callable[[], Iterable[TrialRecord]], wanted: Container[str]
-) -> Iterator[tuple[TrialRecord, tuple[Entry, ...]]]:
+) -> Iterator[tuple[TrialRecord, tuple[LedgerEntry, ...]]]:
     """Each of these trials, by id, with the calls of its control; left out where it has none. `read` gives all trials of the
     run; it is called twice, and not at all where none is wanted."""
     if not wanted:
@@ -27,6 +27,6 @@ def with_controls(
             yield record, control
 
 
-def _place(record: TrialRecord) -> Place:
+def _place(record: TrialRecord) -> ConditionOfTrial:
     """All that a trial and its control have in common."""
     return record.scenario, record.instance, record.architecture, record.model, record.repetition

@@ -21,12 +21,12 @@ from pandas.api.extensions import ExtensionArray
 from bench.analysis.controls import with_controls
 from bench.analysis.metrics import METRICS, Metric
 from bench.analysis.renamed import Frame
-from bench.analysis.rows import FRAMES, PLACE, Column, Row, Rows, TrialRows, rows_of
-from bench.analysis.trial import Trial
+from bench.analysis.rows import FRAMES, PLACE, Column, FrameRows, RowValues, TrialRows, rows_of
+from bench.analysis.trial import TrialReading
 from bench.errors import ResultsError
 from bench.experiment.config import StoredConfig
 from bench.experiment.cost import Tariff
-from bench.experiment.manifest import Manifest, Pack
+from bench.experiment.manifest import Manifest, ManifestPack
 from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.reading import read_grades, read_manifest, read_records, read_trials, uncollected
 from bench.experiment.record import Regrade, SessionRecord, TrialRecord
@@ -110,9 +110,9 @@ class Run:
         """The parameters of a model; of one that the manifest does not have, none are known."""
         return self.manifest.models.get(model, ModelParameters())
 
-    def pack(self, scenario: str) -> Pack:
+    def pack(self, scenario: str) -> ManifestPack:
         """What the manifest tells of a scenario; of one that it does not have, nothing is known."""
-        return self.manifest.scenarios.get(scenario, Pack())
+        return self.manifest.scenarios.get(scenario, ManifestPack())
 
     def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
         """The run with each of its frames changed in the same way."""
@@ -157,14 +157,14 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
             sessions.append(record)
         else:
             rerun |= {record.id} & latest.keys()
-            latest[record.id] = rows_of(Trial(record, tariff, tasks.get(record.scenario, ())))
+            latest[record.id] = rows_of(TrialReading(record, tariff, tasks.get(record.scenario, ())))
             trials += 1
     if not latest:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     undetermined = {trial for trial, rows in latest.items() if rows.undetermined}
     kept = tuple(record for record in records or () if isinstance(record, TrialRecord))
     for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
-        latest[record.id] = rows_of(Trial(record, tariff, tasks.get(record.scenario, ()), control))
+        latest[record.id] = rows_of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control))
     places = [ranks(manifest.config, column) for column in ("scenario", "model", "plan", "architecture")]
     rows = sorted(latest.values(), key=lambda rows_of_trial: _position(rows_of_trial.place, places))
     place = _arrays(PLACE, zip(*(trial_rows.place for trial_rows in rows), strict=True))
@@ -191,14 +191,14 @@ def ranks(config: StoredConfig, column: str) -> dict[str, int]:
     return {name: place for place, name in enumerate(config.names(column))}
 
 
-def _position(place: Row, places: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
+def _position(place: RowValues, places: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
     _, scenario, instance, architecture, model, plan, repetition = place
     names = (scenario, model, plan, architecture)
     placed = [(rank.get(name, len(rank)), name) for name, rank in zip(names, places, strict=True)]
     return (*placed[:3], instance, repetition, placed[3])
 
 
-def _frame(place: Mapping[str, ExtensionArray], rows: Sequence[Sequence[Row]], of: Rows[Any]) -> pd.DataFrame:
+def _frame(place: Mapping[str, ExtensionArray], rows: Sequence[Sequence[RowValues]], of: FrameRows[Any]) -> pd.DataFrame:
     """The rows of each trial; `place` are the columns with which all of a trial's begin, a value a trial."""
     repeated = np.repeat(np.arange(len(rows)), [len(cells) for cells in rows])
     values = zip(*itertools.chain.from_iterable(rows), strict=True) if len(repeated) else ((),) * len(of.names)

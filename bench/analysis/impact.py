@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.analysis.faults import Receipt
-from bench.analysis.ledger import Entry
+from bench.analysis.ledger import LedgerEntry
 
 TOLD_BY_CONTROL = ("input", "state")
 """Points at which no undamaged reply is there to be judged."""
 
 
-def impacts_by_control(receipts: Sequence[Receipt], calls: Sequence[Entry], control: Sequence[Entry]) -> dict[int, str]:
+def impacts_by_control(
+    receipts: Sequence[Receipt], calls: Sequence[LedgerEntry], control: Sequence[LedgerEntry]
+) -> dict[int, str]:
     """Fault -> `effective` or `masked`, for those that can be told: up to the call that carried the fault both trials went the
     same way, and the control's call was judged.
 
@@ -31,7 +33,7 @@ def impacts_by_control(receipts: Sequence[Receipt], calls: Sequence[Entry], cont
     return told
 
 
-def _did(entry: Entry) -> tuple[object, ...]:
+def _did(entry: LedgerEntry) -> tuple[object, ...]:
     """What was asked and what came: all that the next call can depend on."""
     call = entry.call
     return (

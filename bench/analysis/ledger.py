@@ -24,7 +24,7 @@ ACCOUNTS: tuple[Account, ...] = get_args(Account)
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One call in the ledger. `verdict`: accepted, rejected:<reason>, unverified, lost, or unread where nobody looked at it."""
 
     call: Called
@@ -45,7 +45,7 @@ def is_retry(call: Called) -> bool:
     return call.cause in ("retry", "rerun") or (call.cause == "judge" and call.caused_by is not None)
 
 
-def book(events: Sequence[Event]) -> tuple[Entry, ...]:
+def book(events: Sequence[Event]) -> tuple[LedgerEntry, ...]:
     """Each call once, in the order of the calls."""
     in_answer = Lineage(events).of_answer
     calls = of_kind(events, Called)
@@ -57,11 +57,11 @@ def book(events: Sequence[Event]) -> tuple[Entry, ...]:
         reason, is_written = verdicts.get(call.call), call.call in written
         not_taken = bool(sampled) and not is_written and _attempt(call) in sampled
         account = _account(call, call.call in in_answer, bool(reason), not_taken)
-        entries.append(Entry(call, account, _verdict(call, reason, is_written)))
+        entries.append(LedgerEntry(call, account, _verdict(call, reason, is_written)))
     return tuple(entries)
 
 
-def totals(entries: Iterable[Entry]) -> dict[Account, int]:
+def totals(entries: Iterable[LedgerEntry]) -> dict[Account, int]:
     """Tokens by account; every account is there."""
     sums: dict[Account, int] = dict.fromkeys(ACCOUNTS, 0)
     for entry in entries:
@@ -69,7 +69,7 @@ def totals(entries: Iterable[Entry]) -> dict[Account, int]:
     return sums
 
 
-def imbalance(entries: Iterable[Entry], counted: int) -> str | None:
+def imbalance(entries: Iterable[LedgerEntry], counted: int) -> str | None:
     """What is wrong, in one line, where the accounts do not add up to the caller's own count of the trial's tokens."""
     booked = sum([entry.tokens for entry in entries])
     return None if booked == counted else f"the ledger adds up to {booked} tokens, but {counted} were counted"

@@ -22,7 +22,7 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class TwoLooks:
     """The trials without a fault of one condition.
 
     first   architecture -> what was solved of the instances that were taken over
@@ -36,13 +36,13 @@ class Look:
     p: float
 
 
-def looks(run: Run, arms: Arms) -> Iterator[Look]:
+def looks(run: Run, arms: Arms) -> Iterator[TwoLooks]:
     """By condition without faults; none where a run took nothing over, or all."""
     for condition, named in arms.items():
         taken, new = _parted(run, condition)
         if condition.plan == FAULT_FREE and taken and new:
             first, later = ({name: _solved(arm, side) for name, arm in named.items()} for side in (taken, new))
-            yield Look(condition, first, later, _p(named, taken, new))
+            yield TwoLooks(condition, first, later, _p(named, taken, new))
 
 
 def _parted(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[str]]:

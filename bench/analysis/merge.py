@@ -15,7 +15,7 @@ from bench.analysis.frames import Run, ranks
 from bench.analysis.shared import Labelled, Shared, differing_settings, labelled, shared_by
 from bench.errors import ResultsError
 from bench.experiment.config import StoredConfig
-from bench.experiment.manifest import Manifest, Pack
+from bench.experiment.manifest import Manifest, ManifestPack
 from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
@@ -123,7 +123,7 @@ def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
     return {name: entry for table in tables for name, entry in table.items()}
 
 
-def _pack(manifests: Sequence[Manifest], name: str) -> Pack:
+def _pack(manifests: Sequence[Manifest], name: str) -> ManifestPack:
     """The pack in the run with the fewest instances, which are those that all have."""
     return min((manifest.scenarios[name] for manifest in manifests), key=lambda pack: len(pack.instances))
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, get_args
 
 from bench.analysis.faults import silently_corrupted
 from bench.analysis.measure import Measure
-from bench.analysis.trial import MEASURED, CallMeasure, Trial
-from bench.registry import Kind, Part
+from bench.analysis.trial import MEASURED, CallMeasure, TrialReading
+from bench.registry import Part, Registry
 
 DTYPES = ("str", "bool", "boolean", "int64", "Int64", "float64")
 
@@ -31,7 +31,7 @@ class Metric(Part):
     """
 
     dtype: str
-    value: Callable[[Trial], Any]
+    value: Callable[[TrialReading], Any]
     title: str = ""
     digits: int = field(default=0, kw_only=True)
     published_digits: int = field(default=0, kw_only=True)
@@ -59,8 +59,8 @@ class Family(NamedTuple):
         return self.tokens, self.seconds, self.calls
 
 
-def _family(name: str, title: str, measure: Measure, of: Callable[[Trial, CallMeasure], float | None]) -> Family:
-    def reads(measured: CallMeasure) -> Callable[[Trial], float | None]:
+def _family(name: str, title: str, measure: Measure, of: Callable[[TrialReading, CallMeasure], float | None]) -> Family:
+    def reads(measured: CallMeasure) -> Callable[[TrialReading], float | None]:
         return lambda trial: of(trial, measured)
 
     titles = {"tokens": f"{title}, tokens", "seconds": f"{title}, s", "calls": f"{title}, calls", "usage": ""}
@@ -74,7 +74,7 @@ def _family(name: str, title: str, measure: Measure, of: Callable[[Trial, CallMe
     return Family(**metrics)
 
 
-def _seconds(name: str, title: str, value: Callable[[Trial], float], digits: int = 2) -> Metric:
+def _seconds(name: str, title: str, value: Callable[[TrialReading], float], digits: int = 2) -> Metric:
     return Metric(name, "float64", value, title, digits=digits, published_digits=2, in_costs=True)
 
 
@@ -88,11 +88,11 @@ SOLVED = Metric("correct", "boolean", lambda trial: trial.solved, "Solved", perc
 SCORE = Metric("score", "float64", lambda trial: trial.score, "Score", digits=3, measure="score")
 RETRY_TOKENS = Metric("retry_tokens", "int64", lambda trial: trial.retry_tokens, "Retry tokens", measure="retry")
 COST = Metric("cost", "float64", lambda trial: trial.tariff.cost(trial.record), "Cost $", digits=5)
-FIRST_ROUND = _family("first_round", "First round", "first_round", Trial.first_round)
+FIRST_ROUND = _family("first_round", "First round", "first_round", TrialReading.first_round)
 """What is asked again at once after a fault was noticed: what the paper's retry tokens mean."""
-PRICE = _family("price", "Price", "price", Trial.price)
+PRICE = _family("price", "Price", "price", TrialReading.price)
 """All that is asked again because of a fault that mattered."""
-FIRST_PASS = _family("first_pass", "First pass", "spent", Trial.first_pass)
+FIRST_PASS = _family("first_pass", "First pass", "spent", TrialReading.first_pass)
 """The first attempts alone: what the structure costs when nothing fails."""
 OURS: tuple[Metric, ...] = (
     Metric("outcome", "str", lambda trial: trial.outcome),
@@ -130,7 +130,7 @@ OURS: tuple[Metric, ...] = (
     COST,
     Metric("reason", "str", lambda trial: trial.imbalance or trial.record.reason),
 )
-METRICS = Kind("metric", Metric, f"{__name__}:OURS", "bench.worlds.analysis.metrics:METRICS")
+METRICS = Registry("metric", Metric, f"{__name__}:OURS", "bench.worlds.analysis.metrics:METRICS")
 PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
 """The published figures that stand for a first pass and a first round: the tokens of a run without a failure, and what the
 paper says of retries, which is of one."""

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run
-from bench.analysis.statistics import Part, parts_of
+from bench.analysis.statistics import PartEstimate, parts_of
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Reading:
     tokens_out: int
     cached: int | None
     seconds: float
-    by_input: Part | None
-    by_output: Part | None
+    by_input: PartEstimate | None
+    by_output: PartEstimate | None
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _by_cache(calls: pd.DataFrame) -> tuple[Reading, Reading]:
     )
 
 
-def _parts(calls: pd.DataFrame, *amounts: pd.Series[int]) -> tuple[Part, ...] | None:
+def _parts(calls: pd.DataFrame, *amounts: pd.Series[int]) -> tuple[PartEstimate, ...] | None:
     """Calls of one instance, or of one repetition of a sole one, share their prompts: they are a cluster."""
     instances = instances_of(calls)
     clusters = instances if len(set(instances)) > 1 else calls["repetition"].tolist()

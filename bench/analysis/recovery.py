@@ -60,7 +60,7 @@ class Failure:
     subtasks: frozenset[str]
 
 
-class Course:
+class TrialFailures:
     """What happened in a trial, seen by its failures.
 
     rejections   how often verification turned something away; outputs that were judged together count once

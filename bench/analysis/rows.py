@@ -8,17 +8,17 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from bench.analysis.faults import IMPACTS, Receipt
-from bench.analysis.ledger import Entry
+from bench.analysis.ledger import LedgerEntry
 from bench.analysis.metrics import METRICS
 from bench.analysis.recovery import Recovery
 from bench.analysis.replies import JudgedReply, judged_replies
-from bench.analysis.trial import MEASURED, CallMeasure, Trial
+from bench.analysis.trial import MEASURED, CallMeasure, TrialReading
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Waited, of_kind
 from bench.worlds.analysis.workflow import StepTaken
 from bench.worlds.runtime.events import ToolCalled
 
-Row = tuple[Any, ...]
+RowValues = tuple[Any, ...]
 Item = TypeVar("Item")
 
 
@@ -28,14 +28,14 @@ class Column(Generic[Item]):
 
     name: str
     dtype: str
-    value: str | Callable[[Item, Trial], Any]
+    value: str | Callable[[Item, TrialReading], Any]
 
 
-class Rows(Generic[Item]):
+class FrameRows(Generic[Item]):
     """The rows of one frame, each of an item of a trial. All fields of an item are read at once, in a fifth of the time: so a
     row begins with them, and `names` are its columns in that order."""
 
-    def __init__(self, items: Callable[[Trial], Sequence[Item]], columns: Sequence[Column[Item]]):
+    def __init__(self, items: Callable[[TrialReading], Sequence[Item]], columns: Sequence[Column[Item]]):
         fields = [(column.name, column.value) for column in columns if isinstance(column.value, str)]
         others = [(column.name, column.value) for column in columns if not isinstance(column.value, str)]
         self._items, self.columns = items, columns
@@ -43,7 +43,7 @@ class Rows(Generic[Item]):
         self._fields, self._others = attrgetter(*(value for _, value in fields)), [value for _, value in others]
         self._is_one = len(fields) == 1
 
-    def of(self, trial: Trial) -> list[Row]:
+    def of(self, trial: TrialReading) -> list[RowValues]:
         read, others, is_one = self._fields, self._others, self._is_one
         return [
             ((read(item),) if is_one else read(item)) + tuple([other(item, trial) for other in others])
@@ -60,7 +60,7 @@ PLACE: tuple[Column[TrialRecord], ...] = (
     Column("plan", "str", "plan"),
     Column("repetition", "int64", "repetition"),
 )
-CALLS: tuple[Column[Entry], ...] = (
+CALLS: tuple[Column[LedgerEntry], ...] = (
     Column("call", "int64", "call.call"),
     Column("subtask", "str", lambda row, trial: _subtask_label(row.call.subtasks, trial.subtasks)),
     Column("attempt", "int64", "call.attempt"),
@@ -102,15 +102,15 @@ FAULTS: tuple[Column[Receipt], ...] = (
 )
 
 
-def _having(impact: str) -> Callable[[Recovery, Trial], int]:
+def _having(impact: str) -> Callable[[Recovery, TrialReading], int]:
     return lambda row, _: row.having(impact)
 
 
-def _of_first(measured: CallMeasure) -> Callable[[Recovery, Trial], float | None]:
+def _of_first(measured: CallMeasure) -> Callable[[Recovery, TrialReading], float | None]:
     return lambda row, _: measured(row.first) if row.first else None
 
 
-def _of_all(measured: CallMeasure) -> Callable[[Recovery, Trial], float]:
+def _of_all(measured: CallMeasure) -> Callable[[Recovery, TrialReading], float]:
     return lambda row, _: measured(row.calls)
 
 
@@ -162,14 +162,14 @@ STEPS: tuple[Column[StepTaken], ...] = (
 )
 
 
-FRAMES: Mapping[str, Rows[Any]] = {
-    "calls": Rows(attrgetter("entries"), CALLS),
-    "faults": Rows(attrgetter("receipts"), FAULTS),
-    "recoveries": Rows(attrgetter("recoveries"), RECOVERIES),
-    "replies": Rows(lambda trial: judged_replies(trial.record.events, trial.receipts), REPLIES),
-    "waits": Rows(lambda trial: of_kind(trial.record.events, Waited), WAITS),
-    "steps": Rows(attrgetter("steps"), STEPS),
-    "tool_calls": Rows(attrgetter("tool_calls"), TOOL_CALLS),
+FRAMES: Mapping[str, FrameRows[Any]] = {
+    "calls": FrameRows(attrgetter("entries"), CALLS),
+    "faults": FrameRows(attrgetter("receipts"), FAULTS),
+    "recoveries": FrameRows(attrgetter("recoveries"), RECOVERIES),
+    "replies": FrameRows(lambda trial: judged_replies(trial.record.events, trial.receipts), REPLIES),
+    "waits": FrameRows(lambda trial: of_kind(trial.record.events, Waited), WAITS),
+    "steps": FrameRows(attrgetter("steps"), STEPS),
+    "tool_calls": FrameRows(attrgetter("tool_calls"), TOOL_CALLS),
 }
 """Those of what a trial has several of, by their names in `bench.analysis.frames.Run`."""
 place_of = attrgetter(*(str(column.value) for column in PLACE))
@@ -181,13 +181,13 @@ class TrialRows:
     """All rows of one trial. `place` are the values of PLACE, with which each of its rows begins; `undetermined`: of a fault
     among them it is not told what it mattered."""
 
-    place: Row
-    trial: Row
-    frames: Mapping[str, Sequence[Row]]
+    place: RowValues
+    trial: RowValues
+    frames: Mapping[str, Sequence[RowValues]]
     undetermined: bool
 
 
-def rows_of(trial: Trial) -> TrialRows:
+def rows_of(trial: TrialReading) -> TrialRows:
     """All that is kept of a trial."""
     return TrialRows(
         place=place_of(trial.record),

@@ -19,18 +19,18 @@ from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.plan_entries import PlanEntry
 
-Case = tuple[str, str]
+SharedInstance = tuple[str, str]
 """A scenario, and one of its instances."""
 Labelled = Mapping[str, Run]
 """Runs by names that tell them apart."""
-Name = TypeVar("Name", bound=Hashable)
+Label = TypeVar("Label", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Shared:
     """What all of some runs have, and in the same version. `left_out`: what not all have, in words."""
 
-    cases: frozenset[Case]
+    cases: frozenset[SharedInstance]
     plans: frozenset[str]
     left_out: tuple[str, ...]
 
@@ -38,7 +38,7 @@ class Shared:
         """The run with only what all have."""
         return run.with_frames(lambda rows: rows.loc[[self._holds(*place) for place in _places(rows)]])
 
-    def _holds(self, case: Case, plan: str) -> bool:
+    def _holds(self, case: SharedInstance, plan: str) -> bool:
         return case in self.cases and plan in self.plans
 
 
@@ -73,7 +73,7 @@ def _refuse_other_draws(runs: Labelled) -> None:
             raise ResultsError(f"{difference} ({' | '.join(map(str, values))})")
 
 
-def asked(run: Run) -> Mapping[Case, str]:
+def asked(run: Run) -> Mapping[SharedInstance, str]:
     """The digest of what each instance asks."""
     cases = dict.fromkeys(case for case, _ in _places(run.trials))
     return {(pack, instance): run.pack(pack).asks(instance) for pack, instance in cases}
@@ -91,7 +91,7 @@ def differing_settings(runs: Iterable[Run], aside: Set[str]) -> list[str]:
     return [key for key in keys if any(other.get(key) != first.get(key) for other in others)]
 
 
-def _alike(tables: Mapping[str, Mapping[Name, object]]) -> frozenset[Name]:
+def _alike(tables: Mapping[str, Mapping[Label, object]]) -> frozenset[Label]:
     """The names that stand in all tables for the same."""
     first, *others = tables.values()
     return frozenset(
@@ -99,9 +99,9 @@ def _alike(tables: Mapping[str, Mapping[Name, object]]) -> frozenset[Name]:
     )
 
 
-def _packs_left_out(cases: Mapping[str, Mapping[Case, str]]) -> Iterator[str]:
+def _packs_left_out(cases: Mapping[str, Mapping[SharedInstance, str]]) -> Iterator[str]:
     alike = _alike(cases)
-    holders: dict[str, dict[Case, list[str]]] = {}
+    holders: dict[str, dict[SharedInstance, list[str]]] = {}
     for label, names in cases.items():
         for case in names:
             holders.setdefault(case[0], {}).setdefault(case, []).append(label)
@@ -127,7 +127,7 @@ def _why(in_all: bool, labels: Mapping[str, None]) -> str:
     return "its versions differ" if in_all else f"only in {', '.join(labels)}"
 
 
-def _places(rows: pd.DataFrame) -> list[tuple[Case, str]]:
+def _places(rows: pd.DataFrame) -> list[tuple[SharedInstance, str]]:
     """The case and the fault plan of each row."""
     cases = zip(rows["scenario"].tolist(), instances_of(rows), strict=True)
     return list(zip(cases, rows["plan"].tolist(), strict=True))

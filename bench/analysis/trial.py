@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from bench.analysis import ledger
 from bench.analysis.faults import Receipt, receipts
 from bench.analysis.impact import impacts_by_control
-from bench.analysis.ledger import Account, Entry
-from bench.analysis.recovery import Course, Recovery, seconds_of, tokens_of
+from bench.analysis.ledger import Account, LedgerEntry
+from bench.analysis.recovery import Recovery, TrialFailures, seconds_of, tokens_of
 from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
 from bench.packs.environments import ENVIRONMENTS
@@ -34,7 +34,7 @@ MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_o
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialReading:
     """`tariff` prices its calls.
 
     task       the subtasks of its scenario
@@ -44,10 +44,10 @@ class Trial:
     record: TrialRecord
     tariff: Tariff
     task: tuple[str, ...] = ()
-    control: tuple[Entry, ...] = ()
+    control: tuple[LedgerEntry, ...] = ()
 
     @kept
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[LedgerEntry, ...]:
         return ledger.book(self.record.events)
 
     @kept
@@ -57,8 +57,8 @@ class Trial:
         return receipts(self.record, told) if told else faults
 
     @kept
-    def course(self) -> Course:
-        return Course(self.record.events)
+    def course(self) -> TrialFailures:
+        return TrialFailures(self.record.events)
 
     @kept
     def recoveries(self) -> tuple[Recovery, ...]:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bench.answers.places import ANY, Path, Schema, at, declared, name_of, places
+from bench.answers.places import ANY, FieldPath, Schema, at, declared, name_of, places
 from bench.scenario import Json
 
 SHORTEST_FENCE = 3
@@ -152,7 +152,7 @@ def _fences(text: str, start: int) -> Iterator[tuple[re.Match[str], re.Match[str
 def assemble(value: dict[str, Json], blocks: list[Block], schema: Schema) -> dict[str, Json] | Unplaced:
     """The JSON with the code of these blocks in its places. The JSON itself is left as it is."""
     known = places(schema, value)
-    given, nameless = dict[Path, str](), list[str]()
+    given, nameless = dict[FieldPath, str](), list[str]()
     for block in blocks:
         path = known.named(block.label)
         if path is None:
@@ -169,13 +169,13 @@ def assemble(value: dict[str, Json], blocks: list[Block], schema: Schema) -> dic
     return _filled(value, given)
 
 
-def _mismatch(nameless: int, left: list[Path]) -> str:
+def _mismatch(nameless: int, left: list[FieldPath]) -> str:
     named = ", ".join(map(name_of, left[:MOST_NAMED])) + (", ..." if len(left) > MOST_NAMED else "")
     blocks = "1 code block has" if nameless == 1 else f"{nameless} code blocks have"
     return f"{blocks} no known name on the line before; there must be one block each for {named}"
 
 
-def _filled(value: dict[str, Json], given: Mapping[Path, str]) -> dict[str, Json]:
+def _filled(value: dict[str, Json], given: Mapping[FieldPath, str]) -> dict[str, Json]:
     if not given:
         return value
     filled = copy.deepcopy(value)
@@ -190,7 +190,7 @@ def _without_name(code: str, name: str) -> str:
     return rest if first.strip() == f"{name}:" and not rest.startswith((" ", "\t")) else code
 
 
-def _put(value: Json, path: Path, code: str) -> None:
+def _put(value: Json, path: FieldPath, code: str) -> None:
     for step, following in pairwise(path):
         if isinstance(value, dict) and isinstance(following, str) and not isinstance(value.get(step), dict):
             value[step] = {}  # a table of code that its JSON leaves out, or has as something else
@@ -223,7 +223,7 @@ def written(value: dict[str, Json], schema: Schema) -> Written:
     return result
 
 
-def _without(value: dict[str, Json], paths: list[Path], tables: Mapping[Path, str]) -> dict[str, Json]:
+def _without(value: dict[str, Json], paths: list[FieldPath], tables: Mapping[FieldPath, str]) -> dict[str, Json]:
     """The JSON without the code at these places, and without the tables that this leaves empty."""
     bare: dict[str, Json] = copy.deepcopy(value)
     for path in paths:

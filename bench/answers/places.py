@@ -14,7 +14,7 @@ from typing import Any
 from bench.scenario import CODE, Json
 
 Schema = Mapping[str, Any]
-Path = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 ANY = "NAME"
 """Stands for every entry of a table."""
 
@@ -27,10 +27,10 @@ class Places:
     tables   tables of code, whose entries may have any name
     """
 
-    fields: Mapping[Path, str]
-    tables: Mapping[Path, str]
+    fields: Mapping[FieldPath, str]
+    tables: Mapping[FieldPath, str]
 
-    def named(self, name: str) -> Path | None:
+    def named(self, name: str) -> FieldPath | None:
         """The place of this name, which may be a new entry of a table; None where there is none."""
         if name in self._by_name:
             return self._by_name[name]
@@ -40,12 +40,12 @@ class Places:
         return None
 
     @cached_property
-    def _by_name(self) -> Mapping[str, Path]:
+    def _by_name(self) -> Mapping[str, FieldPath]:
         return {name_of(path): path for path in self.fields}
 
 
 def places(schema: Schema, value: Json) -> Places:
-    fields, tables = dict[Path, str](), dict[Path, str]()
+    fields, tables = dict[FieldPath, str](), dict[FieldPath, str]()
     for path, node, is_table in _walked(schema, {}, value, ()):
         if is_table:
             language = tables[path] = code_of(node) or ""
@@ -56,7 +56,7 @@ def places(schema: Schema, value: Json) -> Places:
     return Places(fields, tables)
 
 
-def _walked(schema: Schema, defs: Schema, value: Json, path: Path) -> Iterator[tuple[Path, Schema, bool]]:
+def _walked(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, Schema, bool]]:
     """(path, schema of the code, whether it is a table of such)."""
     schema, defs = resolved(schema, defs)
     if code_of(schema) is not None:
@@ -68,7 +68,7 @@ def _walked(schema: Schema, defs: Schema, value: Json, path: Path) -> Iterator[t
         yield from _walked(inner, defs, item, (*path, *step))
 
 
-def _held(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, Path]]:
+def _held(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, FieldPath]]:
     """(schema, value, step to it) of what a value holds; of the answer itself also what it lacks. A required object of nothing
     but code is asked for in no JSON, and so may be left out."""
     for option in schema.get("anyOf", ()):
@@ -109,12 +109,12 @@ def code_of(schema: Schema) -> str | None:
     return next((str(option[CODE]) for option in schema.get("anyOf", ()) if CODE in option), None)
 
 
-def declared(schema: Schema) -> Iterator[tuple[Path, str, str]]:
+def declared(schema: Schema) -> Iterator[tuple[FieldPath, str, str]]:
     """(path, language, description) of each place that an answer can have: item 0 of a list, entry ANY of a table."""
     return _declared(schema, {}, (), frozenset())
 
 
-def _declared(schema: Schema, defs: Schema, path: Path, within: frozenset[str]) -> Iterator[tuple[Path, str, str]]:
+def _declared(schema: Schema, defs: Schema, path: FieldPath, within: frozenset[str]) -> Iterator[tuple[FieldPath, str, str]]:
     if schema.get("$ref") in within:
         return  # a type that holds itself
     within |= {schema["$ref"]} if "$ref" in schema else frozenset()
@@ -179,12 +179,12 @@ def is_all_code(schema: Schema) -> bool:
     return holds_code(schema) and not resolved(without_code(schema), {})[0].get("properties")
 
 
-def name_of(path: Path) -> str:
+def name_of(path: FieldPath) -> str:
     """`edits[0].replace`, as the details of rejections and a programmer would write it."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def at(value: Json, path: Path) -> Json:
+def at(value: Json, path: FieldPath) -> Json:
     """What stands there; None where nothing does."""
     for step in path:
         there = isinstance(value, dict) and step in value

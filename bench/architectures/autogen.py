@@ -22,12 +22,12 @@ from autogen_core.models import (
 from pydantic import BaseModel
 
 from bench.models.base import Message
-from bench.runtime.asking import Line
+from bench.runtime.asking import ModelLine
 
 FINISH: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}
 
 
-async def assistant(messages: Sequence[Message], line: Line) -> str:
+async def assistant(messages: Sequence[Message], line: ModelLine) -> str:
     """Let a fresh AssistantAgent answer: an agent keeps its history, so that one agent for two attempts would send both."""
     system, task = messages
     agent = AssistantAgent("engineer", LineClient(line), system_message=system.content)
@@ -48,7 +48,7 @@ class LineClient(ChatCompletionClient, Component[LineSettings]):
     component_type = "model"
     component_config_schema = LineSettings
 
-    def __init__(self, line: Line):
+    def __init__(self, line: ModelLine):
         self._line = line
 
     async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:

@@ -25,14 +25,14 @@ from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
 
-Step = Callable[[str, framework.Predict], None]
+SetPredictor = Callable[[str, framework.Predict], None]
 """Takes the step of this name with this predictor."""
 
 
 class Program(framework.Module):  # type: ignore[misc]  # DSPy is untyped
     """Takes the steps of a task one after another."""
 
-    def __init__(self, task: Task, take: Step):
+    def __init__(self, task: Task, take: SetPredictor):
         super().__init__()
         self.steps = {subtask.name: framework.Predict(signature_of(task, subtask)) for subtask in task.subtasks}
         self.take = take

@@ -41,13 +41,13 @@ class NotAccepted(Exception):
 
 
 Node = Callable[[Rejection], Awaitable[Rejection]]
-Words = Callable[[Subtask, "Line", Rejected | None], Sequence[Message]]
+MakeMessages = Callable[[Subtask, "GraphClient", Rejected | None], Sequence[Message]]
 """The messages that ask for a subtask, the first time or after a rejection."""
 NONE = Rejection(rejected=None)
 
 
 @dataclass(frozen=True)
-class Line:
+class GraphClient:
     """A session, and the HTTP clients for it. LangChain keeps its own by address for ever, and ours is soon another's."""
 
     session: EndpointSession
@@ -61,10 +61,10 @@ class Line:
 
 
 @asynccontextmanager
-async def _line(task: Task, workbench: Workbench) -> AsyncIterator[Line]:
+async def _line(task: Task, workbench: Workbench) -> AsyncIterator[GraphClient]:
     async with workbench.endpoint(*task.subtasks) as session, AsyncHttpxClient() as http:
         with HttpxClient() as sync:
-            yield Line(session, http, sync)
+            yield GraphClient(session, http, sync)
 
 
 async def langgraph(task: Task, workbench: Workbench) -> None:
@@ -109,7 +109,7 @@ async def langgraph_retry_policy(task: Task, workbench: Workbench) -> None:
             raise GaveUp(names, f"no accepted output in {workbench.max_attempts} attempts") from error
 
 
-async def _with_edges_back(task: Task, workbench: Workbench, words: Words) -> None:
+async def _with_edges_back(task: Task, workbench: Workbench, words: MakeMessages) -> None:
     async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
         graph.add_edge(START, task.subtasks[0].name)
@@ -121,7 +121,7 @@ async def _with_edges_back(task: Task, workbench: Workbench, words: Words) -> No
         await graph.compile().ainvoke(NONE, {"recursion_limit": len(task.subtasks) * workbench.max_attempts + 1})
 
 
-def _handing_on(subtask: Subtask, workbench: Workbench, line: Line) -> Node:
+def _handing_on(subtask: Subtask, workbench: Workbench, line: GraphClient) -> Node:
     async def node(_: Rejection) -> Rejection:
         workbench.commit_unverified(await _ask(subtask, workbench, line))
         return NONE
@@ -129,7 +129,7 @@ def _handing_on(subtask: Subtask, workbench: Workbench, line: Line) -> Node:
     return node
 
 
-def _verifying(subtask: Subtask, workbench: Workbench, line: Line, words: Words) -> Node:
+def _verifying(subtask: Subtask, workbench: Workbench, line: GraphClient, words: MakeMessages) -> Node:
     async def node(state: Rejection) -> Rejection:
         proposal = await _ask(subtask, workbench, line, words, state["rejected"])
         rejected = workbench.verify(proposal)
@@ -140,7 +140,7 @@ def _verifying(subtask: Subtask, workbench: Workbench, line: Line, words: Words)
     return node
 
 
-def _raising(subtask: Subtask, workbench: Workbench, line: Line) -> Node:
+def _raising(subtask: Subtask, workbench: Workbench, line: GraphClient) -> Node:
     async def node(_: Rejection) -> Rejection:
         proposal = await _ask(subtask, workbench, line)
         if rejected := workbench.verify(proposal):
@@ -155,17 +155,17 @@ def _rejected(state: Rejection) -> bool:
     return state["rejected"] is not None
 
 
-def _reason_behind(subtask: Subtask, line: Line, rejected: Rejected | None) -> Sequence[Message]:
+def _reason_behind(subtask: Subtask, line: GraphClient, rejected: Rejected | None) -> Sequence[Message]:
     behind = [Message("user", f"Your last answer was rejected: {rejected.detail}")] if rejected else []
     return [*line.session.messages(subtask), *behind]
 
 
-def _as_ours(subtask: Subtask, line: Line, rejected: Rejected | None) -> Sequence[Message]:
+def _as_ours(subtask: Subtask, line: GraphClient, rejected: Rejected | None) -> Sequence[Message]:
     return line.session.messages(subtask, repair=rejected)
 
 
 async def _ask(
-    subtask: Subtask, workbench: Workbench, line: Line, words: Words = _as_ours, rejected: Rejected | None = None
+    subtask: Subtask, workbench: Workbench, line: GraphClient, words: MakeMessages = _as_ours, rejected: Rejected | None = None
 ) -> Proposal:
     workbench.attempts_left(subtask)
     messages = words(subtask, line, rejected)

@@ -30,12 +30,12 @@ from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Output, Subtask, Task
 
-Found = Rejected | None
+EarlierRejection = Rejected | None
 """What a later subtask found wrong with the output that is asked for again."""
 
 
 @dataclass(frozen=True)
-class Line:
+class MelleaClient:
     """Our session at the endpoint, and Mellea's own, which makes the calls."""
 
     workbench: Workbench
@@ -43,7 +43,7 @@ class Line:
     session: MelleaSession
 
 
-Ask = Callable[[Subtask, Found, Line], Awaitable[None]]
+AskAgain = Callable[[Subtask, EarlierRejection, MelleaClient], Awaitable[None]]
 
 
 async def mellea(task: Task, workbench: Workbench) -> None:
@@ -57,11 +57,11 @@ async def mellea_code(task: Task, workbench: Workbench) -> None:
     await _branching(task, workbench, _in_code)
 
 
-async def _branching(task: Task, workbench: Workbench, ask: Ask) -> None:
+async def _branching(task: Task, workbench: Workbench, ask: AskAgain) -> None:
     """Skips what is not needed and reopens what was found wrong, as `runtime_structured` does."""
     reopened: dict[str, Rejected] = {}
     async with workbench.endpoint(*task.subtasks, judges=judges) as endpoint, _session(endpoint) as session:
-        line = Line(workbench, endpoint, session)
+        line = MelleaClient(workbench, endpoint, session)
         while subtask := next((subtask for subtask in task.subtasks if not workbench.done(subtask)), None):
             if workbench.skip(subtask):
                 continue
@@ -71,7 +71,7 @@ async def _branching(task: Task, workbench: Workbench, ask: Ask) -> None:
                 reopened[rejection.subtask] = rejection
 
 
-async def _in_words(subtask: Subtask, rejection: Found, line: Line) -> None:
+async def _in_words(subtask: Subtask, rejection: EarlierRejection, line: MelleaClient) -> None:
     def rejected(text: str, reasons: str) -> None:
         line.workbench.reject(line.endpoint.proposal(text, subtask), f"by Mellea's judges: {reasons}")
 
@@ -79,7 +79,7 @@ async def _in_words(subtask: Subtask, rejection: Found, line: Line) -> None:
     line.workbench.commit_unverified(line.endpoint.proposal(str(result.result), subtask))
 
 
-async def _in_code(subtask: Subtask, rejection: Found, line: Line) -> None:
+async def _in_code(subtask: Subtask, rejection: EarlierRejection, line: MelleaClient) -> None:
     proposals: list[Proposal] = []
 
     def verified(context: Context) -> ValidationResult:
@@ -93,8 +93,8 @@ async def _in_code(subtask: Subtask, rejection: Found, line: Line) -> None:
 
 async def _instruct(
     subtask: Subtask,
-    rejection: Found,
-    line: Line,
+    rejection: EarlierRejection,
+    line: MelleaClient,
     requirements: Sequence[str | Requirement],
     rejected: Callable[[str, str], None] = lambda *_: None,
 ) -> SamplingResult[str]:

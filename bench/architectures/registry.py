@@ -17,7 +17,7 @@ from bench.answers.formats import AnswerFormat
 from bench.architectures.form import Form
 from bench.architectures.part import Architecture, ArchitecturePart
 from bench.errors import ConfigError
-from bench.registry import Kind, attribute_at, importable, is_path, why_not_imported
+from bench.registry import Registry, attribute_at, importable, is_path, why_not_imported
 
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 """The formats of who makes its calls itself: nothing holds them to a schema."""
@@ -113,7 +113,7 @@ OURS = (
         "prompts are fixed when the agents are made: outputs that are read follow behind the form of the answer",
     ),
 )
-ARCHITECTURES = Kind("architecture", ArchitecturePart, f"{__name__}:OURS", "bench.worlds.entries:ARCHITECTURES")
+ARCHITECTURES = Registry("architecture", ArchitecturePart, f"{__name__}:OURS", "bench.worlds.entries:ARCHITECTURES")
 COMMAND = ArchitecturePart(
     "command",
     "bench.worlds.driver.architecture:of_command",

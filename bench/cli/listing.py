@@ -13,7 +13,7 @@ from bench.experiment.config import load_config
 from bench.experiment.model_entries import MODELS
 from bench.packs import find_packs, lacks, variants_of
 from bench.paths import CONFIGS
-from bench.registry import Kind, Part
+from bench.registry import Part, Registry
 from bench.report.studies import STUDIES
 from bench.runtime.effects import EFFECTS, points_of
 
@@ -40,7 +40,7 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES, EXPORTS)
 
 
-def tell_left_out(err: Terminal, *kinds: Kind[Any]) -> None:
+def tell_left_out(err: Terminal, *kinds: Registry[Any]) -> None:
     """Say which parts of other packages are not here, a line each."""
     for line in dict.fromkeys(line for kind in kinds for line in kind.left_out):
         err.print(f"bench: {line}")

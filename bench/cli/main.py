@@ -23,7 +23,7 @@ from bench.cli.running import run_to_its_end, show_preview
 from bench.cli.runs import runs
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
 from bench.cli.serve import command as serve
-from bench.cli.setup import Unguarded, cache_from, chosen_models, declared, open_run, run_name, whose_replies
+from bench.cli.setup import UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
 from bench.errors import BenchError, PackError
@@ -154,7 +154,7 @@ def run(
     ] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
     verbose: Verbose = False,
-    unguarded: Unguarded = False,
+    unguarded: UnguardedOption = False,
     scenarios: Packs = PACKS,
 ) -> None:
     """Run a config; the same command goes on where it stopped.
@@ -239,7 +239,7 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
 def regrade(
     runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
     scenarios: Packs = PACKS,
-    unguarded: Unguarded = False,
+    unguarded: UnguardedOption = False,
 ) -> None:
     """Grade the stored answers of runs anew; no model is asked.
 

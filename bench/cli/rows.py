@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench.cli.tables import LARGEST, Record, Value, read_table
+from bench.cli.tables import LARGEST, CellValue, FileRow, read_table
 from bench.errors import PackError, nearest
 from bench.scenario import Output
 
-Kind = Literal["word", "text", "integer", "number", "boolean"]
+ColumnKind = Literal["word", "text", "integer", "number", "boolean"]
 EXPECTED = "expected"
 MOST_WORDS, LONGEST_WORD = 12, 60
 """A column of texts is a closed vocabulary where it has no more distinct ones, none is longer (in characters) or has several
@@ -30,22 +30,22 @@ class Field:
     """A field of the answer. `words` are those of a closed vocabulary, of which the answer is one."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     id: str
-    input: Mapping[str, Value]
-    expected: Mapping[str, Value]
+    input: Mapping[str, CellValue]
+    expected: Mapping[str, CellValue]
 
 
 @dataclass(frozen=True)
-class Rows:
+class SourceRows:
     """`fields` are those of every row's answer. No two rows share an id, and each field has two values or more."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SourceRow, ...]
     fields: tuple[Field, ...]
 
     @property
@@ -54,7 +54,7 @@ class Rows:
         return max(Counter(tuple(map(plain, row.expected.values())) for row in self.rows).values())
 
 
-def read_rows(path: Path, expected: Sequence[str] = ()) -> Rows:
+def read_rows(path: Path, expected: Sequence[str] = ()) -> SourceRows:
     """The rows of a CSV or JSONL file. `expected` names the columns that hold the answer; by default those whose name begins
     with "expected". Raises PackError in one line for the first thing that is wrong with them."""
     records = read_table(path)
@@ -70,13 +70,15 @@ def read_rows(path: Path, expected: Sequence[str] = ()) -> Rows:
     values = {names[column]: _values(records, column, is_text=path.suffix.lower() in (".csv", ".tsv")) for column in columns}
     fields = tuple(_field(name, column, path) for name, column in values.items())
     rows = (
-        Row(id_, {name: record.fields[name] for name in inputs}, {name: column[number] for name, column in values.items()})
+        SourceRow(
+            id_, {name: record.fields[name] for name in inputs}, {name: column[number] for name, column in values.items()}
+        )
         for number, (id_, record) in enumerate(zip(_ids(records), records, strict=True))
     )
-    return Rows(tuple(rows), fields)
+    return SourceRows(tuple(rows), fields)
 
 
-def _refuse_other_columns(records: Sequence[Record]) -> None:
+def _refuse_other_columns(records: Sequence[FileRow]) -> None:
     first = records[0]
     for record in records:
         if lacking := [name for name in first.fields if name not in record.fields]:
@@ -87,7 +89,7 @@ def _refuse_other_columns(records: Sequence[Record]) -> None:
             raise PackError(f"{record.at}: keeps other fields under 'expected' than the first row; give every row the same")
 
 
-def _expected(first: Record, named: Sequence[str], path: Path) -> tuple[str, ...]:
+def _expected(first: FileRow, named: Sequence[str], path: Path) -> tuple[str, ...]:
     """The columns that hold the answer."""
     columns = [name for name in first.fields if name != "id"]
     if named and first.expected:
@@ -135,11 +137,11 @@ def _legal(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _is_empty(value: Value) -> bool:
+def _is_empty(value: CellValue) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _values(records: Sequence[Record], column: str, *, is_text: bool) -> list[Value]:
+def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[CellValue]:
     """The values of a column of the answer; those of CSV are given the type that all of them can have."""
     for record in records:
         if _is_empty(record.fields[column]):
@@ -155,7 +157,7 @@ def _values(records: Sequence[Record], column: str, *, is_text: bool) -> list[Va
     return list(_converted(texts))
 
 
-def _converted(texts: Sequence[str]) -> Sequence[Value]:
+def _converted(texts: Sequence[str]) -> Sequence[CellValue]:
     if all(text.lower() in ("true", "false") for text in texts):
         return [text.lower() == "true" for text in texts]
     if all(INTEGER.fullmatch(text) for text in texts):
@@ -164,7 +166,7 @@ def _converted(texts: Sequence[str]) -> Sequence[Value]:
     return [float(text) for text in texts] if all(NUMBER.fullmatch(text) for text in texts) else texts
 
 
-KINDS: tuple[tuple[Kind, Callable[[Value], bool]], ...] = (
+KINDS: tuple[tuple[ColumnKind, Callable[[CellValue], bool]], ...] = (
     ("boolean", lambda value: isinstance(value, bool)),
     ("integer", lambda value: isinstance(value, int) and not isinstance(value, bool)),
     ("number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
@@ -172,7 +174,7 @@ KINDS: tuple[tuple[Kind, Callable[[Value], bool]], ...] = (
 )
 
 
-def _field(name: str, values: Sequence[Value], path: Path) -> Field:
+def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
     kind = next((kind for kind, fits in KINDS if all(map(fits, values))), None)
     if kind is None:
         raise PackError(f"{path}: '{name}' is of several types in its rows; make all of them texts, numbers, or true and false")
@@ -193,17 +195,17 @@ def _field(name: str, values: Sequence[Value], path: Path) -> Field:
     return Field(name, "word", tuple(sorted(words)))
 
 
-def plain(value: Value) -> Value:
+def plain(value: CellValue) -> CellValue:
     """A text without regard to case and space; all else as it is."""
     return " ".join(value.split()).casefold() if isinstance(value, str) else value
 
 
-def _ids(records: Sequence[Record]) -> list[str]:
+def _ids(records: Sequence[FileRow]) -> list[str]:
     """The name of each row's instance: its id, made legal, or its number."""
     if "id" not in records[0].fields:
         width = max(3, len(str(len(records))))
         return [f"row_{number:0{width}}" for number in range(1, len(records) + 1)]
-    ids: dict[str, Value] = {}
+    ids: dict[str, CellValue] = {}
     for record in records:
         given = record.fields["id"]
         name = _legal(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bench.cli.rows import Kind, Row, Rows
+from bench.cli.rows import ColumnKind, SourceRow, SourceRows
 from bench.errors import PackError
 from bench.paths import PACKS
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 RENDERED = ".j2"
-TYPES: dict[Kind, str] = {"text": "str", "integer": "int", "number": "float", "boolean": "bool"}
-COMPARED: dict[Kind, str] = {
+TYPES: dict[ColumnKind, str] = {"text": "str", "integer": "int", "number": "float", "boolean": "bool"}
+COMPARED: dict[ColumnKind, str] = {
     "word": "exactly",
     "text": "without regard to case and space",
     "integer": "exactly",
@@ -40,7 +40,7 @@ def new_scenario(name: str, into: Path) -> Path:
     return _made(name, into, write)
 
 
-def scenario_of_rows(name: str, into: Path, rows: Rows, source: str) -> Path:
+def scenario_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Path:
     """Make a pack in `into/name` whose instances are the rows. Raises PackError as `new_scenario` does.
 
     source   the name of the file that the rows were read from
@@ -67,7 +67,7 @@ def scenario_of_rows(name: str, into: Path, rows: Rows, source: str) -> Path:
     return _made(name, into, write)
 
 
-def _line(row: Row) -> str:
+def _line(row: SourceRow) -> str:
     return f"{json.dumps(asdict(row), ensure_ascii=False)}\n"
 
 

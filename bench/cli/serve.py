@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.progress import SoFar, calls_of
-from bench.cli.setup import Unguarded, chosen_models, open_run, run_name, whose_replies
+from bench.cli.setup import UnguardedOption, chosen_models, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.experiment.code import our_codebase
@@ -48,7 +48,7 @@ def command(
         bool,
         typer.Option("--token/--no-token", help="Ask each client for a token as its API key; without, any program may ask."),
     ] = True,
-    unguarded: Unguarded = False,
+    unguarded: UnguardedOption = False,
     scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,
 ) -> None:
     """Serve a model to your agent; count what failures cost it.

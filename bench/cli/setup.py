@@ -23,7 +23,7 @@ from bench.models.routed import answerers
 from bench.paths import folder_of
 from bench.report.studies import prepared
 
-Unguarded = Annotated[
+UnguardedOption = Annotated[
     bool,
     typer.Option(
         "--unguarded", help="Run models' code though a guard of the sandbox is missing (bench doctor); it is recorded."

@@ -18,7 +18,7 @@ from typing import Any
 from bench.errors import PackError
 from bench.files import text_of
 
-Value = str | int | float | bool | None
+CellValue = str | int | float | bool | None
 MOST_BYTES = 2**26
 DELIMITERS = ",;\t|"
 LONGEST_CELL = 2**24
@@ -31,7 +31,7 @@ LARGEST = 2**53
 
 
 @dataclass(frozen=True)
-class Record:
+class FileRow:
     """One row as it stands in the file.
 
     at         its place: "tickets.csv, line 3"
@@ -40,11 +40,11 @@ class Record:
     """
 
     at: str
-    fields: Mapping[str, Value]
+    fields: Mapping[str, CellValue]
     expected: tuple[str, ...] = ()
 
 
-def read_table(path: Path) -> Sequence[Record]:
+def read_table(path: Path) -> Sequence[FileRow]:
     """The rows of a file, at least one. Raises PackError, with the line, for what cannot be read or is no table."""
     reader = {".csv": _csv, ".tsv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines}.get(path.suffix.lower())
     if reader is None:
@@ -105,7 +105,7 @@ class _Broken(Exception):
         super().__init__(f"line {line}: is no CSV: {problem}")
 
 
-def _csv(path: Path, text: str) -> Iterator[Record]:
+def _csv(path: Path, text: str) -> Iterator[FileRow]:
     """A header, then a row a record."""
     with _long_cells():
         yield from _records(path, text)
@@ -121,7 +121,7 @@ def _long_cells() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _records(path: Path, text: str) -> Iterator[Record]:
+def _records(path: Path, text: str) -> Iterator[FileRow]:
     if match := _excels_line.match(text):
         dialect = _Dialect("\t" if match[1] == "\\t" else match[1])
         text = re.sub(r"[^\r\n]", "", match[0]) + text[match.end() :]  # its lines stay: the others keep their numbers
@@ -140,7 +140,7 @@ def _records(path: Path, text: str) -> Iterator[Record]:
                     f"{at}: has {len(cells)} cells, and the header has {len(names)}; quote a cell that holds a delimiter"
                 )
             else:
-                yield Record(at, dict(zip(names, cells, strict=True)))
+                yield FileRow(at, dict(zip(names, cells, strict=True)))
     except _Broken as broken:
         raise PackError(f"{path}, {broken}") from broken
 
@@ -158,13 +158,13 @@ def _refuse_name(name: str, at: str) -> None:
         raise PackError(f"{at}: {name!r} is no name for a column; write a word on one line")
 
 
-def _json_lines(path: Path, text: str) -> Iterator[Record]:
+def _json_lines(path: Path, text: str) -> Iterator[FileRow]:
     for number, line in enumerate(text.split("\n"), 1):  # `splitlines` would cut at U+2028, which JSON allows in a text
         if line.strip():
             yield _record(line, f"{path}, line {number}")
 
 
-def _record(line: str, at: str) -> Record:
+def _record(line: str, at: str) -> FileRow:
     try:
         value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_once)
         json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent to a model
@@ -175,7 +175,7 @@ def _record(line: str, at: str) -> Record:
     fields, expected = _parted(value, at)
     for name, field in fields.items():
         _refuse_value(name, field, at)
-    return Record(at, fields, expected)
+    return FileRow(at, fields, expected)
 
 
 def _parted(value: dict[str, Any], at: str) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bench.answers.places import FieldPath
 from bench.runtime.effects import CONTENT, Target, TextEffect, dump
 from bench.scenario import Json, Output, schema_of
 
-Path = tuple[str | int, ...]
 MOST_LEAVES = 2**16
 """Leaves of all values that are held against a schema, to find one that fits."""
 LARGEST = 2**53
@@ -102,7 +102,7 @@ EFFECTS = (
 )
 
 
-def _required(target: Target) -> Iterator[Path]:
+def _required(target: Target) -> Iterator[FieldPath]:
     """Paths of the fields that the value has and its schema requires."""
     if target.schema is None or not isinstance(target.value, dict):
         return
@@ -110,7 +110,7 @@ def _required(target: Target) -> Iterator[Path]:
     yield from _required_in(target.value, schema, schema.get("$defs", {}))
 
 
-def _required_in(value: Json, schema: Any, defs: Any, path: Path = ()) -> Iterator[Path]:
+def _required_in(value: Json, schema: Any, defs: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
     while "$ref" in schema:
         schema = defs[schema["$ref"].rsplit("/", 1)[-1]]
     if isinstance(value, dict):
@@ -124,7 +124,7 @@ def _required_in(value: Json, schema: Any, defs: Any, path: Path = ()) -> Iterat
             yield from _required_in(item, schema.get("items", {}), defs, (*path, index))
 
 
-def _leaves(value: Json, path: Path = ()) -> Iterator[Path]:
+def _leaves(value: Json, path: FieldPath = ()) -> Iterator[FieldPath]:
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, item in items:
@@ -156,7 +156,7 @@ def _one_value_off(target: Target, draw: Random) -> str | None:
     return None
 
 
-def _alternatives(target: Target, path: Path) -> list[Json]:
+def _alternatives(target: Target, path: FieldPath) -> list[Json]:
     leaf = _at(target.value, path)
     if isinstance(leaf, bool):
         return [not leaf]

@@ -37,7 +37,7 @@ class TurnedAway(Problem):
     """A request by somebody who may not ask here."""
 
 
-class Door:
+class AccessGuard:
     """Stands before the handlers of one endpoint.
 
     kept          seconds in which a connection's next request must have begun

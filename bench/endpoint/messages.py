@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from bench.bounds import Listed
 from bench.endpoint.problem import LONGEST_NAME
-from bench.models.base import Message, Role
+from bench.models.base import Message, MessageRole
 from bench.models.extra_fields import extra_text
 from bench.models.tool_calls import ToolCall, call_extra
 
@@ -102,7 +102,7 @@ class SentMessage(BaseModel):
 
     @property
     def plain(self) -> Message:
-        role: Role = "system" if self.role == "developer" else self.role
+        role: MessageRole = "system" if self.role == "developer" else self.role
         calls = tuple(call.plain for call in self.tool_calls or ())
         extra = extra_text(self.model_extra or {}) if role == "assistant" else ""
         return Message(role, self.content or "", calls, self.tool_call_id or "", extra)

@@ -12,7 +12,7 @@ from bench.models.options import options_in
 
 UNFINISHED = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """Finish reasons of a reply that is not complete, and what is said of it."""
-Json = dict[str, Any]
+WireObject = dict[str, Any]
 
 
 def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
@@ -74,12 +74,12 @@ def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Ite
         yield numbered.event("response.output_item.done", output_index=index, item=_done(item))
 
 
-def _message(item: Json, where: Json, numbered: _Numbered) -> Iterator[bytes]:
+def _message(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[bytes]:
     [part] = item["content"]
     kind = "output_text" if "text" in part else "refusal"
     text = part["text" if kind == "output_text" else "refusal"]
     field = "text" if kind == "output_text" else "refusal"
-    extra: Json = {"logprobs": []} if kind == "output_text" else {}
+    extra: WireObject = {"logprobs": []} if kind == "output_text" else {}
     at = {**where, "content_index": 0}
     yield numbered.event("response.content_part.added", **at, part={**part, field: ""})
     for piece in pieces_of(text):
@@ -88,21 +88,21 @@ def _message(item: Json, where: Json, numbered: _Numbered) -> Iterator[bytes]:
     yield numbered.event("response.content_part.done", **at, part=part)
 
 
-def _call(item: Json, where: Json, numbered: _Numbered) -> Iterator[bytes]:
+def _call(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[bytes]:
     for piece in pieces_of(item["arguments"]):
         yield numbered.event("response.function_call_arguments.delta", **where, delta=piece)
     done = "response.function_call_arguments.done"
     yield numbered.event(done, **where, name=item["name"], arguments=item["arguments"])
 
 
-def _items(reply: Reply, number: int) -> list[Json]:
+def _items(reply: Reply, number: int) -> list[WireObject]:
     """What the provider may want back with the turn, where there is such; a message, unless there is nothing in it but tool
     calls; and each of these."""
-    items: list[Json] = []
+    items: list[WireObject] = []
     if carried := _carried(reply):
         items.append({"id": f"rs_{number}", "type": "reasoning", "summary": [], "encrypted_content": carried})
     if reply.text or not reply.tool_calls:
-        part: Json = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        part: WireObject = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
         if reply.finish == "content_filter":
             part = {"type": "refusal", "refusal": reply.text}
         items.append({"id": f"msg_{number}", "type": "message", "role": "assistant", "content": [part]})
@@ -118,13 +118,13 @@ def _carried(reply: Reply) -> str:
     return as_json({"message": reply.extra, "calls": of_calls}).decode() if reply.extra or of_calls else ""
 
 
-def _done(item: Json) -> Json:
+def _done(item: WireObject) -> WireObject:
     return {**item, "status": "completed"}
 
 
-def _empty(item: Json) -> Json:
+def _empty(item: WireObject) -> WireObject:
     """As it is when it begins."""
-    empty: dict[str, Json] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+    empty: dict[str, WireObject] = {"message": {"content": []}, "function_call": {"arguments": ""}}
     return {**item, "status": "in_progress", **empty.get(item["type"], {})}
 
 
@@ -132,7 +132,7 @@ def _status(reply: Reply) -> str:
     return "incomplete" if reply.finish in UNFINISHED else "completed"
 
 
-def _response(reply: Reply, number: int, asked: Chat, status: str, output: list[Json]) -> Json:
+def _response(reply: Reply, number: int, asked: Chat, status: str, output: list[WireObject]) -> WireObject:
     options = options_in(asked.options)
     usage = reply.usage if status != "in_progress" else None
     return {
@@ -166,5 +166,5 @@ def _choice(choice: Any) -> Any:
     return {"type": "function", "name": choice["function"]["name"]} if isinstance(choice, dict) else choice
 
 
-def _tool(function: Json) -> Json:
+def _tool(function: WireObject) -> WireObject:
     return {"type": "function", "parameters": None, "strict": None, **function}

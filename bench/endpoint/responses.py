@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, model_validator
 
-from bench.bounds import Listed, Lookup, Table
+from bench.bounds import BoundedTable, Listed, Lookup
 from bench.endpoint.fields import Restricted, objection, options_among
 from bench.endpoint.messages import text_in
 from bench.endpoint.problem import LONGEST_NAME, read_body, refuse_field
@@ -67,7 +67,7 @@ class _Item(BaseModel):
         return self
 
 
-class _Said(_Item):
+class _MessageItem(_Item):
     type: Literal["message"] = "message"
     role: Literal["system", "developer", "user", "assistant"]
     content: Annotated[str, BeforeValidator(_text)]
@@ -121,8 +121,8 @@ def _kind(item: Any) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-Item = Annotated[
-    Annotated[_Said, Tag("message")]
+InputItem = Annotated[
+    Annotated[_MessageItem, Tag("message")]
     | Annotated[_Called, Tag("function_call")]
     | Annotated[_Output, Tag("function_call_output")]
     | Annotated[_Reasoned, Tag("reasoning")],
@@ -154,22 +154,22 @@ def _items(given: object) -> object:
     return [{"role": "user", "content": given}] if isinstance(given, str) else given
 
 
-class _Body(BaseModel):
+class _ResponsesBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
-    input: Annotated[Listed[Item], BeforeValidator(_items), Field(max_length=MOST_MESSAGES)]
+    input: Annotated[Listed[InputItem], BeforeValidator(_items), Field(max_length=MOST_MESSAGES)]
     instructions: str | None = None
     stream: bool | None = None
     text: _Text | None = None
-    tools: Listed[Table[str, Any]] | None = None
-    tool_choice: str | Table[str, Any] | None = None
+    tools: Listed[BoundedTable[str, Any]] | None = None
+    tool_choice: str | BoundedTable[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: int | None = None
 
 
 def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
     """Read a request's body, as `bench.endpoint.wire.chat_of` reads a chat completion's."""
-    asked = read_body(body, _Body)
+    asked = read_body(body, _ResponsesBody)
     for field, value in (asked.model_extra or {}).items():
         if why := objection(field, value, RESTRICTED, READ):
             refuse_field(field, why)
@@ -179,7 +179,7 @@ def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat
     return Chat(messages, bool(asked.stream), options=options_among(_fields(asked), parameters or {}))
 
 
-def _messages(asked: _Body) -> Iterator[Message]:
+def _messages(asked: _ResponsesBody) -> Iterator[Message]:
     """What an assistant said and called in one turn is one message."""
     if asked.instructions:
         yield Message("system", asked.instructions)
@@ -205,7 +205,7 @@ def _messages(asked: _Body) -> Iterator[Message]:
         yield turn
 
 
-def _fields(asked: _Body) -> dict[str, Any]:
+def _fields(asked: _ResponsesBody) -> dict[str, Any]:
     """The options as a chat completion has them."""
     choice = asked.tool_choice
     if isinstance(choice, dict) and "name" in choice:

@@ -38,7 +38,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from bench.endpoint import wire
 from bench.endpoint.dialects import CHAT, RESPONSES, Dialect
-from bench.endpoint.door import LARGEST_BODY, MOST_CONNECTIONS, Door, TurnedAway
+from bench.endpoint.door import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
 from bench.endpoint.problem import LONGEST_NAME, Problem
 from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
@@ -70,14 +70,16 @@ async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
     without the session's API key, a new one each time, is none of its clients."""
     session.api_key = secrets.token_urlsafe(24)
     app = application(
-        routes(lambda: session), door := Door(session.api_key), lambda problem: session.refuse(problem.status, problem.message)
+        routes(lambda: session),
+        door := AccessGuard(session.api_key),
+        lambda problem: session.refuse(problem.status, problem.message),
     )
     async with serving(app, door, 0) as root:
         yield root
 
 
 def application(
-    served: Iterable[web.RouteDef], door: Door, on_refusal: Callable[[Problem], object], *within: Middleware
+    served: Iterable[web.RouteDef], door: AccessGuard, on_refusal: Callable[[Problem], object], *within: Middleware
 ) -> web.Application:
     """What is served behind a door; `within` are middlewares that only those meet who were let in."""
     middlewares = [in_openai_style(on_refusal), door.let_in, *within]
@@ -87,7 +89,7 @@ def application(
 
 
 @asynccontextmanager
-async def serving(app: web.Application, door: Door, port: int, patience: float = LEAVE_AT_ONCE) -> AsyncIterator[str]:
+async def serving(app: web.Application, door: AccessGuard, port: int, patience: float = LEAVE_AT_ONCE) -> AsyncIterator[str]:
     """Serve an application on loopback, at any free port for 0; opens with its root address. At the end, requests in flight
     are given `patience` seconds. Raises EndpointError where the port cannot be had."""
     runner = web.AppRunner(

@@ -46,7 +46,7 @@ class _StreamOptions(BaseModel):
     include_obfuscation: bool | None = None
 
 
-class _Body(BaseModel):
+class _ChatBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     messages: Listed[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
@@ -58,7 +58,7 @@ class _Body(BaseModel):
 def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
     """Read a request's body; `parameters` are those of the experiment's model. Raises Problem, status 400, where it is none, or
     asks for what is not passed on."""
-    asked = read_body(body, _Body)
+    asked = read_body(body, _ChatBody)
     fields = asked.model_extra or {}
     for field, value in fields.items():
         if why := objection(field, value):

@@ -11,8 +11,8 @@ from bench.experiment.manifest import Manifest
 from bench.experiment.reading import read_grades
 from bench.scenario import scenario_key
 
-Named = Callable[[Manifest], Mapping[str, object]]
-NAMED: Mapping[str, Named] = {
+NamedParts = Callable[[Manifest], Mapping[str, object]]
+NAMED: Mapping[str, NamedParts] = {
     "version of the architecture": lambda manifest: manifest.architectures,
     "version of the code of": lambda manifest: manifest.parts,
     "version of what is asked by the scenario": lambda manifest: _of_packs(manifest, "asked"),
@@ -20,7 +20,7 @@ NAMED: Mapping[str, Named] = {
     "version of the settings of the model": lambda manifest: {name: model.shown for name, model in manifest.models.items()},
     "version of the package": lambda manifest: manifest.packages,
 }
-BY_INSTANCE: Mapping[str, Named] = {
+BY_INSTANCE: Mapping[str, NamedParts] = {
     **NAMED,
     "version of what is asked by the scenario": lambda manifest: _of_instances(manifest, "asked"),
     "version of the reference of the scenario": lambda manifest: _of_instances(manifest, "reference"),
@@ -59,7 +59,7 @@ def refuse_unlike(first: Manifest, second: Manifest) -> None:
 
 
 def _differences(
-    there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, Named] = NAMED, *, all_names: bool = True
+    there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, NamedParts] = NAMED, *, all_names: bool = True
 ) -> Iterator[tuple[str, object, object]]:
     """(what, there, now) of all that does not agree. Keys of the config in `free` need not, nor need, without `all_names`, what
     only one of the two names."""

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from bench.architectures.form import BARE, Commit, Form, Signal, Strength
 from bench.bounds import Lookup, Many
-from bench.experiment.entry import MOST, Entry
+from bench.experiment.entry import MOST, ConfigEntry
 from bench.runtime.prompt import Repair
 
 TIME_LIMIT = 300.0
@@ -18,7 +18,7 @@ OF_A_COMMAND = {"command", "folder", "env", "files", "packages", "time_limit_sec
 Word = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 
 
-class ArchitectureEntry(Entry):
+class ArchitectureEntry(ConfigEntry):
     """A variant: the architecture `base` under a name of its own, with settings of its own in the experiment's place; or a
     command, which is one of your own: an agent of any kind, in any language. It is started, killed as planned, and started
     again, and it runs on packs that have a world."""

@@ -12,7 +12,7 @@ DIGEST = 20
 SUFFIX = len(',"chain":""}') + DIGEST
 
 
-class Broken(ValueError):
+class BrokenChain(ValueError):
     """A line does not follow the one before it."""
 
 
@@ -28,7 +28,7 @@ def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
     content = whole[:-SUFFIX] + b"}"
     link = _digest(content, before)
     if not whole.endswith(_seal(link)):
-        raise Broken("does not follow the line before it")
+        raise BrokenChain("does not follow the line before it")
     return content, link
 
 

@@ -12,7 +12,7 @@ from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.bounds import Lookup, Many
 from bench.errors import ConfigError, nearest
 from bench.experiment.architecture_entry import ArchitectureEntry
-from bench.experiment.entry import MOST, Entry, unless_stored
+from bench.experiment.entry import MOST, ConfigEntry, unless_stored
 from bench.experiment.model_entries import MODELS, ModelEntry
 from bench.experiment.plan_entries import FaultEntry, PlanEntry
 from bench.paths import LONGEST, NAME
@@ -31,7 +31,7 @@ RENAMED = {"experiment": "study"}
 """Keys that earlier configs have -> what they are called now."""
 
 
-class BackOffEntry(Entry):
+class BackOffEntry(ConfigEntry):
     """How calls that failed for a passing reason (429, 5xx, no connection, time-out, connection cut) are made again. A
     framework and an agent of your own make their retries themselves: this does not concern them."""
 
@@ -43,7 +43,7 @@ class BackOffEntry(Entry):
     """The longest that is waited before one request, in seconds, whatever the server asked for."""
 
 
-class StoredConfig(Entry):
+class StoredConfig(ConfigEntry):
     """A config as a manifest keeps it: without the tables of its models, whose parameters stand in the manifest itself."""
 
     name: Name

@@ -18,13 +18,13 @@ def unless_stored(value: object, checked: ValidatorFunctionWrapHandler, info: Va
     return value if info.context == STORED and isinstance(value, str) else checked(value)
 
 
-class Entry(BaseModel):
+class ConfigEntry(BaseModel):
     """A table that a person writes. A key that it does not have is a mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class Kept(BaseModel):
+class ManifestPart(BaseModel):
     """A part of a manifest. A later version may have written further keys, which stay beside those that are known."""
 
     model_config = ConfigDict(

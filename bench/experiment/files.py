@@ -18,7 +18,7 @@ from bench import files
 from bench.bounds import SPARSE, crowded
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
-from bench.experiment.chain import Broken, link_of, sealed, unsealed
+from bench.experiment.chain import BrokenChain, link_of, sealed, unsealed
 
 FORMAT = 4
 """Of the files in a run's folder."""
@@ -150,7 +150,7 @@ def last_link(path: Path) -> str:
     for number, line in lines_of(path):
         try:
             _, link = unsealed(line, link)
-        except Broken as error:
+        except BrokenChain as error:
             raise damaged(path, number) from error
     return link
 

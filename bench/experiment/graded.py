@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bench.experiment.record import NewGrade, Regrade, TrialRecord, outcome_of
 
-Found = Iterator[tuple[int, str]]
+LineDefects = Iterator[tuple[int, str]]
 """The number of a line, and what is wrong with it."""
 
 
-def contradicted(trials: Sequence[tuple[int, TrialRecord]]) -> Found:
+def contradicted(trials: Sequence[tuple[int, TrialRecord]]) -> LineDefects:
     """Trials whose outcome is not the one that their grade means."""
     for number, trial in trials:
         if trial.grade and trial.outcome != outcome_of(trial.grade):
             yield number, f"contradicts itself: its outcome is {trial.outcome}, its grade means {outcome_of(trial.grade)}"
 
 
-def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> Found:
+def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
     """Grades made anew that no `bench regrade` can have left. `scenarios`: trial -> its scenario.
 
     A regrade leaves a line that says how many grades of one scenario changed, and right behind it so many grades. One that was
@@ -40,6 +40,6 @@ def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapp
     yield from _lacking(done, at, left, last)
 
 
-def _lacking(done: Regrade | None, at: int, left: int, last: Mapping[str, int]) -> Found:
+def _lacking(done: Regrade | None, at: int, left: int, last: Mapping[str, int]) -> LineDefects:
     if done and left and last[done.scenario] == at:
         yield at, f"says that {done.changed} grades changed, and {left} of them are lost; `bench regrade` makes them again"

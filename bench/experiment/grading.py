@@ -20,11 +20,11 @@ from bench.scenario import Answer, Grade, Scenario
 
 LONGEST = 200
 """Characters of what an exception says."""
-Key = tuple[str, str, str]
+GradeKey = tuple[str, str, str]
 """Scenario and instance, the grader's digest, the answer's: a grade is a function of these."""
 
 
-def key_of(scenario: Scenario, answer: Answer) -> Key:
+def key_of(scenario: Scenario, answer: Answer) -> GradeKey:
     text = "\0".join(f"{name}\0{answer[name].model_dump_json()}" for name in scenario.task.answer_names)
     return scenario.key, scenario.graded_by, digest_of(text)
 
@@ -69,9 +69,9 @@ class Graders:
     refusal   why nothing is graded anew whose grader runs a model's code; "" where it is
     """
 
-    stored: Mapping[Key, Grade] = field(default_factory=dict)
+    stored: Mapping[GradeKey, Grade] = field(default_factory=dict)
     refusal: str = ""
-    _known: dict[Key, Grade] = field(default_factory=dict)
+    _known: dict[GradeKey, Grade] = field(default_factory=dict)
 
     async def grade(self, scenario: Scenario, answer: Any) -> Grade:
         """Grade an answer, or the content of the environment as it ended.

@@ -11,11 +11,11 @@ from pydantic import Field, ValidationError
 
 from bench.bounds import SPARSE, Lookup, Many, crowded
 from bench.experiment.config import StoredConfig
-from bench.experiment.entry import STORED, Kept
+from bench.experiment.entry import STORED, ManifestPart
 from bench.experiment.files import FORMAT, READ_BY
 from bench.experiment.history import History
 from bench.experiment.model_parameters import ModelParameters
-from bench.experiment.provenance import Code, Machine
+from bench.experiment.provenance import CodeVersion, Machine
 from bench.numbers import Count, Seconds
 from bench.wording import first_violation
 
@@ -28,7 +28,7 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-class Baseline(Kept):
+class BaselineGrades(ManifestPart):
     """The grades of keyword rules without any model: the floor under every score in the run."""
 
     solved: Count
@@ -36,7 +36,7 @@ class Baseline(Kept):
     score: Seconds
 
 
-class Pack(Kept):
+class ManifestPack(ManifestPart):
     """A scenario of the run. `asked` and `graded_by` are digests over all its instances in this run; by those of
     `asked_by_instance` a run of fewer instances is known to ask the same."""
 
@@ -48,7 +48,7 @@ class Pack(Kept):
     subtasks: Many[str] = ()
     document_tokens: Count = 0
     stages: Many[Many[str]] = ()
-    baseline: Baseline | None = None
+    baseline: BaselineGrades | None = None
     """None where nothing is graded."""
     reference: str | None = Field(None, exclude_if=_is_none)
     """The digest of the references, where trials of this run are determined by them."""
@@ -68,7 +68,7 @@ class Pack(Kept):
         }
 
 
-class Merged(Kept):
+class Merged(ManifestPart):
     """A part of a run that was put together by `bench merge`, as it was recorded: its number of trials, the digest of all its
     files (`bench verify`), and the machine."""
 
@@ -81,14 +81,14 @@ class Merged(Kept):
     machine: Machine = Machine()
 
 
-class Replaced(Kept):
+class Replaced(ManifestPart):
     """The files that a run was converted from: their format, and the SHA-256 of each by its name."""
 
     format: int
     files: Lookup[str, str]
 
 
-class Manifest(Kept):
+class Manifest(ManifestPart):
     """The manifest of a run. It holds no key, no path and no host name of the machine that made it."""
 
     format: int
@@ -104,9 +104,9 @@ class Manifest(Kept):
     """Architecture -> the digest of its code."""
     parts: Lookup[str, str] = Field(default_factory=dict)
     """What else determines trials, such as an effect or a model -> the digest of its code."""
-    scenarios: Lookup[str, Pack]
+    scenarios: Lookup[str, ManifestPack]
     tokenizer: str = ""
-    code: Code = Code()
+    code: CodeVersion = CodeVersion()
     packages: Lookup[str, str | None] = Field(default_factory=dict)
     """Package -> its version."""
     machine: Machine = Machine()

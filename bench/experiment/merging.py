@@ -19,7 +19,7 @@ from bench.errors import ResultsError
 from bench.experiment.agreement import refuse_unlike
 from bench.experiment.archive import archive_path
 from bench.experiment.files import GRADES, holds
-from bench.experiment.manifest import Baseline, Manifest, Merged, Pack
+from bench.experiment.manifest import BaselineGrades, Manifest, ManifestPack, Merged
 from bench.experiment.new_manifest import joint_digest
 from bench.experiment.provenance import now
 from bench.experiment.reading import read_manifest, read_records, read_responses, text_lines
@@ -31,7 +31,7 @@ Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
-class Part:
+class RunPart:
     """A part of a run that was checked. `trials` maps ids to outcomes, `tasks` are (model, scenario, instance, repetition)."""
 
     folder: Path
@@ -89,7 +89,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
     return ended, whole
 
 
-def _checked(folder: Path) -> Part:
+def _checked(folder: Path) -> RunPart:
     """Raises ResultsError for a part that is damaged, was graded anew, or is without an end."""
     manifest, checked = read_manifest(folder), verify(folder)
     if checked.defects:
@@ -102,10 +102,10 @@ def _checked(folder: Path) -> Part:
     if not trials:
         raise ResultsError(f"{folder}: holds no trial; leave it out, or let its command go on")
     tasks = frozenset((one.model, one.scenario, one.instance, one.repetition) for one in trials)
-    return Part(folder, manifest, {one.id: one.outcome for one in trials}, tasks)
+    return RunPart(folder, manifest, {one.id: one.outcome for one in trials}, tasks)
 
 
-def _refuse(one: Part, other: Part) -> None:
+def _refuse(one: RunPart, other: RunPart) -> None:
     """Raise ResultsError where two parts are not of a single run, or share what only one of them can hold."""
     refuse_unlike(one.manifest, other.manifest)
     if twice := len(one.trials.keys() & other.trials.keys()):
@@ -139,7 +139,7 @@ def _whole(manifest: Manifest) -> int:
     return tasks * math.prod(map(len, (config.architectures, config.models, config.plans))) * config.repetitions
 
 
-def _manifest(parts: Sequence[Part], name: str) -> Manifest:
+def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
     """The manifest of a whole: what all parts agree on, and what each of them names."""
     manifests = [part.manifest for part in parts]
     configs = [manifest.config for manifest in manifests]
@@ -174,7 +174,7 @@ def _weakest(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return _united([*sandboxes, *({name: how for name, how in one.items() if how != "in force"} for one in sandboxes)])
 
 
-def _pack(packs: Sequence[Pack]) -> Pack:
+def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
     """A pack with the instances of all parts."""
     apart = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
     if len(apart) == 1:
@@ -197,11 +197,11 @@ def _pack(packs: Sequence[Pack]) -> Pack:
     return apart[0].model_copy(update=changed)
 
 
-def _by_instance(packs: Sequence[Pack], what: str) -> dict[str, str]:
+def _by_instance(packs: Sequence[ManifestPack], what: str) -> dict[str, str]:
     return {instance: pack.digests(instance)[what] for pack in packs for instance in pack.instances}
 
 
-def _summed(baselines: Sequence[Baseline]) -> Baseline:
+def _summed(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
     every = sum(one.of for one in baselines)
     score = sum(one.score * one.of for one in baselines) / every
-    return Baseline(solved=sum(one.solved for one in baselines), of=every, score=score)
+    return BaselineGrades(solved=sum(one.solved for one in baselines), of=every, score=score)

@@ -11,19 +11,19 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from bench.answers.formats import AnswerFormat
-from bench.experiment.model_part import Asked, ModelPart
+from bench.experiment.model_part import BaseModelEntry, ModelPart
 from bench.models.openai_settings import OpenAISettings
 from bench.models.recorded import RecordedSettings
 from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
-from bench.registry import Kind
+from bench.registry import Registry
 
 
-class SimulatedEntry(SimulatedSettings, Asked):
+class SimulatedEntry(SimulatedSettings, BaseModelEntry):
     kind: Literal["simulated"]
 
 
-class OpenAIEntry(OpenAISettings, Asked):
+class OpenAIEntry(OpenAISettings, BaseModelEntry):
     kind: Literal["openai"]
 
     def misfit(self, answer_format: AnswerFormat) -> str:
@@ -34,7 +34,7 @@ class OpenAIEntry(OpenAISettings, Asked):
         return f'{problem}; add answer_format = "schema", or leave it out'
 
 
-class RecordedEntry(RecordedSettings, Asked):
+class RecordedEntry(RecordedSettings, BaseModelEntry):
     kind: Literal["recorded"]
 
     @property
@@ -42,7 +42,7 @@ class RecordedEntry(RecordedSettings, Asked):
         return self.run
 
 
-class RoutedEntry(RoutedSettings, Asked):
+class RoutedEntry(RoutedSettings, BaseModelEntry):
     kind: Literal["routed"]
 
     @property
@@ -56,7 +56,7 @@ OURS = (
     ModelPart("recorded", RecordedEntry, "bench.models.recorded:made"),
     ModelPart("routed", RoutedEntry, "bench.models.routed:made"),
 )
-MODELS = Kind("kind of model", ModelPart, f"{__name__}:OURS", plural="models")
+MODELS = Registry("kind of model", ModelPart, f"{__name__}:OURS", plural="models")
 
 
 class ReadEntry:
@@ -71,8 +71,8 @@ class ReadEntry:
         return {"type": "object"}
 
     @staticmethod
-    def _read(given: object) -> Asked:
-        if isinstance(given, Asked):
+    def _read(given: object) -> BaseModelEntry:
+        if isinstance(given, BaseModelEntry):
             return given
         kind = given.get("kind") if isinstance(given, Mapping) else None
         if not isinstance(kind, str):
@@ -82,4 +82,4 @@ class ReadEntry:
         return MODELS[kind].settings.model_validate(given)
 
 
-ModelEntry = Annotated[Asked, ReadEntry]
+ModelEntry = Annotated[BaseModelEntry, ReadEntry]

@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from bench.answers.formats import DEFAULT
-from bench.bounds import Many, Table
-from bench.experiment.entry import Kept
+from bench.bounds import BoundedTable, Many
+from bench.experiment.entry import ManifestPart
 from bench.models.routed import target_of
 from bench.numbers import Count, Price
 
 
-class EarlierRun(Kept):
+class EarlierRun(ManifestPart):
     """A run whose replies were taken over."""
 
     name: str
@@ -31,7 +31,7 @@ class RecordingUsed(EarlierRun):
     """How many calls at a time the replay was declared to take; None where it took as many as its recording."""
 
 
-class ModelParameters(Kept):
+class ModelParameters(ManifestPart):
     """`Model.parameters` of any kind of model: the fields that are calculated with or shown, in the order in which they are
     shown, and whatever else the model has."""
 
@@ -48,13 +48,13 @@ class ModelParameters(Kept):
     """In dollars for a million tokens written."""
     weights: str | None = None
     cache: bool = False
-    extra_body: Table[str, Any] | None = None
+    extra_body: BoundedTable[str, Any] | None = None
     kind: str = ""
     default: str = ""
     """Of a routed model: the model that a request goes to if no subtask says otherwise."""
-    subtasks: Table[str, str] = Field(default_factory=dict)
+    subtasks: BoundedTable[str, str] = Field(default_factory=dict)
     """Of a routed model: subtask -> model."""
-    models: Table[str, ModelParameters] = Field(default_factory=dict)
+    models: BoundedTable[str, ModelParameters] = Field(default_factory=dict)
     """Of a routed model: the models that it passes requests on to."""
     cache_from: Many[EarlierRun] = ()
     recording: RecordingUsed | None = None

@@ -11,13 +11,13 @@ from pydantic import Field
 
 from bench.answers.formats import AnswerFormat
 from bench.bounds import Many
-from bench.experiment.entry import Entry
+from bench.experiment.entry import ConfigEntry
 from bench.registry import Part
 
 DraftTag = Annotated[str, Field(min_length=1, max_length=100)]
 
 
-class Asked(Entry):
+class BaseModelEntry(ConfigEntry):
     """What every model's entry may say."""
 
     kind: str
@@ -50,7 +50,7 @@ class ModelPart(Part):
     path       of the function that makes the model of its settings and of what the experiment has (`bench.models.making`)
     """
 
-    settings: type[Asked]
+    settings: type[BaseModelEntry]
     path: str
 
     @property
@@ -58,5 +58,5 @@ class ModelPart(Part):
         return (self.path.partition(":")[0],)
 
     def __post_init__(self) -> None:
-        if not issubclass(self.settings, Asked):
+        if not issubclass(self.settings, BaseModelEntry):
             raise TypeError(f"the settings of '{self.name}' are no {__name__}.Asked")

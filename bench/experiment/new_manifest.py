@@ -12,7 +12,7 @@ from bench.answers.formats import DEFAULT
 from bench.experiment.config import StoredConfig
 from bench.experiment.files import FORMAT
 from bench.experiment.history import History
-from bench.experiment.manifest import Baseline, Manifest, Pack
+from bench.experiment.manifest import BaselineGrades, Manifest, ManifestPack
 from bench.experiment.matrix import Matrix, answers_by_reference
 from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.provenance import code_version, machine, now, package_versions
@@ -79,9 +79,9 @@ def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
     return ModelParameters.of({**model.parameters, **asked, **({"draft_tags": tags} if tags else {})})
 
 
-def _pack(instances: Sequence[Scenario], matrix: Matrix) -> Pack:
+def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:
     first = instances[0]
-    return Pack(
+    return ManifestPack(
         variant=first.variant,
         instances=tuple(scenario.instance for scenario in instances),
         asked=joint_digest([scenario.asked for scenario in instances]),
@@ -118,8 +118,8 @@ def _document_tokens(scenario: Scenario) -> int:
     return sum(map(count_tokens, scenario.task.documents.values()))
 
 
-def _baseline(instances: Sequence[Scenario]) -> Baseline:
+def _baseline(instances: Sequence[Scenario]) -> BaselineGrades:
     answers = [(scenario, scenario.baseline(scenario.task.documents)) for scenario in instances]
     grades = [scenario.grade_outputs(answer) for scenario, answer in answers if answer]  # an empty answer scores nothing
     solved = sum(grade.correct for grade in grades)
-    return Baseline(solved=solved, of=len(answers), score=sum(grade.score for grade in grades) / len(answers))
+    return BaselineGrades(solved=solved, of=len(answers), score=sum(grade.score for grade in grades) / len(answers))

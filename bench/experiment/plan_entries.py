@@ -6,30 +6,30 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from bench.bounds import Many, Table
-from bench.experiment.entry import STORED, Entry
+from bench.bounds import BoundedTable, Many
+from bench.experiment.entry import STORED, ConfigEntry
 from bench.runtime.effects import EFFECTS, Point, points_of
 from bench.runtime.faults import EVERY
 
 Position = Literal["first", "middle", "last"]
 
 
-class FaultEntry(Entry):
+class FaultEntry(ConfigEntry):
     """One fault of a plan. It has one trigger: either `attempts` or `probability`."""
 
     point: Point
     """Where it strikes: in a reply, in what a subtask reads, in what is written to the state, or at the call itself."""
     effect: str
     """What it does there; `bench list` shows each effect with the points at which it can strike."""
-    subtask: str | Table[str, str] = EVERY
+    subtask: str | BoundedTable[str, str] = EVERY
     """Whom it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario."""
     position: Position | None = Field(None, exclude_if=lambda position: position is None)
     """In the place of `subtask`: whom it strikes by its place in the order in which the task lists its subtasks. The middle one
     of an even number is the earlier of the two."""
-    tool: str | Table[str, str] | None = Field(None, exclude_if=lambda tool: tool is None)
+    tool: str | BoundedTable[str, str] | None = Field(None, exclude_if=lambda tool: tool is None)
     """At `tool` and `process`, in the place of `subtask`: the tool whose calls it strikes, `*` for every tool, or a table with
     one name for each scenario."""
-    event: str | Table[str, str] | None = Field(None, exclude_if=lambda event: event is None)
+    event: str | BoundedTable[str, str] | None = Field(None, exclude_if=lambda event: event is None)
     """At `event`, in the place of `subtask`: the kind of event that it strikes, given as `tool` is."""
     attempts: Many[int] | Literal["every"] = ()
     """The attempts at the subtask that it strikes, counted from 1; `every`, for a persistent fault, which never wears off: at
@@ -82,7 +82,7 @@ class FaultEntry(Entry):
         return "event" if self.point == "event" else "subtask"
 
 
-class PlanEntry(Entry):
+class PlanEntry(ConfigEntry):
     """A fault plan. The plan `none` needs no table: it is the control."""
 
     faults: Many[FaultEntry] = ()

@@ -12,13 +12,13 @@ from functools import cache
 from importlib import metadata
 
 from bench.experiment.code import PACKAGE, our_codebase
-from bench.experiment.entry import Kept
+from bench.experiment.entry import ManifestPart
 from bench.numbers import Count
 
 DISTRIBUTION = "recovery-bench"
 
 
-class Code(Kept):
+class CodeVersion(ManifestPart):
     """Our version, and where there is a git checkout its commit and whether files differ from it."""
 
     version: str = "–"
@@ -28,7 +28,7 @@ class Code(Kept):
     """Of the code that determines every trial."""
 
 
-class Machine(Kept):
+class Machine(ManifestPart):
     """What kind of machine it is; no name, no address, no path."""
 
     system: str | None = None
@@ -56,12 +56,12 @@ def _package(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
 
 
-def code_version() -> Code:
+def code_version() -> CodeVersion:
     """The code that runs here."""
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--", "bench", "scenarios", "configs", "pyproject.toml")
     dirty = bool(changed) if commit else None
-    return Code(version=metadata.version(DISTRIBUTION), commit=commit, dirty=dirty, digest=our_codebase().digest)
+    return CodeVersion(version=metadata.version(DISTRIBUTION), commit=commit, dirty=dirty, digest=our_codebase().digest)
 
 
 def machine() -> Machine:

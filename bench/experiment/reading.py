@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from bench.bounds import validated
 from bench.digests import digest_of
 from bench.errors import ResultsError
-from bench.experiment.chain import Broken, unsealed
+from bench.experiment.chain import BrokenChain, unsealed
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, manifest_bytes
 from bench.experiment.manifest import Manifest, OtherFormat, manifest_in
 from bench.experiment.record import (
@@ -122,7 +122,7 @@ def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:
         try:
             content, link = unsealed(line, link)
             yield validated(adapter, content)
-        except Broken as error:
+        except BrokenChain as error:
             raise damaged(path, number) from error
         except ValidationError as error:
             problem = f"{path}: line {number} holds what no run writes: {first_violation(error).line}"

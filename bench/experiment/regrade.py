@@ -21,7 +21,7 @@ from bench.experiment.untrusted import missing_guards, refusal
 from bench.packs import load_pack
 from bench.packs.environments import ENVIRONMENTS, of_packs
 from bench.registry import attribute_at
-from bench.scenario import Environment, Grade, Scenario, scenario_key
+from bench.scenario import Grade, Scenario, TaskEnvironment, scenario_key
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _given(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fol
     return _ended(scenario.environment, trial, texts, folder)
 
 
-def _ended(environment: Environment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
+def _ended(environment: TaskEnvironment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
     """What became of the trial's environment, as it was kept."""
     kept = attribute_at(ENVIRONMENTS[environment.part].trial).kept(trial.events)
     if kept not in texts:

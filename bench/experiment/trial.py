@@ -22,7 +22,7 @@ from bench.runtime.log import TrialLog
 from bench.runtime.slots import Slots
 from bench.runtime.trial import Surroundings, Trial
 from bench.runtime.workbench import Workbench
-from bench.scenario import Environment, Grade, Scenario
+from bench.scenario import Grade, Scenario, TaskEnvironment
 
 if TYPE_CHECKING:  # what a trial runs through is found in the other imports (`bench.experiment.code`)
     from bench.experiment.grading import Graders
@@ -108,7 +108,7 @@ async def run_trial(
     return TrialResult(record, log.texts, ending.failure)
 
 
-def _around(trial: Trial, environment: Environment | None) -> Surroundings:
+def _around(trial: Trial, environment: TaskEnvironment | None) -> Surroundings:
     """Make what stands around the task."""
     if environment is None:
         return Surroundings()

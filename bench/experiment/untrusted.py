@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.errors import Unguarded
 from bench.experiment.answers import answer_of
-from bench.experiment.grading import Graders, Key, key_of
+from bench.experiment.grading import GradeKey, Graders, key_of
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.reading import read_grades, read_manifest, read_texts, read_trials
 from bench.experiment.record import latest
@@ -95,12 +95,12 @@ def _recordings(model: str, matrix: Matrix) -> list[Path]:
     return [entry.replays for entry in entries if entry and entry.replays]
 
 
-def _stored(folders: Iterable[Path], matrix: Matrix) -> dict[Key, Grade]:
+def _stored(folders: Iterable[Path], matrix: Matrix) -> dict[GradeKey, Grade]:
     """The grades that these runs keep, of answers to what is asked here."""
     return {key: grade for folder in folders for key, grade in _stored_in(folder, matrix)}
 
 
-def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[Key, Grade]]:
+def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[GradeKey, Grade]]:
     texts = read_texts(folder)
     for trial in latest(read_trials(folder)):
         scenario = matrix.scenarios.get(scenario_key(trial.scenario, trial.instance))

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from bench.bounds import validated
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS
-from bench.experiment.chain import Broken, link_of, sealed, unsealed
+from bench.experiment.chain import BrokenChain, link_of, sealed, unsealed
 from bench.experiment.files import (
     GRADES,
     MANIFEST,
@@ -163,9 +163,9 @@ class _Chain:
         """Read a line; the link that the next one must follow, None where a broken line tells none."""
         try:
             if link is None:
-                raise Broken
+                raise BrokenChain
             content, seal = unsealed(line, link)
-        except Broken:
+        except BrokenChain:
             if (before := self._first[line]) < number:
                 self._say(number, f"stands twice: it is line {before} again")
                 return link
@@ -229,7 +229,7 @@ def _content(line: bytes) -> bytes:
 def _follows(line: bytes, link: str) -> bool:
     try:
         unsealed(line, link)
-    except Broken:
+    except BrokenChain:
         return False
     return True
 

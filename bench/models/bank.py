@@ -13,7 +13,7 @@ from random import Random
 
 from bench.scenario import Json
 
-Place = tuple[str, ...]
+JudgmentPlace = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Bank:
 
     def __init__(self, name: str, digest: str, model: str, replies: Iterable[BankedReply]):
         self.name, self.digest, self.model = name, digest, model
-        self._by_place: dict[Place, list[BankedReply]] = {}
+        self._by_place: dict[JudgmentPlace, list[BankedReply]] = {}
         for reply in replies:
             for place in ((reply.scenario, reply.judgment), (reply.scenario, reply.judgment, reply.instance, reply.state)):
                 self._by_place.setdefault(place, []).append(reply)
 
     @property
-    def judgments(self) -> frozenset[Place]:
+    def judgments(self) -> frozenset[JudgmentPlace]:
         """(scenario, judgment) of those that it holds replies to."""
         return frozenset(place[:2] for place in self._by_place)
 

@@ -14,7 +14,7 @@ from bench.scenario import Json
 from bench.tokens import count_tokens
 from bench.values import dataclass, kept
 
-Role = Literal["system", "user", "assistant", "tool"]
+MessageRole = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]
 """Where a trial's seconds come from."""
 
@@ -27,7 +27,7 @@ class Message:
     """`tool_calls` are those that the assistant made; a message of role `tool` is the result of the one that it names.
     `extra` is what else the provider gave with it, and may want back (`bench.models.extra_fields`)."""
 
-    role: Role
+    role: MessageRole
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
@@ -91,12 +91,12 @@ class Request:
     options: str = ""
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> RequestContent:
         """What makes it the same request as another."""
         return self.messages, self.options, self.seed
 
 
-Asked = tuple[tuple[Message, ...], str, int]
+RequestContent = tuple[tuple[Message, ...], str, int]
 
 
 @dataclass(frozen=True)

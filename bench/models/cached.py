@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
 
-from bench.models.base import Asked, Model, Reply, Request, Response, Sleep, Timing
+from bench.models.base import Model, Reply, Request, RequestContent, Response, Sleep, Timing
 
-Key = tuple[tuple[str, ...], Asked, int]
+CacheKey = tuple[tuple[str, ...], RequestContent, int]
 """The trial's model and arm (none where all share their replies), what was asked, and how many replies the trial had to it
 before."""
 
@@ -30,8 +30,8 @@ class CachedModel:
 
     def __init__(self, model: Model, shared: bool, before: Iterable[Response] = (), runs: Sequence[Mapping[str, str]] = ()):
         self._model, self.shared, self.runs = model, shared, list(runs)
-        self._known: dict[Key, Reply] = {}
-        self._asked: dict[Key, asyncio.Event] = {}
+        self._known: dict[CacheKey, Reply] = {}
+        self._asked: dict[CacheKey, asyncio.Event] = {}
         self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency
         self.timing: Timing = model.timing
         self.know(before)
@@ -55,7 +55,7 @@ class CachedModel:
             await earlier.wait()
         return self._known.get(key) or await self._sent(key, request, sleep)
 
-    async def _sent(self, key: Key, request: Request, sleep: Sleep) -> Reply:
+    async def _sent(self, key: CacheKey, request: Request, sleep: Sleep) -> Reply:
         """Whoever makes the same request meanwhile waits; if this call fails, the next of them sends it."""
         ended = self._asked[key] = asyncio.Event()
         began = perf_counter_ns()
@@ -68,7 +68,7 @@ class CachedModel:
             del self._asked[key]
             ended.set()
 
-    def _key(self, request: Request) -> Key:
+    def _key(self, request: Request) -> CacheKey:
         asker = () if self.shared else (request.context.model, request.context.arm)
         return asker, request.asked, request.answers
 

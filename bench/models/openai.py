@@ -32,7 +32,7 @@ from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_form
 from bench.models.openai_replies import reply_in_error, reply_of
 from bench.models.openai_requests import sent, within, without
 from bench.models.openai_settings import OpenAISettings, key_of, refuse_key_in
-from bench.models.openai_transport import Refused
+from bench.models.openai_transport import ErrorStatus
 from bench.models.options import options_in
 
 LONG_BODY = 2**18
@@ -105,7 +105,7 @@ class OpenAIModel:
         try:
             async with asyncio.timeout(seconds):  # a trickle would never reach a limit for each read
                 answer = await self._connected().post(body)
-        except Refused as refused:
+        except ErrorStatus as refused:
             if declined := reply_in_error(refused.body, self._key):
                 return replace(declined, flight=refused.flight)
             raise
@@ -178,7 +178,7 @@ class OpenAIModel:
 
     def _failure_of(self, error: Exception) -> CallFailed:
         failure = failure_of(error, self._key)
-        if isinstance(error, Refused):
+        if isinstance(error, ErrorStatus):
             failure.flight = error.flight
         advice = advice_on(error, failure, self.settings, self._client.proxy if self._client else None)
         failure.advice = blotted(advice, self._key)

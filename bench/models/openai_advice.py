@@ -26,7 +26,7 @@ from bench.errors import (
 )
 from bench.models.openai_errors import error_of
 from bench.models.openai_settings import NEEDED, OpenAISettings, normal_url
-from bench.models.openai_transport import Refused
+from bench.models.openai_transport import ErrorStatus
 from bench.models.options import OPTIONS
 from bench.models.proxies import Proxy
 
@@ -79,14 +79,14 @@ def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) 
         return "raise the limit (ulimit -n), or lower concurrency"
     if refused := tls_of(error):
         return _on_tls(refused)
-    if isinstance(error, Refused):
+    if isinstance(error, ErrorStatus):
         return _on_status(error, failure, settings)
     if error is failure and isinstance(failure, BadAnswer):  # an error in an answer of status 200
         return PARAMETERS
     return OF_A_KIND[failure.kind]
 
 
-def _on_status(error: Refused, failure: CallFailed, settings: OpenAISettings) -> str:
+def _on_status(error: ErrorStatus, failure: CallFailed, settings: OpenAISettings) -> str:
     status = error.status
     if 300 <= status < 400:
         return f"set base_url to the address that answers itself{_suggested(error.headers.get('Location', ''))}"
@@ -97,7 +97,7 @@ def _on_status(error: Refused, failure: CallFailed, settings: OpenAISettings) ->
     return _on_refusal(error, settings) if status in AS_SENT else OF_A_KIND[failure.kind]
 
 
-def _on_refusal(error: Refused, settings: OpenAISettings) -> str:
+def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
     """What is to be done about a request that the endpoint does not take, by the field that it names."""
     if NO_SYSTEM.search(error.body):
         return "prompts begin with a system message: take a model, or give its server a chat template, that has one"
@@ -136,7 +136,7 @@ def _suggested(location: str) -> str:
         return ""
 
 
-def _on_missing(error: Refused, settings: OpenAISettings) -> str:
+def _on_missing(error: ErrorStatus, settings: OpenAISettings) -> str:
     refusal = error_of(error.body)
     if refusal and "model_not_found" in refusal.words:
         return "check the model's name"

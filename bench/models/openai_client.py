@@ -18,7 +18,7 @@ import httpx2
 import openai
 
 from bench.models.openai_settings import OpenAISettings
-from bench.models.openai_transport import ANSWER, Answer, Transport
+from bench.models.openai_transport import ANSWER, RawAnswer, Transport
 from bench.models.proxies import Proxy
 
 PATH = "/chat/completions"
@@ -53,7 +53,7 @@ class Client:
         """The proxy between this process and the endpoint."""
         return self._transport.proxy
 
-    async def post(self, body: Mapping[str, object]) -> Answer:
+    async def post(self, body: Mapping[str, object]) -> RawAnswer:
         """Ask for one chat completion. Raises what `Transport.handle_async_request` raises."""
         sent = json.dumps(body).encode()  # by ourselves: the client cannot send half a surrogate pair
         try:
@@ -61,7 +61,7 @@ class Client:
         except openai.APIConnectionError as wrapped:
             failure = wrapped.__cause__ or wrapped
         else:
-            answer: Answer = response.extensions[ANSWER]
+            answer: RawAnswer = response.extensions[ANSWER]
             return answer
         raise failure  # not within the handler: it would become the context of its own wrapping
 

@@ -14,7 +14,7 @@ from bench.models.openai_advice import PROXY_ASKS, has_no_files, tls_of
 from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
 from bench.models.openai_errors import error_of
 from bench.models.openai_replies import FAILURES, USED_UP, excerpt
-from bench.models.openai_transport import Refused
+from bench.models.openai_transport import ErrorStatus
 from bench.models.openai_words import error_event
 
 LONGEST_ADDRESS = 300
@@ -22,7 +22,7 @@ LONGEST_ADDRESS = 300
 UNITS = (("ms", 0.001), ("seconds", 1.0), ("second", 1.0), ("sec", 1.0), ("s", 1.0))
 """Of a delay, and their seconds; without one it is in seconds."""
 
-EXPECTED = (aiohttp.ClientError, OSError, CallFailed, Refused, TooLarge, NotUnpacked, BrokeOff)
+EXPECTED = (aiohttp.ClientError, OSError, CallFailed, ErrorStatus, TooLarge, NotUnpacked, BrokeOff)
 """What may come out of a call; a TimeoutError is an OSError. Anything else is a bug, or a cancellation, and passes through."""
 
 NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -34,7 +34,7 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
     """The one place where an exception of EXPECTED becomes what the trial records; `key` is blotted out of its text."""
     if isinstance(error, CallFailed):
         return error
-    if isinstance(error, Refused):
+    if isinstance(error, ErrorStatus):
         return _status_failure(error, key)
     if isinstance(error, aiohttp.ClientError):
         return _connection_failure(error)
@@ -51,7 +51,7 @@ def failure_of(error: Exception, key: str = "") -> CallFailed:
     return BadAnswer(f"{type(error).__name__}: {excerpt(str(error), key)}")
 
 
-def _status_failure(error: Refused, key: str) -> CallFailed:
+def _status_failure(error: ErrorStatus, key: str) -> CallFailed:
     status, headers, details = error.status, error.headers, error_of(error.body)
     text = excerpt((details.message if details else "") or error.body, key)
     if 300 <= status < 400:

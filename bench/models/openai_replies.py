@@ -34,7 +34,7 @@ from bench.models.extra_fields import extra_text, json_text
 from bench.models.openai_documents import UnreadableDocument, document_of
 from bench.models.openai_errors import ErrorSaid, error_at_the_top, error_beside, error_of
 from bench.models.openai_streams import completion_in, is_stream
-from bench.models.openai_words import Event, error_event, finish_event, word_in
+from bench.models.openai_words import WordMeaning, error_event, finish_event, word_in
 from bench.models.tool_calls import ToolCall, call_extra, counted_text_of
 from bench.numbers import Count
 
@@ -46,7 +46,7 @@ WRAPPERS = ("data", "result", "response")
 PARTS = ("text", "output_text", "input_text", "refusal", "reference", "image_url", "tool_use", "tool_call")
 THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_text", "thought")
 """Kinds of parts of a content. What stands in a thought is not said."""
-FAILURES: Mapping[Event, type[CallFailed]] = {
+FAILURES: Mapping[WordMeaning, type[CallFailed]] = {
     "rate_limit": RateLimited,
     "passing": ServerFailed,
     "lasting": BadAnswer,
@@ -148,7 +148,7 @@ def reply_in_error(body: str, key: str = "") -> Reply | None:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _ChoiceText:
     """What the model said in a choice. `is_missing`: there is nothing in which it could have said something."""
 
     text: str = ""
@@ -202,13 +202,13 @@ def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
     usage = _usage_in(document, {}, False)
     at_the_top = error_at_the_top(document)
     if error := error_beside(document) or (at_the_top if at_the_top and at_the_top.words else None):
-        return _in_place_of_an_answer(error, _Said(), usage, key)
+        return _in_place_of_an_answer(error, _ChoiceText(), usage, key)
     if usage:
         raise NoText(f"a completion without a choice: {excerpt(body, key)}", counted=_counted(usage))
     raise NoCompletion(f"no chat completion: {excerpt(body, key)}")
 
 
-def _in_place_of_an_answer(error: ErrorSaid, message: _Said, usage: Usage | None, key: str) -> Reply:
+def _in_place_of_an_answer(error: ErrorSaid, message: _ChoiceText, usage: Usage | None, key: str) -> Reply:
     """What an error in an answer of status 200 comes to. Raises CallFailed, unless it is a refusal, or the model's own."""
     event = error_event(error.words, error.message, error.status)
     if event == "refusal":
@@ -226,7 +226,7 @@ def _finish_word(choice: Mapping[str, Any]) -> str:
     return next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
 
 
-def _finish(event: Event, word: str, calls: tuple[ToolCall, ...]) -> str:
+def _finish(event: WordMeaning, word: str, calls: tuple[ToolCall, ...]) -> str:
     """As OpenAI writes it; a reply that ended for its tool calls has some."""
     if event == "cut_off":
         return "length"
@@ -237,19 +237,19 @@ def _counted(usage: Usage | None) -> tuple[int, int] | None:
     return (usage.tokens_in, usage.tokens_out) if usage else None
 
 
-def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _Said:
+def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _ChoiceText:
     """A message, or what some give in its place: a piece of a stream, or the text of the older API."""
     message = next((part for name in ("message", "delta") if isinstance(part := choice.get(name), dict)), None)
     if message is None:
         text = next((part for name in ("text", "message") if isinstance(part := choice.get(name), str)), None)
-        return _Said(clean(text or ""), is_missing=text is None)
+        return _ChoiceText(clean(text or ""), is_missing=text is None)
     content, refusals = message.get("content"), [message.get("refusal")]
     text = "".join(_texts(content, refusals))
     refusal = next((part for part in refusals if isinstance(part, str) and part), "")
     beside = {name: value for name, value in message.items() if name not in OF_A_MESSAGE}
     text, refusal = clean(text), clean(refusal)
     calls = tuple(clean.calls(_calls(message, clean)))
-    return _Said(text, refusal, calls, clean.beside(extra_text(beside, clean.blotted)), not message)
+    return _ChoiceText(text, refusal, calls, clean.beside(extra_text(beside, clean.blotted)), not message)
 
 
 def _texts(content: object, refusals: list[Any]) -> Iterator[str]:

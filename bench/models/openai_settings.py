@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from bench.bounds import Many, Table
+from bench.bounds import BoundedTable, Many
 from bench.errors import ConfigError, EndpointError
 from bench.models.blotting import SHORTEST, blotted
 from bench.numbers import Price
@@ -131,7 +131,7 @@ class OpenAISettings(BaseModel):
     cache_from: Many[Path] = ()
     """Runs whose replies are taken over: what a model of the same settings answered there is given again, with the seconds that
     it took there. It needs `cache = true`."""
-    extra_body: Annotated[Table[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
+    extra_body: Annotated[BoundedTable[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
     """Further fields of every request, as the provider names them."""
     omit: Annotated[Many[str], AfterValidator(needed_fields_left_in)] = ()
     """Fields that are left out of every request, for an endpoint that refuses them: of the request itself (`seed`, or what an

@@ -67,8 +67,8 @@ class _Message:
         self._fields = dict[str, Any]()
         self._grown = dict[str, list[Any]]()
         self._lists = set[str]()
-        self._calls = list[_Call]()
-        self._last_at = dict[str, _Call]()
+        self._calls = list[_CallPieces]()
+        self._last_at = dict[str, _CallPieces]()
 
     def add(self, piece: Mapping[str, Any]) -> None:
         for name, value in piece.items():
@@ -85,14 +85,14 @@ class _Message:
             elif value is not None:
                 self._fields.setdefault(name, value)
 
-    def _call_of(self, piece: Mapping[str, Any]) -> _Call:
+    def _call_of(self, piece: Mapping[str, Any]) -> _CallPieces:
         """The call of the piece's index. Some give parallel calls one index, or none: where a piece names a function and has
         another id, another call begins. A piece without a name continues one, whatever its id."""
         index, id_ = str(piece.get("index")), piece.get("id")
         call = self._last_at.get(index)
         another = bool(_function_in(piece).get("name")) and (id_ != call.id if call and id_ and call.id else index == "None")
         if call is None or another:
-            call = self._last_at[index] = _Call()
+            call = self._last_at[index] = _CallPieces()
             self._calls.append(call)
         return call
 
@@ -102,7 +102,7 @@ class _Message:
         return {**self._fields, **grown, **({"tool_calls": [call.whole for call in self._calls]} if self._calls else {})}
 
 
-class _Call:
+class _CallPieces:
     """What a tool call's pieces come to. Its name comes whole, whole again with each piece, or in pieces itself."""
 
     def __init__(self) -> None:

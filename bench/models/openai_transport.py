@@ -36,14 +36,14 @@ ANSWER = "bench.answer"
 
 
 @dataclass(frozen=True)
-class Answer:
+class RawAnswer:
     """An answer with a status of 200 to 299, and from when to when it was waited for (`TimedSocket.flight`)."""
 
     body: str
     flight: tuple[int, int] | None
 
 
-class Refused(Exception):
+class ErrorStatus(Exception):
     """An answer with any other status; `body` is the beginning of what it said."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: str, flight: tuple[int, int] | None):
@@ -93,8 +93,8 @@ class Transport(httpx2.AsyncBaseTransport):
             assert isinstance(answer, _Response)
             text = blotted(text_in(content), self.proxy.password if self.proxy else "")
             if is_error:
-                raise Refused(answer.status, answer.headers, text, answer.flight)
-            return httpx2.Response(answer.status, extensions={ANSWER: Answer(text, answer.flight)})
+                raise ErrorStatus(answer.status, answer.headers, text, answer.flight)
+            return httpx2.Response(answer.status, extensions={ANSWER: RawAnswer(text, answer.flight)})
 
     async def aclose(self) -> None:
         await self._session.close()

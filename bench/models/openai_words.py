@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Event = Literal["answer", "cut_off", "refusal", "own", "rate_limit", "passing", "lasting", "used_up"]
+WordMeaning = Literal["answer", "cut_off", "refusal", "own", "rate_limit", "passing", "lasting", "used_up"]
 """What happened.
 
 answer      the model answered; without a text, its reply is empty
@@ -24,82 +24,98 @@ passing     the endpoint failed, and may not fail again
 lasting     the endpoint refuses what is asked
 used_up     the account is empty
 """
-Place = Literal["finish_reason", "error"]
+WordPlace = Literal["finish_reason", "error"]
 """Where a word stands: at the end of a completion, or as the code, type or status of an error."""
 LONGEST = 200
 """Characters of a word that is looked up."""
 
 
 @dataclass(frozen=True)
-class Row:
+class Synonyms:
     """Words that mean the same, and some of the providers, servers and gateways that say them."""
 
-    event: Event
-    place: Place
+    event: WordMeaning
+    place: WordPlace
     words: tuple[str, ...]
     said_by: str
 
 
 ROWS = (
-    Row("answer", "finish_reason", ("stop", "tool_calls", "function_call"), "OpenAI"),
-    Row("answer", "finish_reason", ("end_turn", "stop_sequence", "tool_use"), "Anthropic, Bedrock"),
-    Row("answer", "finish_reason", ("complete", "tool_call"), "Cohere"),
-    Row(
+    Synonyms("answer", "finish_reason", ("stop", "tool_calls", "function_call"), "OpenAI"),
+    Synonyms("answer", "finish_reason", ("end_turn", "stop_sequence", "tool_use"), "Anthropic, Bedrock"),
+    Synonyms("answer", "finish_reason", ("complete", "tool_call"), "Cohere"),
+    Synonyms(
         "answer",
         "finish_reason",
         ("eos", "eos_token", "stop_token", "end", "endoftext"),
         "Together, TGI, watsonx, AI21, gateways",
     ),
-    Row("answer", "finish_reason", ("eosFound", "stopStringFound", "normal", "completed"), "LM Studio, Qianfan, gateways"),
-    Row("cut_off", "finish_reason", ("length", "model_length"), "OpenAI, Mistral"),
-    Row("cut_off", "finish_reason", ("max_tokens", "max_output_tokens", "token_limit"), "Anthropic, Gemini, watsonx"),
-    Row("cut_off", "finish_reason", ("model_context_window_exceeded", "pause_turn", "error_limit"), "Anthropic, Z.ai, Cohere"),
-    Row("cut_off", "finish_reason", ("maxPredictedTokensReached", "contextLengthReached"), "LM Studio"),
-    Row("cut_off", "finish_reason", ("repetition", "repeat"), "vLLM, Moonshot, which end a reply that repeats itself"),
-    Row("refusal", "finish_reason", ("content_filter", "refusal", "content_filtered"), "OpenAI, Anthropic, Bedrock"),
-    Row("refusal", "finish_reason", ("guardrail_intervened", "sensitive", "error_toxic"), "Bedrock, Z.ai, Hunyuan, Cohere"),
-    Row("refusal", "finish_reason", ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "Gemini"),
-    Row(
+    Synonyms("answer", "finish_reason", ("eosFound", "stopStringFound", "normal", "completed"), "LM Studio, Qianfan, gateways"),
+    Synonyms("cut_off", "finish_reason", ("length", "model_length"), "OpenAI, Mistral"),
+    Synonyms("cut_off", "finish_reason", ("max_tokens", "max_output_tokens", "token_limit"), "Anthropic, Gemini, watsonx"),
+    Synonyms(
+        "cut_off", "finish_reason", ("model_context_window_exceeded", "pause_turn", "error_limit"), "Anthropic, Z.ai, Cohere"
+    ),
+    Synonyms("cut_off", "finish_reason", ("maxPredictedTokensReached", "contextLengthReached"), "LM Studio"),
+    Synonyms("cut_off", "finish_reason", ("repetition", "repeat"), "vLLM, Moonshot, which end a reply that repeats itself"),
+    Synonyms("refusal", "finish_reason", ("content_filter", "refusal", "content_filtered"), "OpenAI, Anthropic, Bedrock"),
+    Synonyms(
+        "refusal", "finish_reason", ("guardrail_intervened", "sensitive", "error_toxic"), "Bedrock, Z.ai, Hunyuan, Cohere"
+    ),
+    Synonyms(
+        "refusal", "finish_reason", ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "Gemini"
+    ),
+    Synonyms(
         "refusal", "finish_reason", ("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "MODEL_ARMOR", "blocked", "flagged"), "Gemini"
     ),
-    Row("own", "finish_reason", ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"), "Gemini"),
-    Row("own", "finish_reason", ("malformed_response", "malformed_model_output", "malformed_tool_use"), "Gemini, Bedrock"),
-    Row("passing", "finish_reason", ("error", "abort", "aborted", "failed", "timeout"), "OpenRouter, vLLM, SGLang, Cohere"),
-    Row("passing", "finish_reason", ("cancel", "cancelled", "canceled", "user_cancel", "interrupted"), "TGI, watsonx, Cohere"),
-    Row("passing", "finish_reason", ("insufficient_system_resource", "network_error", "time_limit"), "DeepSeek, Z.ai, watsonx"),
-    Row("passing", "finish_reason", ("load", "unload", "modelUnloaded", "userStopped"), "Ollama, LM Studio"),
-    Row("passing", "finish_reason", ("other", "unknown", "FINISH_REASON_UNSPECIFIED", "not_finished"), "Gemini, gateways"),
-    Row("passing", "finish_reason", ("overloaded", "server_error", "internal_error"), "gateways"),
-    Row("refusal", "error", ("content_filter", "ResponsibleAIPolicyViolation", "content_policy_violation"), "Azure, Moonshot"),
-    Row("refusal", "error", ("invalid_prompt", "prompt_blocked", "moderation_blocked"), "OpenAI"),
-    Row("refusal", "error", ("data_inspection_failed", "1301", "base_resp 1026", "base_resp 1027"), "DashScope, Z.ai, MiniMax"),
-    Row("refusal", "error", ("SensitiveContentDetected", "InputTextSensitiveContentDetected"), "Volcengine"),
-    Row("refusal", "error", ("OutputTextSensitiveContentDetected", "PROHIBITED_CONTENT", "SAFETY"), "Volcengine, Gemini"),
-    Row("own", "error", ("tool_use_failed", "json_validate_failed"), "Groq, with the reply in failed_generation"),
-    Row("used_up", "error", ("insufficient_quota", "billing_hard_limit_reached", "billing_error"), "OpenAI, Anthropic"),
-    Row(
+    Synonyms("own", "finish_reason", ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"), "Gemini"),
+    Synonyms("own", "finish_reason", ("malformed_response", "malformed_model_output", "malformed_tool_use"), "Gemini, Bedrock"),
+    Synonyms(
+        "passing", "finish_reason", ("error", "abort", "aborted", "failed", "timeout"), "OpenRouter, vLLM, SGLang, Cohere"
+    ),
+    Synonyms(
+        "passing", "finish_reason", ("cancel", "cancelled", "canceled", "user_cancel", "interrupted"), "TGI, watsonx, Cohere"
+    ),
+    Synonyms(
+        "passing", "finish_reason", ("insufficient_system_resource", "network_error", "time_limit"), "DeepSeek, Z.ai, watsonx"
+    ),
+    Synonyms("passing", "finish_reason", ("load", "unload", "modelUnloaded", "userStopped"), "Ollama, LM Studio"),
+    Synonyms("passing", "finish_reason", ("other", "unknown", "FINISH_REASON_UNSPECIFIED", "not_finished"), "Gemini, gateways"),
+    Synonyms("passing", "finish_reason", ("overloaded", "server_error", "internal_error"), "gateways"),
+    Synonyms(
+        "refusal", "error", ("content_filter", "ResponsibleAIPolicyViolation", "content_policy_violation"), "Azure, Moonshot"
+    ),
+    Synonyms("refusal", "error", ("invalid_prompt", "prompt_blocked", "moderation_blocked"), "OpenAI"),
+    Synonyms(
+        "refusal", "error", ("data_inspection_failed", "1301", "base_resp 1026", "base_resp 1027"), "DashScope, Z.ai, MiniMax"
+    ),
+    Synonyms("refusal", "error", ("SensitiveContentDetected", "InputTextSensitiveContentDetected"), "Volcengine"),
+    Synonyms("refusal", "error", ("OutputTextSensitiveContentDetected", "PROHIBITED_CONTENT", "SAFETY"), "Volcengine, Gemini"),
+    Synonyms("own", "error", ("tool_use_failed", "json_validate_failed"), "Groq, with the reply in failed_generation"),
+    Synonyms("used_up", "error", ("insufficient_quota", "billing_hard_limit_reached", "billing_error"), "OpenAI, Anthropic"),
+    Synonyms(
         "used_up",
         "error",
         ("insufficient_user_quota", "exceeded_current_quota_error", "base_resp 1008"),
         "one-api, Moonshot, MiniMax",
     ),
-    Row(
+    Synonyms(
         "used_up", "error", ("insufficient_balance", "Arrearage", "AccountOverdueError", "1113"), "DashScope, Volcengine, Z.ai"
     ),
-    Row("rate_limit", "error", ("rate_limit_exceeded", "rate_limit_error", "too_many_requests"), "OpenAI, Anthropic"),
-    Row(
+    Synonyms("rate_limit", "error", ("rate_limit_exceeded", "rate_limit_error", "too_many_requests"), "OpenAI, Anthropic"),
+    Synonyms(
         "rate_limit", "error", ("RESOURCE_EXHAUSTED", "rate_limit_reached_error", "engine_overloaded_error"), "Gemini, Moonshot"
     ),
-    Row("rate_limit", "error", ("Throttling", "ThrottlingException", "limit_requests"), "DashScope, Bedrock"),
-    Row("rate_limit", "error", ("base_resp 1002", "base_resp 1039", "1302", "1303", "1305"), "MiniMax, Z.ai"),
-    Row("passing", "error", ("server_error", "internal_error", "internal_server_error", "api_error"), "OpenAI, Anthropic"),
-    Row("passing", "error", ("overloaded_error", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED"), "Anthropic, Gemini"),
-    Row("lasting", "error", ("invalid_request_error", "invalid_argument", "bad_request_error"), "OpenAI, Gemini"),
-    Row("lasting", "error", ("authentication_error", "invalid_api_key", "unauthenticated"), "OpenAI, Anthropic, Gemini"),
-    Row("lasting", "error", ("permission_error", "permission_denied", "failed_precondition"), "Anthropic, Gemini"),
-    Row("lasting", "error", ("not_found_error", "not_found", "model_not_found"), "OpenAI, Anthropic, Gemini"),
-    Row("lasting", "error", ("context_length_exceeded", "unsupported_parameter", "unsupported_value"), "OpenAI"),
-    Row("lasting", "error", ("base_resp 1004", "base_resp 2013", "base_resp 2049"), "MiniMax"),
+    Synonyms("rate_limit", "error", ("Throttling", "ThrottlingException", "limit_requests"), "DashScope, Bedrock"),
+    Synonyms("rate_limit", "error", ("base_resp 1002", "base_resp 1039", "1302", "1303", "1305"), "MiniMax, Z.ai"),
+    Synonyms("passing", "error", ("server_error", "internal_error", "internal_server_error", "api_error"), "OpenAI, Anthropic"),
+    Synonyms("passing", "error", ("overloaded_error", "UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED"), "Anthropic, Gemini"),
+    Synonyms("lasting", "error", ("invalid_request_error", "invalid_argument", "bad_request_error"), "OpenAI, Gemini"),
+    Synonyms("lasting", "error", ("authentication_error", "invalid_api_key", "unauthenticated"), "OpenAI, Anthropic, Gemini"),
+    Synonyms("lasting", "error", ("permission_error", "permission_denied", "failed_precondition"), "Anthropic, Gemini"),
+    Synonyms("lasting", "error", ("not_found_error", "not_found", "model_not_found"), "OpenAI, Anthropic, Gemini"),
+    Synonyms("lasting", "error", ("context_length_exceeded", "unsupported_parameter", "unsupported_value"), "OpenAI"),
+    Synonyms("lasting", "error", ("base_resp 1004", "base_resp 2013", "base_resp 2049"), "MiniMax"),
 )
 PHRASES = {
     "content management policy": "Azure",
@@ -111,7 +127,7 @@ PHRASES = {
 }
 """Words in an error's message that are a refusal, where its code does not say so; and who writes them."""
 
-STATUSES: Mapping[Event, Callable[[int], bool]] = {
+STATUSES: Mapping[WordMeaning, Callable[[int], bool]] = {
     "rate_limit": lambda status: status == 429,
     "used_up": lambda status: status == 402,
     "lasting": lambda status: 400 <= status < 500 and status not in (408, 409, 425),
@@ -125,13 +141,13 @@ def _squeezed(word: str) -> str:
     return re.sub(r"[\W_]+", "", word).lower().removeprefix("finishreason")
 
 
-def _words(place: Place) -> Mapping[str, Event]:
+def _words(place: WordPlace) -> Mapping[str, WordMeaning]:
     return {_squeezed(word): row.event for row in ROWS if row.place == place for word in row.words}
 
 
 _FINISHES, _ERRORS = _words("finish_reason"), _words("error")
 _PHRASES = tuple(phrase.lower() for phrase in PHRASES)
-_FIRST: tuple[Event, ...] = ("refusal", "own", "used_up", "rate_limit")
+_FIRST: tuple[WordMeaning, ...] = ("refusal", "own", "used_up", "rate_limit")
 """Of several words of one error these say the most, whatever else stands there."""
 
 
@@ -141,12 +157,12 @@ def word_in(value: object) -> str:
     return "" if word.lower() in ("null", "none") else word
 
 
-def finish_event(word: str) -> Event | None:
+def finish_event(word: str) -> WordMeaning | None:
     """What a finish reason means; None for a word that is not known. `content_filter: PROHIBITED_CONTENT` is both words."""
     return next((_FINISHES[spelling] for spelling in _spelt(word) if spelling in _FINISHES), None)
 
 
-def error_event(words: Iterable[str], message: str = "", status: int = 0) -> Event:
+def error_event(words: Iterable[str], message: str = "", status: int = 0) -> WordMeaning:
     """What an error is by its codes, types and statuses, by its message where that tells more, and by its HTTP status, 0 for
     none. What nothing is known of may pass."""
     kinds = [_ERRORS[spelling] for word in words for spelling in _spelt(word) if spelling in _ERRORS]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench.models.base import Asked, Request, Response
+from bench.models.base import Request, RequestContent, Response
 
-Sent = tuple[Asked, int]
+Sent = tuple[RequestContent, int]
 """What was asked, and the how manieth time."""
 
 

@@ -21,7 +21,7 @@ STAMP = 35
 """SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not name: include/uapi/asm-generic/socket.h."""
 TIMESPEC = struct.Struct("@ll")
 SPACE = socket.CMSG_SPACE(TIMESPEC.size)
-Told = Sequence[tuple[int, int, bytes]]
+ControlMessages = Sequence[tuple[int, int, bytes]]
 
 
 class TimedSocket(socket.socket):
@@ -52,7 +52,7 @@ class TimedSocket(socket.socket):
         """From when to when it waited for the response that was just read: from the request's last byte to the response's."""
         return self.sent, self.arrived
 
-    def _stamp(self, told: Told) -> None:
+    def _stamp(self, told: ControlMessages) -> None:
         """The kernel's clock can be set, and ours cannot: its stamp is believed within what is possible."""
         now = perf_counter_ns()
         stamps = (data for level, kind, data in told if (level, kind) == (socket.SOL_SOCKET, STAMP))

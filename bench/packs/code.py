@@ -23,7 +23,7 @@ ENTRY = "scenario.py"
 
 
 @dataclass(frozen=True)
-class Code:
+class PackCode:
     """Files of a pack. `grading` may hold a file from elsewhere: that of a grader which the pack imports."""
 
     asked: tuple[Path, ...]
@@ -38,7 +38,7 @@ class Import:
     names: frozenset[str] = frozenset()
 
 
-def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> Code:
+def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
     """Part the pack's files in those that are asked and those that only grade. `entry` defines the scenario's variant."""
     graders = _homes(scenario.grade, scenario.baseline)
     left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
@@ -46,7 +46,7 @@ def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> Code:
     root = folder.resolve()
     asked = _reached([root / entry], root, left_out)
     grading = _reached(graders, root, {}, asked)
-    return Code(tuple(sorted(asked)), tuple(sorted(grading)))
+    return PackCode(tuple(sorted(asked)), tuple(sorted(grading)))
 
 
 def _homes(*functions: Callable[..., Any]) -> dict[Path, set[str]]:

@@ -20,12 +20,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.errors import PackError
-from bench.packs.code import Code, plain
+from bench.packs.code import PackCode, plain
 from bench.packs.environments import of_packs
 from bench.scenario import Json, Scenario, Subtask, schema_of
 
 
-def asked(scenario: Scenario, folder: Path, code: Code) -> str:
+def asked(scenario: Scenario, folder: Path, code: PackCode) -> str:
     """The scenario must have its final name, variant and instance."""
     task = scenario.task
     return _digest(
@@ -41,7 +41,7 @@ def asked(scenario: Scenario, folder: Path, code: Code) -> str:
     )
 
 
-def graded_by(scenario: Scenario, folder: Path, code: Code) -> str:
+def graded_by(scenario: Scenario, folder: Path, code: PackCode) -> str:
     """Raises PackError where the truth is neither a folder nor a JSON value."""
     return _digest(
         {

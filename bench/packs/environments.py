@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from bench.registry import Kind, Part, attribute_at
-from bench.scenario import Environment, Json
+from bench.registry import Part, Registry, attribute_at
+from bench.scenario import Json, TaskEnvironment
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class EnvironmentPart(Part):
         return (self.pack, self.trial, self.simulated)
 
 
-ENVIRONMENTS = Kind("environment", EnvironmentPart, "bench.worlds.entries:ENVIRONMENTS")
+ENVIRONMENTS = Registry("environment", EnvironmentPart, "bench.worlds.entries:ENVIRONMENTS")
 
 
 class OfPacks(Protocol):
@@ -58,5 +58,5 @@ class OfPacks(Protocol):
         """Return the same where the pack's right course was taken."""
 
 
-def of_packs(environment: Environment) -> OfPacks:
+def of_packs(environment: TaskEnvironment) -> OfPacks:
     return cast(OfPacks, attribute_at(ENVIRONMENTS[environment.part].pack))

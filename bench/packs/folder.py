@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from bench.errors import PackError
 from bench.files import text_of
-from bench.scenario import Baseline, Environment, Grader, Json, Scenario, Subtask, Task, WrongAnswer
+from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, TaskEnvironment, WrongAnswer
 
 LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 """Files that an operating system leaves in a folder."""
@@ -86,7 +86,7 @@ class PackFolder:
         wrong: Sequence[WrongAnswer] | None = None,
         truth: Any = None,
         made_by: Callable[..., Any] | None = None,
-        environment: Environment | None = None,
+        environment: TaskEnvironment | None = None,
     ) -> Scenario:
         """The pack as a whole: what `scenario.py` defines in code, and beside it all that lies in the folder.
 

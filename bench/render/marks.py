@@ -13,7 +13,7 @@ from bench.render.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 Sign = tuple[str, str]
 """A marker and a colour."""
-Bounds = tuple[float, float | None, float | None]
+ValueInterval = tuple[float, float | None, float | None]
 """A value and its interval's ends."""
 SHAPES, COLOURS = "osD^vPX*ph<>d", (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 """13 and 6 have no divisor in common: 78 signs, the first 13 of which can be told in grey as well."""
@@ -48,7 +48,7 @@ def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
     ax.errorbar([x], [mean.mean], [[mean.mean - low], [high - mean.mean]], fmt=marker, ms=4.5, color=colour, capsize=3, lw=1)
 
 
-def bounded(ax: Axes, x: float, point: Bounds, sign: Sign) -> None:
+def bounded(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
     """A value with its interval, where it has one."""
     value, low, high = point
     # Wilson's interval may end a rounding error short of the rate itself.

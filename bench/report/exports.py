@@ -11,7 +11,7 @@ import pandas as pd
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.raised import words_of
-from bench.registry import Kind, Part
+from bench.registry import Part, Registry
 from bench.render.escaping import escape_csv
 from bench.render.labels import model_label
 from bench.report.report import write_files
@@ -63,4 +63,4 @@ def _csv(run: Run) -> Iterator[tuple[str, bytes]]:
 
 
 OURS = (ExportPart("csv", _csv),)
-EXPORTS = Kind("form of export", ExportPart, f"{__name__}:OURS", plural="exports")
+EXPORTS = Registry("form of export", ExportPart, f"{__name__}:OURS", plural="exports")

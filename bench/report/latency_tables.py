@@ -8,7 +8,7 @@ from bench.analysis.frames import Run
 from bench.analysis.lived import lived_through
 from bench.analysis.prompt_cache import PromptCache, Reading, prompt_caches
 from bench.analysis.published import PublishedFigures
-from bench.analysis.statistics import Part
+from bench.analysis.statistics import PartEstimate
 from bench.render.labels import model_label
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
 from bench.report.table_part import TablePart
@@ -121,7 +121,7 @@ def _row(what: str, reading: Reading) -> tuple[Cell, ...]:
     return what, reading.calls, reading.tokens_in, cached, reading.tokens_out, Number(reading.seconds, 1), *taken
 
 
-def _milliseconds(part: Part | None) -> Cell:
+def _milliseconds(part: PartEstimate | None) -> Cell:
     if part is None:
         return NOTHING
     value, low, high = (None if limit is None else 1e3 * limit for limit in (part.value, part.low, part.high))

@@ -22,7 +22,7 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import each_arm, model_label, slug, trials_in
-from bench.render.marks import Bounds, bounded, signs_of
+from bench.render.marks import ValueInterval, bounded, signs_of
 
 TITLES = {
     "solved": "share solved",
@@ -96,7 +96,7 @@ def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mappin
     ax.grid(axis="y", color=PALE, lw=0.6)
 
 
-def _point(arm: Arm, column: str) -> Bounds | None:
+def _point(arm: Arm, column: str) -> ValueInterval | None:
     """The arm's mean of this column, the rate of its solved trials, or what a solved one costs; None where it has none."""
     if column == "dollars":
         spent = per_solved(arm.trials, COST.name)

@@ -15,7 +15,7 @@ from bench.render.labels import model_label
 from bench.render.limits import coverage_said, numbers_in
 from bench.render.table import Table, markdown
 from bench.report.history import history_facts, listed, sandbox_said, sessions_said
-from bench.report.summary import Finding, Summary, summary_of
+from bench.report.summary import Summary, SummaryFinding, summary_of
 from bench.report.table_part import FOLDED, SECTIONS
 from bench.runtime.faults import EVERY
 from bench.studies.claims.published import Published
@@ -53,7 +53,11 @@ class Page:
 
 
 def page_of(
-    run: Run, tables: Sequence[Table], pictures: Sequence[Picture], published: Published, verdicts: Sequence[Finding] = ()
+    run: Run,
+    tables: Sequence[Table],
+    pictures: Sequence[Picture],
+    published: Published,
+    verdicts: Sequence[SummaryFinding] = (),
 ) -> Page:
     """`verdicts`: a sentence on the claims of each source of which some were judged."""
     return Page(

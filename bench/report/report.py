@@ -27,9 +27,9 @@ from bench.report.tables import all_tables
 from bench.report.trace import trace_of
 from bench.studies.claims.published import Published
 from bench.studies.claims.table import verdict_finding
-from bench.studies.claims.verdicts import Judged, Judgement, can_judge, judge_all, judge_each
+from bench.studies.claims.verdicts import JudgedSource, Judgement, can_judge, judge_all, judge_each
 
-Named = TypeVar("Named", Table, Picture)
+Drawn = TypeVar("Drawn", Table, Picture)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Report:
     files: Mapping[str, bytes]
     summary: Summary
     judgements: tuple[Judgement, ...]
-    others: tuple[Judged, ...] = ()
+    others: tuple[JudgedSource, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Contents:
     tables: tuple[Table, ...]
     pictures: tuple[Picture, ...]
     judgements: tuple[Judgement, ...]
-    others: tuple[Judged, ...]
+    others: tuple[JudgedSource, ...]
 
 
 def report_of(run: Run, published: Published, others: Sequence[Published] = ()) -> Report:
@@ -78,7 +78,9 @@ def contents_of(run: Run, published: Published, others: Sequence[Published] = ()
     beside = judge_each(run, others, arms)
     tables = _named_apart(all_tables(run, arms, published, judgements, beside))
     pictures = _named_apart(all_figures(run, arms, published))
-    verdicts = [verdict_finding(run, each.judgements, each.published) for each in (Judged(published, judgements), *beside)]
+    verdicts = [
+        verdict_finding(run, each.judgements, each.published) for each in (JudgedSource(published, judgements), *beside)
+    ]
     page = page_of(run, tables, pictures, published, [finding for finding in verdicts if finding])
     return Contents(page, tuple(tables), tuple(pictures), judgements, beside)
 
@@ -124,7 +126,7 @@ def _latex(page: Page, table: Table) -> str:
     return latex_document(page.title, page.warnings, [table]) if table.section == "paper" else latex(table)
 
 
-def _named_apart(items: Iterable[Named]) -> list[Named]:
+def _named_apart(items: Iterable[Drawn]) -> list[Drawn]:
     """Names that became the same as file names are numbered."""
     seen: Counter[str] = Counter()
     apart = []

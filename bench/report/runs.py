@@ -126,16 +126,16 @@ def index_page(index: Index) -> str:
 def _runs_table(runs: Iterable[ListedRun]) -> Table:
     rows = [(listed, arms) for listed in runs for arms in _by_pack_and_model(listed)]
     columns = (
-        TableColumn[Row]("Run", lambda row: Linked(row[1][0].name, row[0].report)),
-        TableColumn[Row]("Started (UTC)", lambda row: row[1][0].started),
-        TableColumn[Row]("Pack", lambda row: row[1][0].arm.condition.scenario),
-        TableColumn[Row]("Model", lambda row: row[1][0].label),
-        TableColumn[Row]("Solved", lambda row: solved_said(row[1])),
-        TableColumn[Row]("Price of a failure, tokens", lambda row: _price_said(row[1])),
-        TableColumn[Row]("Trials of the run", lambda row: row[0].trials),
-        TableColumn[Row]("Tokens of the run", lambda row: row[0].tokens),
-        TableColumn[Row]("Dollars of the run", lambda row: row[0].dollars),
-        TableColumn[Row]("The paper's claims", lambda row: row[0].verdicts or "–"),
+        TableColumn[ListedArms]("Run", lambda row: Linked(row[1][0].name, row[0].report)),
+        TableColumn[ListedArms]("Started (UTC)", lambda row: row[1][0].started),
+        TableColumn[ListedArms]("Pack", lambda row: row[1][0].arm.condition.scenario),
+        TableColumn[ListedArms]("Model", lambda row: row[1][0].label),
+        TableColumn[ListedArms]("Solved", lambda row: solved_said(row[1])),
+        TableColumn[ListedArms]("Price of a failure, tokens", lambda row: _price_said(row[1])),
+        TableColumn[ListedArms]("Trials of the run", lambda row: row[0].trials),
+        TableColumn[ListedArms]("Tokens of the run", lambda row: row[0].tokens),
+        TableColumn[ListedArms]("Dollars of the run", lambda row: row[0].dollars),
+        TableColumn[ListedArms]("The paper's claims", lambda row: row[0].verdicts or "–"),
     )
     notes = (
         "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
@@ -146,7 +146,7 @@ def _runs_table(runs: Iterable[ListedRun]) -> Table:
     return table_of("runs", "Runs by pack and model", columns, rows, notes)
 
 
-Row = tuple[ListedRun, list[ArmOfRun]]
+ListedArms = tuple[ListedRun, list[ArmOfRun]]
 
 
 def _by_pack_and_model(listed: ListedRun) -> Iterator[list[ArmOfRun]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from bench.errors import ConfigError, ResultsError, nearest
 from bench.raised import words_of
-from bench.registry import Kind, Part, attribute_at
+from bench.registry import Part, Registry, attribute_at
 
 if TYPE_CHECKING:
     from bench.analysis.frames import Run
@@ -33,7 +33,7 @@ class StudyPart(Part):
     former: str = ""
 
 
-STUDIES = Kind("study", StudyPart, "bench.studies:OURS", plural="studies")
+STUDIES = Registry("study", StudyPart, "bench.studies:OURS", plural="studies")
 
 
 class Study(Protocol):

@@ -28,7 +28,7 @@ FAULTS, SEVERAL = 1, 2
 
 
 @dataclass(frozen=True)
-class Finding:
+class SummaryFinding:
     """One sentence, and the name of the table that it was taken from."""
 
     text: str
@@ -42,7 +42,7 @@ class Summary:
 
     headline: str
     ran: str
-    findings: tuple[Finding, ...]
+    findings: tuple[SummaryFinding, ...]
     limits: tuple[str, ...]
 
     @property
@@ -62,7 +62,7 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def summary_of(run: Run, arms: Arms, verdicts: Sequence[Finding] = ()) -> Summary:
+def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) -> Summary:
     """Return the first screen of a run's report.
 
     Args:
@@ -113,22 +113,22 @@ def _ran(run: Run) -> str:
 # Findings
 
 
-def _first_rounds(run: Run, arms: Arms) -> Finding | None:
+def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
     struck = [condition for condition in arms if condition.plan != FAULT_FREE]
     told = [
         f"{_where(run, condition)}, the first repair of a failure took {means}"
         for condition, means in _means(arms, struck, FIRST_ROUND.tokens)
     ]
-    return Finding(_sentences(told), "first_round") if told else None
+    return SummaryFinding(_sentences(told), "first_round") if told else None
 
 
-def _first_passes(run: Run, arms: Arms) -> Finding | None:
+def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
     undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
     told = [
         f"{_where(run, condition)}, a trial without any failure took {means}"
         for condition, means in _means(arms, undisturbed, FIRST_PASS.tokens)
     ]
-    return Finding(_sentences(told), "first_pass") if told else None
+    return SummaryFinding(_sentences(told), "first_pass") if told else None
 
 
 def _means(arms: Arms, conditions: Iterable[Condition], measure: Metric) -> Iterator[tuple[Condition, str]]:
@@ -176,20 +176,20 @@ def _told(mean: Mean) -> str:
     return f"{mean.mean:,.0f}{interval}"
 
 
-def _impacts(run: Run) -> Finding | None:
+def _impacts(run: Run) -> SummaryFinding | None:
     delivered = run.faults[run.faults["delivered"] & run.faults["finish"].ne("error")]
     if delivered.empty:
         return None
     effective, masked, untold = (int(delivered["impact"].eq(impact).sum()) for impact in IMPACTS)
     injected = f"{_plural(len(delivered), 'failure')} {'was' if len(delivered) == 1 else 'were'} injected"
     if effective == len(delivered):
-        return Finding(f"{injected}, and none hit an answer that was bad anyway.", "receipts")
+        return SummaryFinding(f"{injected}, and none hit an answer that was bad anyway.", "receipts")
     left = f" Of {untold:,} it cannot be told." if untold else ""
     text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{left}"
-    return Finding(text, "receipts")
+    return SummaryFinding(text, "receipts")
 
 
-def _recovered(run: Run, arms: Arms) -> Finding | None:
+def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
     """For each condition with faults how many of the same tasks each architecture solves, the best first."""
     by_condition: dict[Condition, list[RecoveryRate]] = {}
     for rate in recovery_rates(run, arms):
@@ -200,7 +200,7 @@ def _recovered(run: Run, arms: Arms) -> Finding | None:
         for n in [rates[0].recovered.n]
         if n
     ]
-    return Finding(_sentences(told), "recovery") if told else None
+    return SummaryFinding(_sentences(told), "recovery") if told else None
 
 
 def _all(rates: Sequence[RecoveryRate]) -> str:
@@ -212,14 +212,14 @@ def _solved_of(rates: Iterable[RecoveryRate]) -> str:
     return _ranked([f"{first} solved {k}", *(f"{name} {k}" for name, k in others)])
 
 
-def _solved(run: Run, arms: Arms) -> Finding | None:
+def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
     """Of each architecture by itself; those without faults where there are any."""
     graded = run.trials[run.trials["correct"].notna()]
     if graded.empty:
         return None
     if not graded["outcome"].eq("solved").any():
         text = f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers."
-        return Finding(text, "outcomes")
+        return SummaryFinding(text, "outcomes")
     undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
     told = []
     for condition in undisturbed or arms:
@@ -228,7 +228,7 @@ def _solved(run: Run, arms: Arms) -> Finding | None:
         under = "without faults" if condition.plan == FAULT_FREE else f"under {condition.plan}"
         if counts:
             told.append(f"{_where(run, condition)}, trials solved {under}: {_ranked(counts)}")
-    return Finding(_sentences(told), "outcomes") if told else None
+    return SummaryFinding(_sentences(told), "outcomes") if told else None
 
 
 def _paid(run: Run, arm: Arm) -> str:
@@ -239,7 +239,7 @@ def _paid(run: Run, arm: Arm) -> str:
     return f" at {BoundedNumber(spent.value, spent.low, spent.high, COST.digits).text()} $ each"
 
 
-def _damaged(run: Run, arms: Arms) -> Finding | None:
+def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
     """Of the trials that acted in a world, by architecture, the fewest first."""
     told = []
     for condition, named in arms.items():
@@ -249,7 +249,7 @@ def _damaged(run: Run, arms: Arms) -> Finding | None:
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
             ]
             told.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
-    return Finding(_sentences(told), "world_damage") if told else None
+    return SummaryFinding(_sentences(told), "world_damage") if told else None
 
 
 def _harmed(arm: Arm) -> tuple[int, int]:

@@ -35,7 +35,7 @@ class Showing(Protocol):
         """Return what has `of(record)`: what is shown of a trial, or None where it did not stand in such an environment."""
 
 
-class Surroundings:
+class SurroundingViews:
     """Those of a run's trials. `texts` are the run's by digest, and `packs` the folders in which packs lie."""
 
     def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):

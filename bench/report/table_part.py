@@ -10,7 +10,7 @@ from bench.analysis.frames import Run
 from bench.registry import Part
 from bench.render.table import Table
 from bench.studies.claims.published import Published
-from bench.studies.claims.verdicts import Judged, Judgement
+from bench.studies.claims.verdicts import JudgedSource, Judgement
 
 SECTIONS = {
     "paper": "The paper's tables beside ours",
@@ -46,7 +46,7 @@ class Results:
     arms: Arms
     published: Published
     judgements: Sequence[Judgement] = ()
-    others: Sequence[Judged] = ()
+    others: Sequence[JudgedSource] = ()
 
 
 @dataclass(frozen=True)

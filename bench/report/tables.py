@@ -8,13 +8,13 @@ from dataclasses import replace
 from bench.analysis.arms import Arms
 from bench.analysis.frames import Run
 from bench.raised import words_of
-from bench.registry import Kind
+from bench.registry import Registry
 from bench.render.limits import with_limits
 from bench.render.table import Table
 from bench.report.studies import study_tables
 from bench.report.table_part import Results, TablePart
 from bench.studies.claims.published import Published
-from bench.studies.claims.verdicts import Judged, Judgement
+from bench.studies.claims.verdicts import JudgedSource, Judgement
 
 PARTS = (TablePart("study", lambda of: study_tables(of.run), "study"),)
 FILES = (
@@ -35,11 +35,11 @@ FILES = (
     "bench.report.tables",
 )
 """The files with tables, in the order in which these stand."""
-TABLES = Kind("table", TablePart, *(f"{file}:PARTS" for file in FILES))
+TABLES = Registry("table", TablePart, *(f"{file}:PARTS" for file in FILES))
 
 
 def all_tables(
-    run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement], others: Sequence[Judged] = ()
+    run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement], others: Sequence[JudgedSource] = ()
 ) -> list[Table]:
     """Every table of a report, each with the section that it stands in."""
     results = Results(run, arms, published, judgements, others)

@@ -23,7 +23,7 @@ from bench.experiment.reading import read_texts
 from bench.experiment.record import TrialRecord
 from bench.packs.environments import ENVIRONMENTS
 from bench.render.labels import model_label
-from bench.report.surroundings import Shown, Surroundings, showing
+from bench.report.surroundings import Shown, SurroundingViews, showing
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
 
 PIECE = 1 << 18
@@ -45,7 +45,7 @@ JsonObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Pieces:
+class PieceStore:
     """Items in order, many to a piece. `firsts` are the numbers of the pieces' first items; each piece is a JSON list, as
     zlib compresses it, in base64."""
 
@@ -66,8 +66,8 @@ class Trace:
     """
 
     index: str
-    trials: Pieces
-    texts: Pieces
+    trials: PieceStore
+    texts: PieceStore
     texts_left_out: int
 
     @property
@@ -90,7 +90,7 @@ def trace_of(run: Run) -> Trace | None:
     for part in ENVIRONMENTS:
         kept |= showing(part.shown).texts_of(run, folders)
     texts, numbers, left_out = _packed_texts(folders, kept)
-    around = Surroundings(run, kept)
+    around = SurroundingViews(run, kept)
     # A trial that was run again after an error stands twice; its last record is the one that the frame has.
     shown = {record.id: _json({**_trial(record, numbers), **_around(around.of(record))}) for record in records}
     trials = Packer()
@@ -104,7 +104,7 @@ def _around(step: tuple[str, Shown] | None) -> JsonObject:
     return {step[0]: step[1].json} if step else {}
 
 
-def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[Pieces, Mapping[str, int], int]:
+def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[PieceStore, Mapping[str, int], int]:
     """The texts, each once; digest -> the text's number; how many are left out. Those that an environment shows otherwise
     are not among them."""
     shown_otherwise = [showing(part.shown).is_shown_otherwise for part in ENVIRONMENTS]
@@ -120,7 +120,7 @@ def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -
     return texts.pieces(), numbers, len(left_out)
 
 
-def _index(run: Run, trials: Pieces, texts: Pieces) -> JsonObject:
+def _index(run: Run, trials: PieceStore, texts: PieceStore) -> JsonObject:
     """Models stand under the names that say whether they are simulated or recorded."""
     labels = {model: model_label(run, model) for model in run.names("model")}
     columns = {name: run.trials[name].tolist() for name in COLUMNS}
@@ -159,7 +159,7 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
     }
 
 
-def _call(entry: ledger.Entry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
+def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
     call = entry.call
     seldom = {name for name in ("tool_calls", "options") if getattr(call, name) is None}
     return {
@@ -213,10 +213,10 @@ class Packer:
             self._close()
         return self._added - 1
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> PieceStore:
         if self._open:
             self._close()
-        return Pieces(tuple(self._firsts), tuple(self._packed))
+        return PieceStore(tuple(self._firsts), tuple(self._packed))
 
     def _close(self) -> None:
         self._firsts.append(self._added - len(self._open))

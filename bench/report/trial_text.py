@@ -9,7 +9,7 @@ from bench.analysis.frames import Run
 from bench.analysis.merge import records_of
 from bench.errors import ConfigError
 from bench.experiment.reading import read_texts
-from bench.report.surroundings import Surroundings
+from bench.report.surroundings import SurroundingViews
 from bench.report.trial_calls import calls_told, end_told
 
 NAMES = ["scenario", "instance", "architecture", "model", "plan"]
@@ -31,7 +31,7 @@ def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
     trial = _trial_of(run, wanted)
     texts = read_texts(run.folder) if run.folder else {}
     *_, record = [record for record in records_of(run) or () if record.id == trial]
-    around = Surroundings(run, texts, packs).of(record)
+    around = SurroundingViews(run, texts, packs).of(record)
     of = f" {record.instance}" if record.instance else ""
     head = f"{record.scenario}{of}, {record.architecture}, {record.plan}, repetition {record.repetition}: {record.outcome}"
     note = [record.grade.note] if record.grade and record.grade.note else []

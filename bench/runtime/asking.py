@@ -12,7 +12,7 @@ from bench.answers.formats import AnswerFormat
 from bench.digests import case_of, digest_of
 from bench.errors import nearest
 from bench.models.base import Message
-from bench.runtime.causes import Ask, Causes
+from bench.runtime.causes import CallPurpose, Causes
 from bench.runtime.prompt import prompt_of
 from bench.runtime.proposal import Proposal
 from bench.runtime.schema import answer_schema
@@ -34,15 +34,15 @@ class LineReply:
     call: int
 
 
-Line = Callable[[Sequence[Message]], Awaitable[LineReply]]
+ModelLine = Callable[[Sequence[Message]], Awaitable[LineReply]]
 """The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
 
-Agent = Callable[[Sequence[Message], Line], Awaitable[str | LineReply]]
+Agent = Callable[[Sequence[Message], ModelLine], Awaitable[str | LineReply]]
 """Who conducts the calls of a proposal, one or several: given the rendered messages and the line, it returns one of the
 replies, or a text that it made of them."""
 
 
-async def direct(messages: Sequence[Message], line: Line) -> LineReply:
+async def direct(messages: Sequence[Message], line: ModelLine) -> LineReply:
     """The agent that sends the messages as they are, once."""
     return await line(messages)
 
@@ -125,7 +125,7 @@ class Asking:
         sources: Sequence[Source],
         repair: Rejected | None,
         given: Mapping[str, str] = NOTHING,
-    ) -> Ask:
+    ) -> CallPurpose:
         causes = self._cases.of(case_of(given))
         if right := self._trial.right:
             seen = {**self._state.documents, **given}
@@ -135,7 +135,7 @@ class Asking:
     async def _propose(
         self,
         subtasks: tuple[Subtask, ...],
-        ask: Ask,
+        ask: CallPurpose,
         sources: Sequence[Source],
         repair: Rejected | None,
         by: Agent,
@@ -163,9 +163,9 @@ class Asking:
             receipt.call = proposal.calls[-1]
         return replace(proposal, receipts=(*receipts, *proposal.receipts))
 
-    def _line(self, subtasks: tuple[Subtask, ...], first: Ask, turns: Turns, causes: Causes) -> Line:
+    def _line(self, subtasks: tuple[Subtask, ...], first: CallPurpose, turns: Turns, causes: Causes) -> ModelLine:
         """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
-        last: Ask | None = None
+        last: CallPurpose | None = None
         schema = answer_schema(subtasks)
         questions: set[tuple[Message, ...]] = set()
 

@@ -8,9 +8,9 @@ from dataclasses import field, replace
 from bench.errors import CallFailed, TimedOut, Unreachable
 from bench.models.base import Reply, Request, Response, Usage
 from bench.models.tool_calls import ToolCall
-from bench.runtime.causes import Ask
+from bench.runtime.causes import CallPurpose
 from bench.runtime.clock import Span
-from bench.runtime.faults import Receipt
+from bench.runtime.faults import OpenReceipt
 from bench.runtime.slots import Slot
 from bench.values import dataclass
 
@@ -23,13 +23,13 @@ class Received:
     call: int
     text: str
     finish: str
-    receipts: tuple[Receipt, ...] = ()
+    receipts: tuple[OpenReceipt, ...] = ()
     usage: Usage | None = None
     undamaged: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     extra: str = ""
 
-    def with_receipts(self, earlier: Sequence[Receipt]) -> Received:
+    def with_receipts(self, earlier: Sequence[OpenReceipt]) -> Received:
         """It carries these faults as well."""
         return replace(self, receipts=(*earlier, *self.receipts))
 
@@ -73,13 +73,13 @@ class CallAttempt:
 
     call: int
     try_: int
-    ask: Ask
+    ask: CallPurpose
     request: Request
     begun: bool = False
     asked: bool = False
     reply: Reply | None = None
     failure: CallFailed | None = None
-    receipts: list[Receipt] = field(default_factory=list)
+    receipts: list[OpenReceipt] = field(default_factory=list)
     responses: list[Response] = field(default_factory=list)
     started: int = 0
     delays: list[Span] = field(default_factory=list)
@@ -114,7 +114,7 @@ class CallAttempt:
         return failure
 
 
-def after(lost: Lost, ask: Ask) -> Ask:
+def after(lost: Lost, ask: CallPurpose) -> CallPurpose:
     """The next try of a call whose reply was lost. What was refused unpaid costs no tokens twice, and causes nothing."""
     return replace(ask, cause="retry", caused_by=lost.event, inferred=False) if lost.failure.paid else ask
 

@@ -12,14 +12,15 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
-from bench.errors import Broken, CallFailed, GaveUp, whole_text
-from bench.models.base import Asked, Message, Model, Reply, Request, Response
+from bench.answers.places import Schema
+from bench.errors import BrokenConnection, CallFailed, GaveUp, whole_text
+from bench.models.base import Message, Model, Reply, Request, RequestContent, Response
 from bench.models.counting import is_long, read_whole, texts_written, tokens_read, tokens_written
 from bench.models.tool_calls import text_of
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
-from bench.runtime.causes import Ask
+from bench.runtime.causes import CallPurpose
 from bench.runtime.clock import Pause, TrialClock, in_seconds
 from bench.runtime.drafts import LONG
 from bench.runtime.effects import AskerDies, CallEffect, Disturbance, Send, effect_at
@@ -32,8 +33,6 @@ from bench.tokens import count_tokens, uncounted
 
 LONGEST_DETAIL = 120
 """Characters of what a bug says that its call's event keeps; the trial keeps its traceback."""
-Schema = Mapping[str, Any]
-"""The JSON schema of what is asked for."""
 
 Corrupt = Callable[[Reply, int], Corrupted]
 """The reply to the call of this number, by the content faults due."""
@@ -67,7 +66,7 @@ class Caller:
     ):
         self._model, self._clock, self._schedule, self._slots = model, clock, schedule, slots
         self._back_off, self._log = back_off, log
-        self._tallies: dict[Asked, Tally] = {}
+        self._tallies: dict[RequestContent, Tally] = {}
         self.calls = 0
         self.abandoned: Lost | None = None
         self._read_ahead, self._broken_off = read_ahead, broken_off
@@ -83,7 +82,7 @@ class Caller:
         """The model's: what it is asked with, whoever asks."""
         return self._model.parameters
 
-    async def call(self, messages: Sequence[Message], ask: Ask, schema: Schema, corrupt: Corrupt) -> Received:
+    async def call(self, messages: Sequence[Message], ask: CallPurpose, schema: Schema, corrupt: Corrupt) -> Received:
         """Ask for an answer of this schema until a reply comes; `corrupt` strikes it.
 
         Raises GaveUp where injected failures used up the tries, else the CallFailed that no further try could mend; Crashed
@@ -105,7 +104,7 @@ class Caller:
     async def send(
         self,
         messages: Sequence[Message],
-        ask: Ask,
+        ask: CallPurpose,
         faults: list[Due],
         try_: int,
         corrupt: Corrupt,
@@ -134,7 +133,9 @@ class Caller:
             self.abandoned = Lost(failure, self._account(attempt, None))
             raise
         except Exception as bug:
-            attempt.failure = Broken(f"{type(bug).__name__}: {' '.join(whole_text(str(bug)).split())[:LONGEST_DETAIL]}")
+            attempt.failure = BrokenConnection(
+                f"{type(bug).__name__}: {' '.join(whole_text(str(bug)).split())[:LONGEST_DETAIL]}"
+            )
             self._account(attempt, None)
             raise
         finally:
@@ -164,7 +165,7 @@ class Caller:
             await working
             raise
 
-    def due(self, ask: Ask) -> list[Due]:
+    def due(self, ask: CallPurpose) -> list[Due]:
         """The call faults due for this attempt. What gives a reply comes after all failures."""
         context = ask.context
         faults = self._schedule.due("call", context.subtasks, context.attempt, context.sample)
@@ -196,7 +197,7 @@ class Caller:
         """Leave the event of a framework's own back-off, which ends now."""
         self._log.emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
 
-    def _give_up(self, ask: Ask, failure: CallFailed, tries: int) -> None:
+    def _give_up(self, ask: CallPurpose, failure: CallFailed, tries: int) -> None:
         if failure.passing and tries < self._back_off.tries:
             return
         if failure.injected:

@@ -22,7 +22,7 @@ from bench.values import dataclass
 
 MOST_CALLS_OF_AN_ATTEMPT = 100
 """Steps and samples together. An agent that asks on and on without any output would never end."""
-Limit = Literal["attempts", "calls", "none"]
+CallLimit = Literal["attempts", "calls", "none"]
 """What bounds the calls for a subtask.
 
 attempts   the trial's attempts at one subtask, and the calls of one attempt
@@ -32,7 +32,7 @@ none       nothing: calls are only counted
 
 
 @dataclass(frozen=True)
-class Ask:
+class CallPurpose:
     """What a call is for: which attempt at which subtasks, and why it is made."""
 
     context: RequestContext
@@ -95,9 +95,9 @@ class Causes:
         question: Hashable,
         *,
         inferred: bool = False,
-        limit: Limit = "attempts",
+        limit: CallLimit = "attempts",
         under_way: bool = False,
-    ) -> Ask:
+    ) -> CallPurpose:
         """The next call for outputs of these subtasks; `question` tells what is asked from what was asked before. While the
         output is still `under_way`, what failed elsewhere is no reason for a further call.
 
@@ -110,7 +110,7 @@ class Causes:
         self._last.update(dict.fromkeys(names, attempt))
         return self._ask(names, attempt, self._cause_of_call(attempt), attempt.caused_by, inferred)
 
-    def turn(self, names: Sequence[str], ask: Ask, again: bool, rejected: int | None) -> Ask:
+    def turn(self, names: Sequence[str], ask: CallPurpose, again: bool, rejected: int | None) -> CallPurpose:
         """A further call of the proposer that made `ask` last. Only a rejection of its own reply begins another attempt:
         proposers at work at the same time don't disturb one another.
 
@@ -137,7 +137,7 @@ class Causes:
         self._last.update(dict.fromkeys(names, last))
         return self._ask(names, _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=True)
 
-    def further_samples(self, names: Sequence[str], ask: Ask, count: int) -> list[Ask]:
+    def further_samples(self, names: Sequence[str], ask: CallPurpose, count: int) -> list[CallPurpose]:
         """So many more samples of the attempt that this call began."""
         attempt = self._last[names[0]]
         asks = []
@@ -153,16 +153,16 @@ class Causes:
         for name in names:
             self._last[name].questions.add(question)
 
-    def ask(self, name: str, number: int, sample: int, cause: Cause, caused_by: int | None) -> Ask:
+    def ask(self, name: str, number: int, sample: int, cause: Cause, caused_by: int | None) -> CallPurpose:
         """What goes with a call whose attempt, sample and cause are known."""
         return self._ask((name,), _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=False)
 
-    def judge(self, names: Sequence[str]) -> Ask:
+    def judge(self, names: Sequence[str]) -> CallPurpose:
         """A judge call about these subtasks, within their latest attempt. A rejection of theirs before it caused it."""
         attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
         return self._ask(names, attempt, "judge", attempt.caused_by, inferred=False)
 
-    def _refuse_endless(self, names: Sequence[str], attempt: _Attempt, limit: Limit) -> None:
+    def _refuse_endless(self, names: Sequence[str], attempt: _Attempt, limit: CallLimit) -> None:
         if limit == "attempts" and attempt.number > self._max_attempts:
             raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
         if limit != "none" and attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
@@ -196,7 +196,7 @@ class Causes:
             return attempt.cause
         return "sample" if attempt.repeats else "step"
 
-    def _ask(self, names: Sequence[str], attempt: _Attempt, cause: Cause, caused_by: int | None, inferred: bool) -> Ask:
+    def _ask(self, names: Sequence[str], attempt: _Attempt, cause: Cause, caused_by: int | None, inferred: bool) -> CallPurpose:
         key = self._key
         sampled = ("sample", attempt.sample) if attempt.sample > 1 else ()
         seed = seed_of(*key.drawn_from, attempt.number, *sampled) % 2**31
@@ -215,7 +215,7 @@ class Causes:
             drawn_from=key.drawn_from,
             references={name: self.references[name] for name in names if name in self.references},
         )
-        return Ask(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
+        return CallPurpose(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
 
     def _is_inferred(self, cause: Cause, caused_by: int | None) -> bool:
         """A first call needs no inference; nor does what a verdict caused that the proposer was told, or a lost call."""

@@ -21,7 +21,7 @@ Reference = Callable[[str, Mapping[str, str]], Json]
 """What is right for a subtask, given the documents. Raises LookupError where the pack does not say."""
 Apart = Callable[[Callable[[], object]], Awaitable[object]]
 """Does work of the trial's in a thread."""
-Key = tuple[Check, str, tuple[tuple[str, str], ...]]
+CheckKey = tuple[Check, str, tuple[tuple[str, str], ...]]
 LARGE = 2**13
 """Characters of a reply from which on any check of it is asked in a thread."""
 
@@ -39,7 +39,7 @@ class Checks:
 
     def __init__(self, state: State, reference: Reference = unknown, apart: Apart | None = None, wait: bool = False):
         self._state, self._reference, self._apart, self._wait = state, reference, apart, wait
-        self._said: dict[Key, str | None] = {}
+        self._said: dict[CheckKey, str | None] = {}
         self._keep = wait
 
     async def foresee(self, judge: Callable[[AskCheck], object]) -> None:
@@ -119,7 +119,7 @@ class Checks:
         return {name: self._state.subtask(name).output.model_validate(self._reference(name, documents)) for name in names}
 
 
-def _key(check: Check, output: Any, context: Context) -> Key:
+def _key(check: Check, output: Any, context: Context) -> CheckKey:
     """Of values by their texts: in a comparison, True would be 1."""
     outputs = {name: output.model_dump() for name, output in context.outputs.items()}
     return check, digest_of(repr((output.model_dump(), outputs))), tuple(context.documents.items())

@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, NoReturn, TypeVar, get_args
 from bench.errors import CutOff
 from bench.models.base import Reply, Sleep
 from bench.models.tool_calls import ToolCall, counted_text_of
-from bench.registry import Kind, Part, module_of
+from bench.registry import Part, Registry, module_of
 from bench.scenario import Json, Output
 
 Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
@@ -127,7 +127,7 @@ class CallEffect(Effect):
 
 
 OURS = ("bench.effects.texts", "bench.effects.calls", "bench.worlds.effects")
-EFFECTS: Kind[Effect] = Kind("effect", Effect, *(f"{module}:EFFECTS" for module in OURS))
+EFFECTS: Registry[Effect] = Registry("effect", Effect, *(f"{module}:EFFECTS" for module in OURS))
 E = TypeVar("E", bound=Effect)
 
 

@@ -19,9 +19,9 @@ from bench.errors import GaveUp, NotRecorded, whole_text
 from bench.models.base import Message, Reply
 from bench.runtime.call import Lost, Received, after
 from bench.runtime.caller import Caller
-from bench.runtime.causes import MOST_CALLS_OF_AN_ATTEMPT, Ask, Limit
+from bench.runtime.causes import MOST_CALLS_OF_AN_ATTEMPT, CallLimit, CallPurpose
 from bench.runtime.clock import Pause
-from bench.runtime.faults import Due, Receipt
+from bench.runtime.faults import Due, OpenReceipt
 from bench.runtime.host import Host
 from bench.runtime.injection import Corrupted
 from bench.runtime.prompt import Prompt
@@ -53,14 +53,14 @@ class _Pending:
     """One request on its way to a reply: the faults still due, its tries, the events of the paid replies to it that were lost,
     and the pause since the last try failed."""
 
-    ask: Ask
+    ask: CallPurpose
     faults: list[Due]
     tries: int = 0
     losses: list[int] = field(default_factory=list)
     pause: Pause | None = None
 
 
-Question = tuple[tuple[str, ...], tuple[Message, ...], str]
+RequestKey = tuple[tuple[str, ...], tuple[Message, ...], str]
 """What makes a request the repetition of another: the names of its subtasks, its messages, and its options."""
 
 
@@ -79,15 +79,15 @@ class EndpointSession:
         caller: Caller,
         turns: Turns,
         judges: IsJudging = never,
-        limit: Limit = "calls",
+        limit: CallLimit = "calls",
         judged: bool = True,
     ):
         self.subtasks, self._host, self._caller, self._turns, self._judges = subtasks, host, caller, turns, judges
         self._limit, self._judged = limit, judged
         self.root, self.api_key = "", "none"
         self.received = self.refused = 0
-        self._failed: dict[Question, list[_Pending]] = {}
-        self._read: dict[tuple[str, ...], tuple[Receipt, ...]] = {}
+        self._failed: dict[RequestKey, list[_Pending]] = {}
+        self._read: dict[tuple[str, ...], tuple[OpenReceipt, ...]] = {}
         self._failure: Exception | None = None
         self._bug: Exception | None = None
 
@@ -214,7 +214,7 @@ class EndpointSession:
         if self._judged:
             await self._host.foresee(self._turns.to_foresee(subtasks))
 
-    def _keep(self, question: Question, subtasks: tuple[Subtask, ...], ask: Ask, received: Received) -> None:
+    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
         """A reply came."""
         del question
         self._turns.add(subtasks, ask, received)
@@ -231,7 +231,7 @@ class EndpointSession:
         if self._bug:
             raise self._bug
 
-    def _pending(self, question: Question, subtasks: tuple[Subtask, ...]) -> _Pending:
+    def _pending(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> _Pending:
         """The failed request that this one repeats, else a new one. Raises GaveUp where one was repeated without end, as by an
         agent that asks again until a reply comes, under a fault that never wears off."""
         if failed := self._failed.get(question):
@@ -246,7 +246,7 @@ class EndpointSession:
         ask = self._ask(question, subtasks)
         return _Pending(ask, self._caller.due(ask))
 
-    def _ask(self, question: Question, subtasks: tuple[Subtask, ...]) -> Ask:
+    def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         """What a new request is for. Raises GaveUp where the limit is reached."""
         if self._judged:
             self._turns.judge_last(subtasks)
@@ -260,7 +260,7 @@ class EndpointSession:
         else:
             self._bug = self._bug or gave_up
 
-    async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], question: Question) -> Received | Lost:
+    async def _send(self, pending: _Pending, subtasks: tuple[Subtask, ...], question: RequestKey) -> Received | Lost:
         pending.tries += 1
         ask = pending.ask
 
@@ -270,7 +270,7 @@ class EndpointSession:
         _, messages, options = question
         return await self._caller.send(messages, ask, pending.faults, pending.tries, corrupt, options=options)
 
-    def _lose(self, question: Question, pending: _Pending, lost: Lost) -> None:
+    def _lose(self, question: RequestKey, pending: _Pending, lost: Lost) -> None:
         """A request failed: it may be repeated, and the time until then is the framework's back-off."""
         failure = lost.failure
         if isinstance(failure, NotRecorded):  # a live model would have answered: whatever follows is no trial of it
@@ -285,7 +285,7 @@ class EndpointSession:
         gave_up = GaveUp(question[0], f"the framework gave up: {failure.detail}")
         self._failure = gave_up if failure.injected else failure
 
-    def _lost(self, ask: Ask, event: int) -> None:
+    def _lost(self, ask: CallPurpose, event: int) -> None:
         """A paid reply was lost, by this event."""
         self._host.lost(ask, event)
 

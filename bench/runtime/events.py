@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, Tag
 
-from bench.bounds import Many, Table
+from bench.bounds import BoundedTable, Many
 from bench.digests import Texts
-from bench.models.base import Message, Role
+from bench.models.base import Message, MessageRole
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.verification import ViolationKind
 from bench.values import dataclass, kept
@@ -60,7 +60,7 @@ class StoredMessage:
     """A message that was sent; `content` is the digest of its text, `tool_calls` that of their JSON, `extra` that of what
     else it has. What a message does not have leaves no trace."""
 
-    role: Role
+    role: MessageRole
     content: str
     tool_calls: Seldom = None
     tool_call_id: Annotated[str, Field(exclude_if=not_)] = ""
@@ -247,7 +247,7 @@ Known = (
 )
 Event = Annotated[
     Annotated[Known, Field(discriminator="kind"), Tag("event")]
-    | Annotated[Table[str, Any], AfterValidator(_of_a_later_kind), Tag("other")],
+    | Annotated[BoundedTable[str, Any], AfterValidator(_of_a_later_kind), Tag("other")],
     Field(union_mode="left_to_right"),
 ]
 """An event. One of a kind that a later version added is kept as it stands and read over."""

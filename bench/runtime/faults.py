@@ -74,7 +74,7 @@ class Due:
 
 
 @dataclass
-class Receipt:
+class OpenReceipt:
     """One planned fault on its way. `call` is the call that carries it."""
 
     number: int
@@ -103,7 +103,7 @@ class FaultSchedule:
 
     def __init__(self, plan: FaultPlan, key: TrialKey, emit: Callable[[Faulted], object]):
         self._plan, self._key, self._emit = plan, key, emit
-        self.receipts: list[Receipt] = []
+        self.receipts: list[OpenReceipt] = []
 
     def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[Due]:
         """The faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order.
@@ -144,14 +144,14 @@ class FaultSchedule:
         """The effects that can be due in this trial."""
         return (EFFECTS[fault.effect, fault.point] for fault in self._plan.faults)
 
-    def plan(self, due: Due, call: int | None) -> Receipt:
+    def plan(self, due: Due, call: int | None) -> OpenReceipt:
         """Open the receipt of a fault whose call or commit is now being made."""
-        receipt = Receipt(len(self.receipts) + 1, due, call, self._emit)
+        receipt = OpenReceipt(len(self.receipts) + 1, due, call, self._emit)
         self.receipts.append(receipt)
         receipt.enter("planned")
         return receipt
 
-    def close(self, answered: bool, in_answer: Callable[[Receipt], bool]) -> None:
+    def close(self, answered: bool, in_answer: Callable[[OpenReceipt], bool]) -> None:
         """Say of each delivered fault how it ended. `in_answer` tells whether what carried it is in the final answer."""
         for receipt in self.receipts:
             if not receipt.is_delivered:

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from bench.answers.formats import AnswerFormat
 from bench.models.base import Reply
-from bench.runtime.causes import Ask, Limit
-from bench.runtime.faults import Receipt
+from bench.runtime.causes import CallLimit, CallPurpose
+from bench.runtime.faults import OpenReceipt
 from bench.runtime.injection import Corrupted
 from bench.runtime.prompt import Prompt
 from bench.runtime.proposal import Proposal
@@ -24,7 +24,7 @@ class Host(Protocol):
         """In which form answers are asked for, and read."""
         ...
 
-    def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: Limit) -> Ask:
+    def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: CallLimit) -> CallPurpose:
         """The next call for outputs of these subtasks, which may be `under_way`: asked for and not there. Raises GaveUp where
         the limit is reached."""
         ...
@@ -33,13 +33,13 @@ class Host(Protocol):
         """How many attempts there were at these subtasks, or at the one among them that had the most."""
         ...
 
-    def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
+    def judge_ask(self, subtasks: Sequence[Subtask]) -> CallPurpose:
         """A judge call about these subtasks, within their latest attempt."""
         ...
 
     def prompt(
         self, subtasks: Sequence[Subtask], documents_alone: bool, repair: Rejected | None
-    ) -> tuple[Prompt, tuple[Receipt, ...]]:
+    ) -> tuple[Prompt, tuple[OpenReceipt, ...]]:
         """Our own prompt for these subtasks, and the receipts of faults in what they read."""
         ...
 
@@ -47,11 +47,11 @@ class Host(Protocol):
         """Have the checks asked of proposals, off the event loop, where they may wait for the sandbox."""
         ...
 
-    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: CallPurpose, call: int) -> Corrupted:
         """A reply, by the content faults due."""
         ...
 
-    def lost(self, ask: Ask, event: int) -> None:
+    def lost(self, ask: CallPurpose, event: int) -> None:
         """A paid reply to this call was lost."""
         ...
 

@@ -9,10 +9,10 @@ from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.models.base import Reply, RequestContext
 from bench.runtime.drafts import THINK, Tags
 from bench.runtime.effects import Target, TextEffect, effect_at
-from bench.runtime.faults import Due, FaultSchedule, Receipt
+from bench.runtime.faults import Due, FaultSchedule, OpenReceipt
 from bench.runtime.largeness import too_large
 from bench.runtime.pieces import pieces_of
-from bench.runtime.reply import Part, reads_as
+from bench.runtime.reply import ReplyPart, reads_as
 from bench.runtime.state import State
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
@@ -24,10 +24,10 @@ class Corrupted:
     """A reply's text after the output faults that were due, and their receipts."""
 
     text: str
-    receipts: tuple[Receipt, ...] = ()
+    receipts: tuple[OpenReceipt, ...] = ()
 
 
-Place = tuple[str, int, int]
+StrikePlace = tuple[str, int, int]
 """(subtask, attempt, sample): where an output fault strikes once."""
 
 
@@ -45,19 +45,19 @@ class Injection:
     ):
         self._state, self._schedule, self._wrong_outputs = state, schedule, wrong_outputs
         self._format, self._tags = answer_format, tags
-        self._struck: set[Place] = set()
+        self._struck: set[StrikePlace] = set()
         self.wordy = set[str]()
-        self._unstruck: dict[Place, tuple[Due, int]] = {}
+        self._unstruck: dict[StrikePlace, tuple[Due, int]] = {}
 
     def read(
         self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int, sample: int = 1
-    ) -> tuple[dict[str, str], tuple[Receipt, ...]]:
+    ) -> tuple[dict[str, str], tuple[OpenReceipt, ...]]:
         """The inputs as the faults at point `input` leave them. An input that is made within the call itself is not exposed.
 
         Where subtasks share a call they share its inputs: an effect strikes an input once, for all whose fault it is. The call
         that carries the receipts is not known yet: it is that one of the tries to which a reply comes.
         """
-        receipts, struck = list[Receipt](), set[tuple[str, str]]()
+        receipts, struck = list[OpenReceipt](), set[tuple[str, str]]()
         for due in self._schedule.due("input", _names(subtasks), attempt, sample):
             name, effect = self._input_to_strike(due), due.fault.effect
             if name not in inputs:
@@ -102,20 +102,20 @@ class Injection:
                 self._struck.add(place)
                 self._schedule.plan(due, call).enter("not_applicable", f"no reply read as an output of {due.subtask}")
 
-    def write(self, subtask: Subtask, part: Part, attempt: int, call: int | None) -> tuple[str, tuple[Receipt, ...]]:
+    def write(self, subtask: Subtask, part: ReplyPart, attempt: int, call: int | None) -> tuple[str, tuple[OpenReceipt, ...]]:
         """The text that is really written to the state: what was to be written, as the faults at point `state` leave it."""
         text, receipts = part.text, []
         for due in self._schedule.due("state", [subtask.name], attempt):
             receipt = self._schedule.plan(due, call)
-            text = self._strike(receipt, self._target(subtask.name, Part(text, part.value)), f"state {subtask.name}")
+            text = self._strike(receipt, self._target(subtask.name, ReplyPart(text, part.value)), f"state {subtask.name}")
             receipts.append(receipt)
         return text, tuple(receipts)
 
-    def foreseen(self, subtask: Subtask, part: Part, attempt: int) -> str:
+    def foreseen(self, subtask: Subtask, part: ReplyPart, attempt: int) -> str:
         """The text that `write` will write."""
         text = part.text
         for due in self._schedule.due("state", [subtask.name], attempt):
-            text = self._struck_text(due, self._target(subtask.name, Part(text, part.value))) or text
+            text = self._struck_text(due, self._target(subtask.name, ReplyPart(text, part.value))) or text
         return text
 
     def _dues(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> list[Due]:
@@ -147,9 +147,9 @@ class Injection:
 
     def _input_target(self, name: str, text: str) -> Target:
         version = self._state.current(name)
-        return self._target(name, Part(text, version.value)) if version else Target(text)
+        return self._target(name, ReplyPart(text, version.value)) if version else Target(text)
 
-    def _target(self, subtask: str, part: Part) -> Target:
+    def _target(self, subtask: str, part: ReplyPart) -> Target:
         current = self._state.current(subtask)
         earlier = self._state.previous(subtask) if current and current.text == part.text else current
         asked, wrong_outputs = self._state.subtask(subtask), self._wrong_outputs.get(subtask, ())
@@ -157,7 +157,7 @@ class Injection:
         validates = asked.finds is not None
         return Target(part.text, value, asked.output, earlier.text if earlier else None, wrong_outputs, validates)
 
-    def _strike(self, receipt: Receipt, target: Target, where: str) -> str:
+    def _strike(self, receipt: OpenReceipt, target: Target, where: str) -> str:
         changed = self._struck_text(receipt.due, target)
         if changed is None or changed == target.text:
             receipt.enter("not_applicable", f"{where} could not carry it")

@@ -12,10 +12,10 @@ from bench.runtime.cases import Cases
 from bench.runtime.checks import Checks
 from bench.runtime.effects import EFFECTS, TextEffect
 from bench.runtime.events import Judged, View
-from bench.runtime.faults import Receipt
+from bench.runtime.faults import OpenReceipt
 from bench.runtime.log import TrialLog
 from bench.runtime.proposal import Proposal
-from bench.runtime.reply import Part
+from bench.runtime.reply import ReplyPart
 from bench.runtime.state import NOTHING, State, Version
 from bench.runtime.verification import Rejected, Unreadable, Verdict
 from bench.scenario import Json, Output, Subtask
@@ -34,7 +34,7 @@ class Verifier:
         self._judged_undamaged: set[int] = set()
         self._validated: dict[str, tuple[Json | Unreadable, Verdict]] = {}
         """Subtask -> the value that was held against its schema last, and what came of it."""
-        self.carried: dict[str, tuple[Receipt, ...]] = {}
+        self.carried: dict[str, tuple[OpenReceipt, ...]] = {}
 
     def has_judged(self, call: int) -> bool:
         """Whether an output that this call made has had its verdict."""
@@ -96,7 +96,7 @@ class Verifier:
         name: str,
         calls: tuple[int, ...],
         verdict: Verdict,
-        receipts: Sequence[Receipt],
+        receipts: Sequence[OpenReceipt],
         view: View = "told",
         case: str = "",
     ) -> None:
@@ -135,7 +135,7 @@ class Verifier:
             raise RuntimeError(f"the architecture left '{name}' without an output")
         return version
 
-    def _of_reply(self, proposal: Proposal, parts: Mapping[str, Part], sufficiency: bool) -> dict[str, Verdict]:
+    def _of_reply(self, proposal: Proposal, parts: Mapping[str, ReplyPart], sufficiency: bool) -> dict[str, Verdict]:
         values = {name: part.value for name, part in parts.items()}
         verdicts = self._judge(proposal.subtasks, values, given=proposal.documents)
         return {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()} if sufficiency else verdicts
@@ -165,13 +165,13 @@ class Verifier:
         for receipt in struck:
             self._leave_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls, as_a_whole=False)
 
-    def _struck(self, receipts: Sequence[Receipt]) -> list[Receipt]:
+    def _struck(self, receipts: Sequence[OpenReceipt]) -> list[OpenReceipt]:
         """The output faults among these that were delivered, and whose undamaged reply has had no verdict."""
         at_output = (receipt for receipt in receipts if receipt.due.fault.point == "output" and receipt.is_delivered)
         return [receipt for receipt in at_output if receipt.number not in self._judged_undamaged]
 
     def _leave_undamaged(
-        self, struck: Sequence[Receipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...], as_a_whole: bool
+        self, struck: Sequence[OpenReceipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...], as_a_whole: bool
     ) -> None:
         """Leave the verdict on each struck output. A reply is taken or rejected `as_a_whole`: whatever part of it is rejected,
         its other parts are lost with it."""
@@ -221,7 +221,7 @@ def _first_rejected(verdicts: Mapping[str, Verdict]) -> Rejected | None:
     return next((verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)), None)
 
 
-def _alarms(receipt: Receipt) -> bool:
+def _alarms(receipt: OpenReceipt) -> bool:
     """Whether the fault makes a validating subtask find something wrong."""
     effect = EFFECTS[receipt.due.fault.effect, receipt.due.fault.point]
     return isinstance(effect, TextEffect) and effect.alarms

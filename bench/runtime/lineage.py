@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from bench.runtime.events import Answered, Committed, Event, of_kind
 
-Output = tuple[str, int]
+OutputVersion = tuple[str, int]
 """A version in the state: (subtask, version)."""
 
 
@@ -14,7 +14,7 @@ class Lineage:
     """The lineage of a trial's outputs, read from its events."""
 
     def __init__(self, events: Sequence[Event]):
-        self._commits: dict[Output, Committed] = {
+        self._commits: dict[OutputVersion, Committed] = {
             (commit.subtask, commit.version): commit for commit in of_kind(events, Committed)
         }
         answers = of_kind(events, Answered)
@@ -25,15 +25,15 @@ class Lineage:
         """The calls that the final answer stands on; none where there is no answer."""
         return self.calls_behind(self._answer)
 
-    def calls_behind(self, outputs: Iterable[Output]) -> frozenset[int]:
+    def calls_behind(self, outputs: Iterable[OutputVersion]) -> frozenset[int]:
         """The calls that made these outputs, and what they were made from, and so on."""
         return frozenset(
             call for output in self.ancestry(outputs) if output in self._commits for call in self._commits[output].calls
         )
 
-    def ancestry(self, outputs: Iterable[Output]) -> frozenset[Output]:
+    def ancestry(self, outputs: Iterable[OutputVersion]) -> frozenset[OutputVersion]:
         """These outputs and all that they were made from."""
-        reached: set[Output] = set()
+        reached: set[OutputVersion] = set()
         unvisited = list(outputs)
         while unvisited:
             output = unvisited.pop()
@@ -45,13 +45,13 @@ class Lineage:
     def calls_made_from(self, calls: Iterable[int]) -> frozenset[int]:
         """These calls, and the calls of every output that was made from an output of theirs."""
         touched = set(calls)
-        outputs: set[Output] = set()
+        outputs: set[OutputVersion] = set()
         for output, commit in self._commits.items():  # a version is written after what it was made from
             if touched & set(commit.calls) or outputs & set(self._sources(output)):
                 outputs.add(output)
         return frozenset(touched.union(*(self._commits[output].calls for output in outputs)))
 
-    def _sources(self, output: Output) -> Sequence[Output]:
+    def _sources(self, output: OutputVersion) -> Sequence[OutputVersion]:
         """What a version was made from, without the documents, whose version is 0."""
         commit = self._commits.get(output)
         return [(name, version) for name, version, _ in commit.made_from if version] if commit else []

@@ -20,7 +20,7 @@ from concurrent.futures import Executor
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 Result = TypeVar("Result")
-Arguments = TypeVarTuple("Arguments")
+Ts = TypeVarTuple("Ts")
 
 
 class Sleeper(Protocol):
@@ -98,9 +98,7 @@ class Loop(asyncio.SelectorEventLoop):
         self._thread = threading.get_ident()
         self.set_task_factory(_observed)
 
-    def run_in_executor(
-        self, executor: Executor | None, func: Callable[[*Arguments], Result], *args: *Arguments
-    ) -> asyncio.Future[Result]:
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], Result], *args: *Ts) -> asyncio.Future[Result]:
         """As on any loop; whoever's work it is knows of the job until its result is there, or nobody waits for it any more."""
         job = super().run_in_executor(executor, func, *args)
         if whose := observer.get():
@@ -109,7 +107,7 @@ class Loop(asyncio.SelectorEventLoop):
         return job
 
     def call_soon_threadsafe(
-        self, callback: Callable[[*Arguments], object], *args: *Arguments, context: contextvars.Context | None = None
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         """As on any loop; what a thread puts on the loop is marked."""
         if threading.get_ident() != self._thread:

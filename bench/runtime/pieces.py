@@ -13,14 +13,14 @@ from bench.runtime.decoding import Extracted
 from bench.runtime.drafts import THINK, Tags
 from bench.runtime.effects import dump
 from bench.runtime.reading import draft_in, is_fenced, read
-from bench.runtime.reply import Part
+from bench.runtime.reply import ReplyPart
 from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
 
 
 class Pieces(Protocol):
-    def part(self, name: str) -> Part | None:
+    def part(self, name: str) -> ReplyPart | None:
         """The part as the model wrote it; None where the reply has none."""
         ...
 
@@ -53,7 +53,7 @@ class NoPieces:
     def __init__(self, text: str):
         self.text = text
 
-    def part(self, _: str) -> Part | None:
+    def part(self, _: str) -> ReplyPart | None:
         return None
 
     def put(self, name: str, _: str, __: bool) -> None:
@@ -67,9 +67,11 @@ class Piece:
     def __init__(self, text: str, name: str, draft: int, extracted: Extracted | None = None, schema: Schema | None = None):
         self.text, self._name, self._schema, self._draft = text, name, schema, text[:draft]
         self._before, self._after = (text[: extracted.start], text[extracted.end :]) if extracted else (self._draft, "")
-        self._part = Part(text[extracted.start : extracted.end], extracted.value) if extracted else Part(text[draft:], None)
+        self._part = (
+            ReplyPart(text[extracted.start : extracted.end], extracted.value) if extracted else ReplyPart(text[draft:], None)
+        )
 
-    def part(self, name: str) -> Part | None:
+    def part(self, name: str) -> ReplyPart | None:
         return self._part if name == self._name else None
 
     def put(self, name: str, text: str, ends_reply: bool) -> None:
@@ -93,8 +95,8 @@ class JsonPieces:
         self._texts = {name: dump(value) for name, value in extracted.value.items()}
         self._changed = self._ended = False
 
-    def part(self, name: str) -> Part | None:
-        return Part(self._texts[name], self._values[name]) if name in self._texts else None
+    def part(self, name: str) -> ReplyPart | None:
+        return ReplyPart(self._texts[name], self._values[name]) if name in self._texts else None
 
     def put(self, name: str, text: str, ends_reply: bool) -> None:
         self._changed = True
@@ -121,8 +123,8 @@ class FencedPieces:
             self._write(name, value)
         self._changed = self._json_ended = self._ended = False
 
-    def part(self, name: str) -> Part | None:
-        return Part(self._texts[name] + self._blocks[name], self._values[name]) if name in self._texts else None
+    def part(self, name: str) -> ReplyPart | None:
+        return ReplyPart(self._texts[name] + self._blocks[name], self._values[name]) if name in self._texts else None
 
     def put(self, name: str, text: str, ends_reply: bool) -> None:
         self._changed = True

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from bench.digests import case_of
-from bench.runtime.faults import Receipt
-from bench.runtime.reply import Part
+from bench.runtime.faults import OpenReceipt
+from bench.runtime.reply import ReplyPart
 from bench.runtime.state import Source
 from bench.scenario import Subtask
 from bench.values import dataclass
@@ -28,10 +28,10 @@ class Proposal:
     attempt: int
     calls: tuple[int, ...]
     text: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, ReplyPart]
     made_from: tuple[Source, ...]
-    receipts: tuple[Receipt, ...]
-    undamaged: Mapping[str, Part] = field(default_factory=dict)
+    receipts: tuple[OpenReceipt, ...]
+    undamaged: Mapping[str, ReplyPart] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -15,7 +15,7 @@ from bench.values import dataclass
 
 
 @dataclass(frozen=True)
-class Part:
+class ReplyPart:
     """One subtask's share of a reply: its text, and the JSON in it or why there is none to be read."""
 
     text: str
@@ -24,7 +24,7 @@ class Part:
 
 def parts_of(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
-) -> dict[str, Part]:
+) -> dict[str, ReplyPart]:
     """Read a reply's parts by the boundary's rule; where it cannot be read, every part is the whole text behind the draft. Else
     a part's text is its JSON, in every format: so it stands in the state, and later subtasks read it."""
     return parts_in(read(text, finish, subtasks, answer_format, tags), text, subtasks, answer_format, tags)
@@ -32,15 +32,15 @@ def parts_of(
 
 def parts_in(
     extracted: Extracted | Unreadable, text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags
-) -> dict[str, Part]:
+) -> dict[str, ReplyPart]:
     """The same of a reply that was read already, and in which this was found."""
     if isinstance(extracted, Unreadable):
         answer = text[draft_in(text, subtasks, answer_format, tags).end :]
-        return {subtask.name: Part(answer, extracted) for subtask in subtasks}
+        return {subtask.name: ReplyPart(answer, extracted) for subtask in subtasks}
     if len(subtasks) == 1:
-        return {subtasks[0].name: Part(dump(extracted.value), extracted.value)}
+        return {subtasks[0].name: ReplyPart(dump(extracted.value), extracted.value)}
     names = [subtask.name for subtask in subtasks if subtask.name in extracted.value]
-    return {name: Part(dump(extracted.value[name]), extracted.value[name]) for name in names}
+    return {name: ReplyPart(dump(extracted.value[name]), extracted.value[name]) for name in names}
 
 
 def reads_as(
@@ -66,7 +66,7 @@ def found_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequenc
     return isinstance(value, dict) and not value.keys().isdisjoint(subtask.output.model_fields)
 
 
-def reread(text: str) -> Part:
+def reread(text: str) -> ReplyPart:
     """The part that a text in the state is, after something may have happened to it."""
     extracted = extract(text, draft=NO_DRAFT)
-    return Part(text, extracted if isinstance(extracted, Unreadable) else extracted.value)
+    return ReplyPart(text, extracted if isinstance(extracted, Unreadable) else extracted.value)

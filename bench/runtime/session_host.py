@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from bench.answers.formats import AnswerFormat
 from bench.models.base import Reply
-from bench.runtime.causes import Ask, Limit
+from bench.runtime.causes import CallLimit, CallPurpose
 from bench.runtime.endpoint_session import EndpointSession, Server
-from bench.runtime.faults import Receipt
+from bench.runtime.faults import OpenReceipt
 from bench.runtime.injection import Corrupted
 from bench.runtime.prompt import Prompt, prompt_of
 from bench.runtime.proposal import Proposal
@@ -18,7 +18,7 @@ from bench.runtime.trial import Trial
 from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 
-Session = TypeVar("Session", bound=EndpointSession)
+OpenSession = TypeVar("OpenSession", bound=EndpointSession)
 
 
 class SessionHost:
@@ -31,18 +31,18 @@ class SessionHost:
     def answer_format(self) -> AnswerFormat:
         return self._trial.settings.answer_format
 
-    def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: Limit) -> Ask:
+    def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: CallLimit) -> CallPurpose:
         return self._trial.causes.next(names_of(subtasks), question, inferred=True, limit=limit, under_way=under_way)
 
     def attempts(self, subtasks: Sequence[Subtask]) -> int:
         return self._trial.causes.attempts(names_of(subtasks))
 
-    def judge_ask(self, subtasks: Sequence[Subtask]) -> Ask:
+    def judge_ask(self, subtasks: Sequence[Subtask]) -> CallPurpose:
         return self._trial.causes.judge(names_of(subtasks))
 
     def prompt(
         self, subtasks: Sequence[Subtask], documents_alone: bool, repair: Rejected | None
-    ) -> tuple[Prompt, tuple[Receipt, ...]]:
+    ) -> tuple[Prompt, tuple[OpenReceipt, ...]]:
         trial = self._trial
         sources = trial.state.sources(subtasks) if documents_alone else trial.sources(subtasks)
         if documents_alone:
@@ -54,10 +54,10 @@ class SessionHost:
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
         await self._trial.foresee(proposals)
 
-    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: CallPurpose, call: int) -> Corrupted:
         return self._trial.corrupt(reply, subtasks, ask, call)
 
-    def lost(self, ask: Ask, event: int) -> None:
+    def lost(self, ask: CallPurpose, event: int) -> None:
         self._trial.causes.failed(ask.context.subtasks, event)
 
     def recovered(self, event: int) -> None:
@@ -68,7 +68,7 @@ class SessionHost:
 
 
 @asynccontextmanager
-async def served(trial: Trial, session: Session, server: Server | None = None) -> AsyncIterator[Session]:
+async def served(trial: Trial, session: OpenSession, server: Server | None = None) -> AsyncIterator[OpenSession]:
     """Serve a session over HTTP until whoever is inside has ended; by `server`, where one is given.
 
     Where that raises after the session's last call had failed, GaveUp or that CallFailed is raised in its place.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import field
 
 from bench.digests import digest_of
-from bench.runtime.reply import Part
+from bench.runtime.reply import ReplyPart
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask, Task
 from bench.values import dataclass
@@ -38,7 +38,7 @@ class Version:
     value: Json | Unreadable
     calls: tuple[int, ...]
     made_from: tuple[Source, ...]
-    undamaged: Part | None = None
+    undamaged: ReplyPart | None = None
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +105,12 @@ class State:
         return history[-2] if len(history) > 1 else None
 
     def put(
-        self, subtask: str, part: Part, calls: Iterable[int], made_from: Iterable[Source], undamaged: Part | None = None
+        self,
+        subtask: str,
+        part: ReplyPart,
+        calls: Iterable[int],
+        made_from: Iterable[Source],
+        undamaged: ReplyPart | None = None,
     ) -> Version:
         history = self._history.setdefault(subtask, [])
         version = Version(subtask, len(history) + 1, part.text, part.value, tuple(calls), tuple(made_from), undamaged)

@@ -17,7 +17,7 @@ from bench.models.base import Model, Reply
 from bench.runtime.call import BackOff
 from bench.runtime.caller import Caller
 from bench.runtime.cases import Cases
-from bench.runtime.causes import Ask, Causes
+from bench.runtime.causes import CallPurpose, Causes
 from bench.runtime.checks import Checks, Reference, unknown
 from bench.runtime.clock import TrialClock
 from bench.runtime.drafts import THINK, Tags
@@ -33,7 +33,7 @@ from bench.runtime.log import TrialLog
 from bench.runtime.prompt import Repair
 from bench.runtime.proposal import Proposal
 from bench.runtime.reading import read_ahead
-from bench.runtime.reply import Part, reread
+from bench.runtime.reply import ReplyPart, reread
 from bench.runtime.slots import Slots
 from bench.runtime.state import NOTHING, Source, State, Version
 from bench.runtime.turns import Turns
@@ -151,7 +151,7 @@ class Trial:
     def turns(self) -> Turns:
         return Turns(self.state, self.verifier, self.settings.answer_format, self.settings.tags)
 
-    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: Ask, call: int) -> Corrupted:
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: CallPurpose, call: int) -> Corrupted:
         """Return a reply as the content faults due leave it."""
         return self.injection.corrupt(reply, subtasks, ask.context, call)
 
@@ -172,7 +172,7 @@ class Trial:
         """Write each part of a proposal to the state, as the faults due leave it."""
         for subtask in proposal.subtasks:
             name = subtask.name
-            part = proposal.parts.get(name, Part("", Unreadable("empty", "the reply says nothing of it")))
+            part = proposal.parts.get(name, ReplyPart("", Unreadable("empty", "the reply says nothing of it")))
             call = proposal.calls[-1] if proposal.calls else None
             text, receipts = self.injection.write(subtask, part, proposal.attempt, call)
             written = reread(text) if text != part.text else part

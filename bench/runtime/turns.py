@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.runtime.call import Received
-from bench.runtime.causes import Ask
+from bench.runtime.causes import CallPurpose
 from bench.runtime.decoding import Extracted
 from bench.runtime.drafts import LONG, THINK, Tags
 from bench.runtime.judging import Verifier
 from bench.runtime.proposal import Proposal
 from bench.runtime.reading import read
-from bench.runtime.reply import Part, found_as, parts_in, parts_of, reads_as
+from bench.runtime.reply import ReplyPart, found_as, parts_in, parts_of, reads_as
 from bench.runtime.state import Source, State
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
@@ -29,7 +29,7 @@ class Turn:
     keep and kept for a while by who reads it (`bench.runtime.drafts`)."""
 
     subtasks: tuple[Subtask, ...]
-    ask: Ask
+    ask: CallPurpose
     received: Received
     gives_output: bool
     extracted: Extracted | Unreadable | None
@@ -43,7 +43,7 @@ class Turns:
         self._of: dict[str, list[Turn]] = {}
         self._offered: set[int] = set()
 
-    def add(self, subtasks: Sequence[Subtask], ask: Ask, received: Received) -> None:
+    def add(self, subtasks: Sequence[Subtask], ask: CallPurpose, received: Received) -> None:
         text, before, finish = received.text, received.undamaged, received.finish
         extracted = read(text, finish, subtasks, self._format, self._tags)
         gives_output = not received.tool_calls and any(found_as(extracted, subtask, subtasks) for subtask in subtasks)
@@ -53,7 +53,7 @@ class Turns:
         for subtask in subtasks:
             self._of.setdefault(subtask.name, []).append(turn)
 
-    def parts(self, text: str, subtasks: Sequence[Subtask], finish: str = "stop") -> dict[str, Part]:
+    def parts(self, text: str, subtasks: Sequence[Subtask], finish: str = "stop") -> dict[str, ReplyPart]:
         """What a text says of these subtasks."""
         return parts_of(text, finish, subtasks, self._format, self._tags)
 
@@ -88,7 +88,7 @@ class Turns:
             self._verifier.verify(self._proposal([last], last.received.text, last.subtasks), sufficiency=False, view="shadow")
         return self._verifier.rejection_of(last.received.call)
 
-    def judge_rest(self, subtask: Subtask, kept: Mapping[str, Part]) -> None:
+    def judge_rest(self, subtask: Subtask, kept: Mapping[str, ReplyPart]) -> None:
         """Verify in shadow each reply for this subtask that gives an output and that nobody has judged. `kept` is what the
         proposer hands in, by subtask: of a fault in an output that it hands in unchanged it has detected nothing."""
         for proposal in self._unjudged([subtask]):
@@ -136,7 +136,7 @@ class Turns:
         turns = {turn.received.call: turn for proposal in taken for turn in self._making(proposal)}
         whole = [turn for _, turn in sorted(turns.items())]
         names = {subtask.name for subtask in subtasks}
-        undamaged: dict[str, Part] = {}
+        undamaged: dict[str, ReplyPart] = {}
         for turn in taken:
             if turn.received.undamaged is not None:
                 parts = self.parts(turn.received.undamaged, turn.subtasks, turn.received.finish)
@@ -152,7 +152,7 @@ class Turns:
             undamaged=undamaged,
         )
 
-    def _parts_of(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, Part]:
+    def _parts_of(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, ReplyPart]:
         """What a text says of these subtasks: the reply of one of the turns, or what was made of all, which ends of itself."""
         turn = next((turn for turn in taken if turn.received.text == text), None)
         if turn and turn.extracted and turn.subtasks == subtasks:

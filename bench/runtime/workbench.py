@@ -25,11 +25,11 @@ from typing import Any
 from bench.errors import GaveUp
 from bench.runtime import verification
 from bench.runtime.asking import Asking
-from bench.runtime.causes import Limit
+from bench.runtime.causes import CallLimit
 from bench.runtime.effects import dump
 from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never
 from bench.runtime.proposal import Proposal
-from bench.runtime.reply import Part
+from bench.runtime.reply import ReplyPart
 from bench.runtime.session_host import SessionHost, names_of, served
 from bench.runtime.verification import Rejected
 from bench.scenario import Json, Output, Subtask
@@ -82,7 +82,7 @@ class Workbench(Asking):
         *subtasks: Subtask,
         judges: IsJudging = never,
         server: Server | None = None,
-        limit: Limit = "calls",
+        limit: CallLimit = "calls",
         judged: bool = True,
     ) -> AsyncIterator[EndpointSession]:
         """Let a framework make the calls for these subtasks itself, over HTTP; `judges` tells judge calls by their messages,
@@ -137,7 +137,7 @@ class Workbench(Asking):
         if needless is None:
             return False
         value = needless.model_dump(mode="json")
-        version = self._state.put(subtask.name, Part(dump(value), value), (), self._state.sources([subtask]))
+        version = self._state.put(subtask.name, ReplyPart(dump(value), value), (), self._state.sources([subtask]))
         self._trial.log_commit(version, verified=True)
         return True
 

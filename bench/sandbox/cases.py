@@ -19,7 +19,7 @@ from bench.errors import one_line
 from bench.sandbox.parent import Limits, run_python
 from bench.scenario import LARGEST_OUTPUT, Json
 
-Kind = Literal["right", "wrong value", "exception", "time limit", "no function", "syntax"]
+CaseKind = Literal["right", "wrong value", "exception", "time limit", "no function", "syntax"]
 
 LIMITS = Limits(wall_seconds=15.0, cpu_seconds=1)
 """CPU time ends a loop; the wall is far off, lest a busy machine make a right answer wrong."""
@@ -72,14 +72,14 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """What came of one case; `words` say in one line what is wrong with it, and are empty where nothing is."""
 
-    kind: Kind
+    kind: CaseKind
     words: str = ""
 
 
-def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[Outcome]:
+def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[CaseOutcome]:
     """One outcome for each case. All run in one process: where it ends before its time, each has the outcome of that."""
     if not cases:
         return []
@@ -87,48 +87,48 @@ def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[Outcome]:
     seen = _ran(code, function, calls)
     if isinstance(seen, dict):
         seen = _of_all(seen, function)
-    if isinstance(seen, Outcome):
+    if isinstance(seen, CaseOutcome):
         return [seen] * len(cases)
     if not isinstance(seen, list) or len(seen) != len(cases):
-        return [Outcome("exception", "the code puts another program in the place of the one that calls it")] * len(cases)
+        return [CaseOutcome("exception", "the code puts another program in the place of the one that calls it")] * len(cases)
     return [_outcome(function, case, result) for case, result in zip(cases, seen, strict=True)]
 
 
 @lru_cache(maxsize=64)
-def _ran(code: str, function: str, calls: str) -> Outcome | Json:
+def _ran(code: str, function: str, calls: str) -> CaseOutcome | Json:
     """What the program returned, which nobody changes, or why it did not. Kept, since the same code is judged several times."""
     if len(code) > LARGEST_OUTPUT:
         return _of_syntax(f"it has {len(code):,} characters, and may have {LARGEST_OUTPUT:,}")
     job = {"code": code, "function": function, "calls": json.loads(calls)}
     result = run_python({"solution.py": code}, PROGRAM, job, LIMITS)
     if result.timed_out:
-        return Outcome("time limit", f"the code runs longer than {LIMITS.cpu_seconds} s")
-    return result.value if result.ok else Outcome("exception", _line(f"the code ends its process: {result.problem}"))
+        return CaseOutcome("time limit", f"the code runs longer than {LIMITS.cpu_seconds} s")
+    return result.value if result.ok else CaseOutcome("exception", _line(f"the code ends its process: {result.problem}"))
 
 
-def _of_all(seen: dict[str, Any], function: str) -> Outcome:
+def _of_all(seen: dict[str, Any], function: str) -> CaseOutcome:
     """The program's own word on why nothing was called. It comes out of the sandbox, and may be anything."""
     words = str(seen.get("words"))
     match seen.get("kind"):
         case "syntax":
             return _of_syntax(words)
         case "no function":
-            return Outcome("no function", f"the code defines no function {function}")
-    return Outcome("exception", _line(f"the code fails before it is called: {words}"))
+            return CaseOutcome("no function", f"the code defines no function {function}")
+    return CaseOutcome("exception", _line(f"the code fails before it is called: {words}"))
 
 
-def _of_syntax(words: str) -> Outcome:
-    return Outcome("syntax", _line(f"the code is no valid Python: {words}"))
+def _of_syntax(words: str) -> CaseOutcome:
+    return CaseOutcome("syntax", _line(f"the code is no valid Python: {words}"))
 
 
-def _outcome(function: str, case: Case, seen: Json) -> Outcome:
+def _outcome(function: str, case: Case, seen: Json) -> CaseOutcome:
     call = _cut(f"{function}({', '.join(map(repr, case.arguments))})")
     if not isinstance(seen, dict) or "value" not in seen:
         message = seen.get("raised") if isinstance(seen, dict) else seen
-        return Outcome("exception", _line(f"{call} raised {_cut(str(message))}"))
+        return CaseOutcome("exception", _line(f"{call} raised {_cut(str(message))}"))
     if same(seen["value"], case.expected):
-        return Outcome("right")
-    return Outcome("wrong value", _line(f"{call} returned {_cut(repr(seen['value']))}; it must return {case.expected!r}"))
+        return CaseOutcome("right")
+    return CaseOutcome("wrong value", _line(f"{call} returned {_cut(repr(seen['value']))}; it must return {case.expected!r}"))
 
 
 def same(first: Json, other: Json) -> bool:

@@ -32,7 +32,7 @@ start()
 """
 
 
-class Cell:
+class SandboxCell:
     """Use `run` once, or `close` it.
 
     limits    as the launcher takes them
@@ -79,11 +79,11 @@ class Cell:
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> tuple[Cell, bool]:
+def ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> tuple[SandboxCell, bool]:
     """A cell of this kind, and whether it was kept ready."""
     with _ONE_AT_A_TIME:
         spare = serving.spares.pop(_kind(limits, without), None)
-    return (spare, True) if isinstance(spare, Cell) else (Cell(serving, limits, without), False)
+    return (spare, True) if isinstance(spare, SandboxCell) else (SandboxCell(serving, limits, without), False)
 
 
 def keep_ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:
@@ -93,7 +93,7 @@ def keep_ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str,
         if kind not in serving.spares:
             serving.rest()
             with suppress(SandboxBroken):
-                serving.spares[kind] = Cell(serving, limits, without)
+                serving.spares[kind] = SandboxCell(serving, limits, without)
 
 
 def _kind(limits: Mapping[str, Any], without: tuple[str, ...]) -> object:

@@ -110,7 +110,7 @@ def sleeps(process: int) -> bool:
         return False
 
 
-class Launcher:
+class LauncherLoop:
     def __init__(self, interpreter: str, library: str) -> None:
         self.interpreter = interpreter
         self.version = kernel.landlock_version()
@@ -264,7 +264,7 @@ def main() -> None:
     while os.dup(2) < SPARE:
         pass
     control = _socket.socket(fileno=os.dup(0))
-    launcher = Launcher(interpreter, library)
+    launcher = LauncherLoop(interpreter, library)
     if sys.platform == "linux":
         kernel.be_closed()
     control.send(b"ready")

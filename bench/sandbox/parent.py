@@ -43,13 +43,13 @@ from typing import Any
 
 from bench.errors import SandboxBroken, one_line
 from bench.nesting import MOST_LEVELS, is_too_deep
-from bench.sandbox.cell import Cell, keep_ready, ready
+from bench.sandbox.cell import SandboxCell, keep_ready, ready
 from bench.sandbox.guards import left_out
 from bench.sandbox.launching import launcher, read_whole
 from bench.sandbox.readable import INSTALLED
 from bench.scenario import Json
 
-Work = tuple[Mapping[str, str], str, Json]
+SandboxJob = tuple[Mapping[str, str], str, Json]
 """Files, program, and the value for its `main`."""
 CHILD = Path(__file__).with_name("child.py")
 LONGEST = 200
@@ -99,7 +99,7 @@ def _is_file_name(name: str) -> bool:
     return is_plain and len(name.encode(errors="replace")) <= LONGEST
 
 
-def _run(what: Work, bounds: Mapping[str, Any]) -> SandboxResult:
+def _run(what: SandboxJob, bounds: Mapping[str, Any]) -> SandboxResult:
     serving, without = launcher(), left_out()
     cell, was_ready = ready(serving, bounds, without)
     try:
@@ -109,11 +109,13 @@ def _run(what: Work, bounds: Mapping[str, Any]) -> SandboxResult:
             raise
     finally:
         cell.close()
-    with closing(Cell(launcher(), bounds, without)) as another:  # what was kept ready had ended; nothing was run
+    with closing(SandboxCell(launcher(), bounds, without)) as another:  # what was kept ready had ended; nothing was run
         return run_in(another, what, without)
 
 
-def run_in(cell: Cell, what: Work, without: tuple[str, ...], meanwhile: Callable[[], None] = lambda: None) -> SandboxResult:
+def run_in(
+    cell: SandboxCell, what: SandboxJob, without: tuple[str, ...], meanwhile: Callable[[], None] = lambda: None
+) -> SandboxResult:
     """Run it in this cell, and do something else until it ends. Raises SandboxBroken where it was not begun."""
     files, program, value = what
     library = str(Path(os.__file__).resolve().parent)

@@ -42,6 +42,6 @@ def refusals_of(record: TrialRecord) -> dict[str, Any]:
     return {"count": len(refused), "last": f"{refused[-1].status}: {refused[-1].detail}" if refused else ""}
 
 
-def _note(entries: tuple[ledger.Entry, ...]) -> str:
+def _note(entries: tuple[ledger.LedgerEntry, ...]) -> str:
     inferred = sum(entry.call.inferred for entry in entries)
     return f"the cause of {inferred} of {len(entries)} calls {INFERRED}" if inferred else ""

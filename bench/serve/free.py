@@ -14,12 +14,12 @@ NAME = "free"
 REPLY = {"text": "This reply is simulated."}
 
 
-class Reply(Output):
+class FreeReply(Output):
     text: str
 
 
 def free_scenario() -> Scenario:
-    subtask = Subtask("any", "Whatever the system itself asks for.", reads=(), output=Reply)
+    subtask = Subtask("any", "Whatever the system itself asks for.", reads=(), output=FreeReply)
     return Scenario(
         name=NAME,
         variant="",

@@ -20,7 +20,7 @@ from bench.runtime.key import TrialKey
 from bench.scenario import Task
 from bench.serve.protocol import shown_task
 
-State = Literal["waiting", "open", "begun", "submitted", "recorded"]
+TrialStage = Literal["waiting", "open", "begun", "submitted", "recorded"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ServedTrial:
     key: TrialKey
     max_attempts: int
     changes: Changes
-    state: State = "waiting"
+    state: TrialStage = "waiting"
     calls: set[asyncio.Task[Any]] = field(default_factory=set)
     _asked_for: bool = False
     _session: EndpointSession | None = None
@@ -119,6 +119,6 @@ class ServedTrial:
         }
         return {**shown_task(self.task, self.key, self.session), **progress}
 
-    def _enter(self, state: State) -> None:
+    def _enter(self, state: TrialStage) -> None:
         self.state = state
         self.changes.tell()

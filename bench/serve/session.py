@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.architectures.registry import ARCHITECTURES
-from bench.endpoint.door import Door
+from bench.endpoint.door import AccessGuard
 from bench.endpoint.server import application, serving
 from bench.errors import ConfigError
 from bench.experiment.config import Config, load_config
@@ -122,7 +122,7 @@ async def serve(
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))
-    app = application(trial_server.routes(), door := Door(token), trial_server.refused, trial_server.follow)
+    app = application(trial_server.routes(), door := AccessGuard(token), trial_server.refused, trial_server.follow)
     unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
     matrix = replace(matrix, config=unhurried).worked_by(trial_server.work)
 

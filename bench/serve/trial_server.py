@@ -24,7 +24,7 @@ from bench.endpoint.problem import Problem
 from bench.endpoint.server import ASKED_AT, routes
 from bench.errors import GaveUp, Ungraded
 from bench.experiment.record import TrialRecord
-from bench.runtime.causes import Limit
+from bench.runtime.causes import CallLimit
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -100,7 +100,7 @@ class TrialServer:
         def server(session: EndpointSession) -> Any:
             return self._opened(trial, session)
 
-        limit: Limit = "attempts" if self._graded else "none"
+        limit: CallLimit = "attempts" if self._graded else "none"
         async with workbench.endpoint(*task.subtasks, server=server, limit=limit, judged=self._graded) as session:
             trial.begin()
             submission = await trial.submission()

@@ -24,7 +24,7 @@ from bench.render.table import Cell, Number, Rate, Spent, Table
 from bench.studies.by_model import by_model
 from bench.studies.crossing import Crossing, crossing, crossing_of, trials_in_both
 from bench.studies.plans import failure_rates
-from bench.studies.priced_forms import Form, priced_forms
+from bench.studies.priced_forms import ClosedForm, priced_forms
 
 GRID = 501
 """Rates at which closed forms are compared."""
@@ -85,7 +85,7 @@ def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
     return frame[frame["architecture"] == architecture]
 
 
-def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: Form | None) -> tuple[RatePoint, ...]:
+def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: ClosedForm | None) -> tuple[RatePoint, ...]:
     points = []
     for plan, rate in rates.items():
         struck = trials[trials["plan"] == plan]
@@ -97,7 +97,7 @@ def _curve(trials: pd.DataFrame, rates: Mapping[str, float], column: str, form: 
 
 
 def _overtakings(
-    trials: pd.DataFrame, names: Sequence[str], rates: Mapping[str, float], column: str, forms: Mapping[str, Form]
+    trials: pd.DataFrame, names: Sequence[str], rates: Mapping[str, float], column: str, forms: Mapping[str, ClosedForm]
 ) -> tuple[Overtaking, ...]:
     pairs = []
     for pair in combinations(names, 2):
@@ -110,7 +110,7 @@ def _overtakings(
     return tuple(pairs)
 
 
-def _expected(first: Form, second: Form, highest: float) -> float:
+def _expected(first: ClosedForm, second: ClosedForm, highest: float) -> float:
     rates = np.linspace(0.0, highest, GRID).tolist()
     worths = [np.array([1 / form(rate).per_solved for rate in rates]) for form in (first, second)]
     return crossing_of(rates, *worths)

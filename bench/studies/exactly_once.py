@@ -33,7 +33,7 @@ COPIES = ["instance", "plan", "lives", *(f"beyond_{kind}" for kind in KINDS)]
 
 
 @dataclass(frozen=True)
-class Crashed:
+class CrashedArm:
     """One pattern, in one form, at one point.
 
     shares      kind of damage -> of the trials with one crash, those in which it happened more often than in their control
@@ -56,7 +56,7 @@ class Crashed:
         return self.shares[KINDS[0]].n
 
 
-def exactly_once(run: Run) -> list[Crashed]:
+def exactly_once(run: Run) -> list[CrashedArm]:
     """By scenario, model, architecture and point. Plans of one point count together, whatever tool they strike.
 
     Raises ResultsError where the run has no plan that lets the agent die at one point, or no control beside it.
@@ -77,10 +77,10 @@ def exactly_once(run: Run) -> list[Crashed]:
     ]
 
 
-def _crashed(scenario: str, model: str, architecture: str, point: str, trials: pd.DataFrame, run: Run) -> Crashed:
+def _crashed(scenario: str, model: str, architecture: str, point: str, trials: pd.DataFrame, run: Run) -> CrashedArm:
     counted = trials.drop_duplicates(COPIES) if run.is_simulated(model) else trials
     once = counted[counted["lives"] == 2]
-    return Crashed(
+    return CrashedArm(
         scenario,
         model,
         architecture,
@@ -113,7 +113,7 @@ def tables(run: Run) -> Iterator[Table]:
     yield table_of([replace(crashed, model=model_label(run, crashed.model)) for crashed in exactly_once(run)])
 
 
-def table_of(crashed_arms: Sequence[Crashed]) -> Table:
+def table_of(crashed_arms: Sequence[CrashedArm]) -> Table:
     """A row each, its model called as it is."""
     rows: list[tuple[Cell, ...]] = [
         (
@@ -153,7 +153,7 @@ def pictures(run: Run) -> Iterator[Picture]:
         yield finish(_figure(of_model), slug("study", "exactly-once", model), title, caption)
 
 
-def titled(crashed_arms: Sequence[Crashed], label: str) -> tuple[str, str]:
+def titled(crashed_arms: Sequence[CrashedArm], label: str) -> tuple[str, str]:
     """The figure's title and its caption."""
     numbers = sorted({crashed.crashes for crashed in crashed_arms})
     shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
@@ -165,7 +165,7 @@ def titled(crashed_arms: Sequence[Crashed], label: str) -> tuple[str, str]:
 LOOKS = dict(zip(POINTS, (("o", BLUE), ("s", VERMILION), ("D", GREEN), ("^", ORANGE)), strict=True))
 
 
-def _figure(crashed_arms: Sequence[Crashed]) -> Figure:
+def _figure(crashed_arms: Sequence[CrashedArm]) -> Figure:
     names = list(dict.fromkeys(crashed.architecture for crashed in crashed_arms))
     places = [(scenario, kind) for scenario in dict.fromkeys(crashed.scenario for crashed in crashed_arms) for kind in KINDS]
     figure, axes = panels(len(places), len(KINDS), 3.0, 0.9 + 0.34 * len(names))

@@ -68,7 +68,7 @@ CATEGORIES = tuple(LOOKS)[1:]
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedShare:
     """A share of the 164 problems that a model's makers say it solves, and where."""
 
     rate: float
@@ -76,8 +76,8 @@ class Published:
 
 
 PUBLISHED = {
-    "qwen2.5-coder-1.5b-instruct": Published(0.707, "arXiv 2409.12186, as a third party lists it"),
-    "qwen2.5-coder-0.5b-instruct": Published(0.616, "arXiv 2409.12186, as a third party lists it"),
+    "qwen2.5-coder-1.5b-instruct": PublishedShare(0.707, "arXiv 2409.12186, as a third party lists it"),
+    "qwen2.5-coder-0.5b-instruct": PublishedShare(0.616, "arXiv 2409.12186, as a third party lists it"),
 }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from bench.bounds import Many, Table
+from bench.bounds import BoundedTable, Many
 from bench.runtime.effects import EFFECTS, Target, TextEffect, dump
 from bench.runtime.reply import parts_of
 from bench.runtime.verification import Rejected, Verdict, insufficient, judge
@@ -48,7 +48,7 @@ class Mutants:
     subtask: str
     effect: str
     made: int
-    caught: Table[str, int]
+    caught: BoundedTable[str, int]
     survivors: Many[Survivor]
 
 

@@ -18,7 +18,7 @@ from bench.studies.closed_forms import Expectation, Pipeline
 CALL_COLUMNS = {"tokens": "tokens", "latency_seconds": "seconds"}
 """Column of the trials -> that of the calls: a price that calls have, too, and that closed forms can be reckoned from."""
 
-Form = Callable[[float], Expectation]
+ClosedForm = Callable[[float], Expectation]
 """Failure rate -> what a trial spends, and its chance of being solved."""
 
 
@@ -26,7 +26,7 @@ def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
     return frame[frame["architecture"] == architecture]
 
 
-def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) -> dict[str, Form]:
+def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) -> dict[str, ClosedForm]:
     """Architecture -> its closed form by this measure, for those that have one, where the run has trials without faults to take
     the prices from; none for a measure that calls do not have."""
     if measure.name not in CALL_COLUMNS:
@@ -35,7 +35,7 @@ def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) 
     attempts = run.config.max_attempts
     priced = calls.assign(tokens=calls["tokens_in"] + calls["tokens_out"])
     column = CALL_COLUMNS[measure.name]
-    forms: dict[str, Form] = {}
+    forms: dict[str, ClosedForm] = {}
     whole = _mean(_smooth(_of(priced, "monolithic"))[column])
     if whole is not None:
         forms["monolithic"] = partial(_monolithic, whole, sum(map(len, stages)), attempts)

@@ -40,7 +40,7 @@ KEY = ["task", "model", "architecture", "epsilon", "plan"]
 
 
 @dataclass(frozen=True)
-class Point:
+class SurfacePoint:
     """One point of the surface, with every k that its repetitions allow.
 
     kind        of the faults; "" without any
@@ -62,7 +62,7 @@ class Point:
         return self.passes[k - 1]
 
 
-def surface(run: Run) -> list[Point]:
+def surface(run: Run) -> list[SurfacePoint]:
     """By task, model, architecture, ε, kind and λ. Trials that ended in an error are left out.
 
     Raises ResultsError where the run has no plan whose faults all strike with a chance, or no plan without faults.
@@ -88,16 +88,16 @@ def _intensity(faults: Sequence[FaultEntry]) -> tuple[str, float] | None:
     return (kinds[0] if len(kinds) == 1 else MIXED), round(math.fsum(chances.values()), 9)
 
 
-def _point(place: Sequence[Any], struck: tuple[str, float], trials: pd.DataFrame) -> Point:
+def _point(place: Sequence[Any], struck: tuple[str, float], trials: pd.DataFrame) -> SurfacePoint:
     solved = trials["outcome"].eq("solved").groupby(trials["instance"])
     tasks = [(int(c), int(n)) for c, n in zip(solved.sum(), solved.size(), strict=True)]
     fewest = min(n for _, n in tasks)
     passes = tuple(pass_hat(k, tasks) for k in range(1, fewest + 1))
     task, model, architecture, epsilon = place[:4]
-    return Point(str(task), str(model), str(architecture), int(epsilon), *struck, passes, len(tasks), fewest)
+    return SurfacePoint(str(task), str(model), str(architecture), int(epsilon), *struck, passes, len(tasks), fewest)
 
 
-def _order(run: Run, plans: Sequence[tuple[str, float]], point: Point) -> tuple[object, ...]:
+def _order(run: Run, plans: Sequence[tuple[str, float]], point: SurfacePoint) -> tuple[object, ...]:
     kinds = ["", *dict.fromkeys(kind for kind, _ in plans)]
     names = run.names("architecture")
     return point.task, point.model, names.index(point.architecture), point.epsilon, kinds.index(point.kind), point.intensity
@@ -147,7 +147,7 @@ def tables(run: Run) -> Iterator[Table]:
     yield _strongest(run, points, ks)
 
 
-def _strongest(run: Run, points: Sequence[Point], ks: Sequence[int]) -> Table:
+def _strongest(run: Run, points: Sequence[SurfacePoint], ks: Sequence[int]) -> Table:
     """What is left at the highest λ of each kind, where the task is told as it is."""
     epsilon = min(point.epsilon for point in points)
     told = [point for point in points if point.epsilon == epsilon]
@@ -170,13 +170,13 @@ def _strongest(run: Run, points: Sequence[Point], ks: Sequence[int]) -> Table:
     )
 
 
-def _shown(points: Sequence[Point]) -> list[int]:
+def _shown(points: Sequence[SurfacePoint]) -> list[int]:
     """The k that all points have: the first, and those that double, and the last."""
     most = min(point.repetitions for point in points)
     return [k for k in range(1, most + 1) if k == most or k.bit_count() == 1]
 
 
-def _cell(point: Point, k: int) -> Cell:
+def _cell(point: SurfacePoint, k: int) -> Cell:
     at = point.at(k)
     return BoundedNumber(at.value, at.low, at.high, 3)
 
@@ -192,7 +192,7 @@ LINES = ("-", "--", ":")
 """By ε."""
 
 
-def _figure(run: Run, model: str, task: str, points: Sequence[Point]) -> Picture:
+def _figure(run: Run, model: str, task: str, points: Sequence[SurfacePoint]) -> Picture:
     kinds = list(dict.fromkeys(point.kind for point in points if point.kind))
     ks = list(dict.fromkeys((1, _shown(points)[-1])))
     signs = signs_of(run.names("architecture"))
@@ -216,7 +216,7 @@ def _figure(run: Run, model: str, task: str, points: Sequence[Point]) -> Picture
     return finish(figure, slug("study", "reliability-surface", task, model), title, f"{title}. {caption}")
 
 
-def _panel(ax: Axes, points: Sequence[Point], k: int, signs: Mapping[str, Sign]) -> None:
+def _panel(ax: Axes, points: Sequence[SurfacePoint], k: int, signs: Mapping[str, Sign]) -> None:
     epsilons = sorted({point.epsilon for point in points})
     for number, (name, sign) in enumerate(signs.items()):
         shift = 0.004 * (number - (len(signs) - 1) / 2)

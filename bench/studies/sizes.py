@@ -31,7 +31,7 @@ FEWEST = 5
 
 
 @dataclass(frozen=True)
-class Place:
+class MapPoint:
     """Where a pipeline and a failure stand on the map: static's pass by monolithic's, and the share of it that is run again."""
 
     pass_ratio: float
@@ -56,9 +56,9 @@ class SizedRound:
     measured: PairedMean
 
     @property
-    def place(self) -> Place:
+    def place(self) -> MapPoint:
         rerun = sum(self.prices.static[name] for name in self.again)
-        return Place(self.prices.passed / self.prices.monolithic, rerun / self.prices.passed)
+        return MapPoint(self.prices.passed / self.prices.monolithic, rerun / self.prices.passed)
 
     @property
     def verdict(self) -> str:
@@ -98,13 +98,15 @@ def _difference(static: Arm | None, monolithic: Arm | None) -> PairedMean | None
     return static.less(monolithic, "first_round_tokens") if static and monolithic else None
 
 
-def published_places() -> dict[str, Place]:
+def published_places() -> dict[str, MapPoint]:
     """The paper's own two, by the tables that they stand in."""
-    published, places = load_published(), dict[str, Place]()
+    published, places = load_published(), dict[str, MapPoint]()
     for table in published.table:
         tokens, again = table.cells["tokens"].values, table.cells["retry_tokens"].values
         passed = tokens["static"].mean
-        places[f"the paper's Table {table.number}"] = Place(passed / tokens["monolithic"].mean, again["static"].mean / passed)
+        places[f"the paper's Table {table.number}"] = MapPoint(
+            passed / tokens["monolithic"].mean, again["static"].mean / passed
+        )
     return places
 
 
@@ -198,7 +200,7 @@ def _draw_map(ax: Axes, rounds: Sequence[SizedRound]) -> None:
     ax.legend(fontsize=6.5, loc="lower right")
 
 
-def _dots(ax: Axes, places: Sequence[Place], sign: Sign, label: str, size: float = 5) -> None:
+def _dots(ax: Axes, places: Sequence[MapPoint], sign: Sign, label: str, size: float = 5) -> None:
     xs, ys = [place.pass_ratio for place in places], [place.run_again for place in places]
     ax.plot(xs, ys, sign[0], color=sign[1], ms=size, label=label, alpha=0.9)
 

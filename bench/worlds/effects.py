@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.worlds.environment import Acted, Moment
-from bench.worlds.environment.schedule import Told
-from bench.worlds.runtime.effects import NoticeEffect, ProcessEffect, ToolCall, ToolEffect
+from bench.worlds.environment.schedule import NoticeTime
+from bench.worlds.runtime.effects import NoticeEffect, ProcessEffect, StruckToolCall, ToolEffect
 
 DAY = 24 * 60
 
 
-def error(call: ToolCall, _: int) -> Acted | None:
+def error(call: StruckToolCall, _: int) -> Acted | None:
     """The tool refuses service. Nothing happened; the agent cannot know."""
     return call.unanswered("503 service unavailable", "unavailable")
 
 
-def slow(call: ToolCall, minutes: int) -> Acted | None:
+def slow(call: StruckToolCall, minutes: int) -> Acted | None:
     """So many minutes of world time pass before the call is made."""
     call.pass_time(minutes or 60)
     return call.first()
 
 
-def stale_read(call: ToolCall, _: int) -> Acted | None:
+def stale_read(call: StruckToolCall, _: int) -> Acted | None:
     """What is read is as it was before its last change."""
     return call.past()
 
 
-def duplicate(call: ToolCall, _: int) -> Acted | None:
+def duplicate(call: StruckToolCall, _: int) -> Acted | None:
     """The network delivers the request twice."""
     first = call.first()
     if not first.ok:
@@ -36,23 +36,23 @@ def duplicate(call: ToolCall, _: int) -> Acted | None:
     return first
 
 
-def lost_ack(call: ToolCall, _: int) -> Acted | None:
+def lost_ack(call: StruckToolCall, _: int) -> Acted | None:
     """It happens, and its receipt is lost."""
     return call.unanswered("no answer came") if call.first().ok else None
 
 
-def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[Told] | None:
+def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[NoticeTime] | None:
     """The agent hears of it later; the world has changed already."""
-    return (Told(at.after(minutes=minutes or DAY), held=True),)
+    return (NoticeTime(at.after(minutes=minutes or DAY), held=True),)
 
 
-def doubled(at: Moment, _: Moment | None, __: int) -> Sequence[Told] | None:
-    return (Told(at), Told(at))
+def doubled(at: Moment, _: Moment | None, __: int) -> Sequence[NoticeTime] | None:
+    return (NoticeTime(at), NoticeTime(at))
 
 
-def reordered(_: Moment, following: Moment | None, __: int) -> Sequence[Told] | None:
+def reordered(_: Moment, following: Moment | None, __: int) -> Sequence[NoticeTime] | None:
     """The agent hears of it behind the next event."""
-    return (Told(following, held=True),) if following else None
+    return (NoticeTime(following, held=True),) if following else None
 
 
 EFFECTS = (

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from bench.scenario import Json, Subtask
-from bench.worlds.environment import Call, Facts, Step, World
+from bench.worlds.environment import Call, Facts, ProcedureStep, World
 
 Judge = Callable[[str, Mapping[str, str]], Json]
 """(subtask, its documents) -> its output."""
 
 
 class Course:
-    def __init__(self, steps: Sequence[Step], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True):
+    def __init__(self, steps: Sequence[ProcedureStep], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True):
         self._steps, self._judge, self._gate = steps, judge, gate
         self._reads = {subtask.name: subtask.reads for subtask in subtasks}
 
@@ -36,7 +36,7 @@ class Course:
             elif not moments:
                 return
 
-    def _do(self, step: Step, facts: Facts, world: World) -> Facts:
+    def _do(self, step: ProcedureStep, facts: Facts, world: World) -> Facts:
         read = {name: _json(world.call(call.tool, call.arguments).result) for name, call in step.reads(facts).items()}
         facts = replace(facts, read={**facts.read, **read})
         if step.judgment:
@@ -46,7 +46,7 @@ class Course:
             facts = self._act(step, call, facts, world)
         return facts
 
-    def _act(self, step: Step, call: Call, facts: Facts, world: World) -> Facts:
+    def _act(self, step: ProcedureStep, call: Call, facts: Facts, world: World) -> Facts:
         """A call, with a person's approval where the policy wants one, and what is to be done instead where it is not given."""
         calls: Sequence[Call] = (call,)
         if self._gate and world.verdict(call.tool, call.arguments).decision == "person" and step.asks:
@@ -63,7 +63,7 @@ class Course:
         return facts
 
 
-def _may(step: Step, facts: Facts, settled: set[str], world: World) -> bool:
+def _may(step: ProcedureStep, facts: Facts, settled: set[str], world: World) -> bool:
     begun = not step.on or step.on in facts.events
     return begun and settled.issuperset(step.after) and (step.starts is None or world.now >= step.starts)
 

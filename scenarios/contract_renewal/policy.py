@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Db, Moment, Policy, Verdict
+from bench.worlds.environment import Db, Moment, Policy, PolicyVerdict
 
 from .limits import CLOSE, EXPIRY, LONGEST, NOTED_FROM, OUTREACH, VERSION, limit_of
 from .reading import price_of_closing
@@ -13,11 +13,11 @@ from .writing import standing_offer
 
 Terms = Mapping[str, Any]
 """What was offered or accepted: product, discount, term, and of a closing its outcome and merger."""
-ALLOWED = Verdict()
-EARLY = Verdict("deny", "too early")
+ALLOWED = PolicyVerdict()
+EARLY = PolicyVerdict("deny", "too early")
 
 
-def decide(db: Db, tool: str, arguments: Any, now: Moment) -> Verdict:
+def decide(db: Db, tool: str, arguments: Any, now: Moment) -> PolicyVerdict:
     """Of a call that is still to be made."""
     terms: dict[str, Any] = arguments.model_dump()
     terms["term"] = terms.get("term_months", 0)
@@ -27,11 +27,11 @@ def decide(db: Db, tool: str, arguments: Any, now: Moment) -> Verdict:
             return ALLOWED  # the tool refuses
         terms = dict(offer)
     if tool == "open_renewal" and db.value("SELECT 1 FROM renewal"):
-        return Verdict("deny", "open already", "this renewal is open")
+        return PolicyVerdict("deny", "open already", "this renewal is open")
     return on(db, tool, terms, now.total)
 
 
-def on(db: Db, tool: str, terms: Terms, at: int) -> Verdict:
+def on(db: Db, tool: str, terms: Terms, at: int) -> PolicyVerdict:
     """Of an effect at a minute. Undos are always allowed, and so is what has no rule."""
     match tool:
         case "draft_offer":
@@ -47,27 +47,27 @@ def on(db: Db, tool: str, terms: Terms, at: int) -> Verdict:
         case "invoice":
             due = price_of_closing(db)
             said = f"the price is {due}"
-            return ALLOWED if due in (None, terms["amount"]) else Verdict("deny", "price", said)
+            return ALLOWED if due in (None, terms["amount"]) else PolicyVerdict("deny", "price", said)
     return ALLOWED
 
 
-def _terms(db: Db, terms: Terms, at: int) -> Verdict:
+def _terms(db: Db, terms: Terms, at: int) -> PolicyVerdict:
     limit, discount = limit_of(db.value("SELECT name FROM customer")), terms["discount"]
     retired = db.value("SELECT retired_at FROM product WHERE name = ?", terms["product"])
     if retired is not None and retired <= at:
-        return Verdict("deny", "end of life", f"{terms['product']} is no longer sold")
+        return PolicyVerdict("deny", "end of life", f"{terms['product']} is no longer sold")
     if discount > limit:
-        return Verdict("deny", "discount", f"{discount}% is more than {limit}%")
-    return Verdict("warn", "discount", f"from {NOTED_FROM}% on it is noted") if discount >= NOTED_FROM else ALLOWED
+        return PolicyVerdict("deny", "discount", f"{discount}% is more than {limit}%")
+    return PolicyVerdict("warn", "discount", f"from {NOTED_FROM}% on it is noted") if discount >= NOTED_FROM else ALLOWED
 
 
-def _accept(db: Db, terms: Terms, at: int) -> Verdict:
+def _accept(db: Db, terms: Terms, at: int) -> PolicyVerdict:
     """Of an acceptance: not before its day, not without the customer's word, and not all without a person's."""
     if at < CLOSE.total:
         return EARLY
     said = db.value("SELECT meaning FROM reply WHERE at <= ? ORDER BY rowid DESC LIMIT 1", at) or "silent"
     if said in ("silent", "leaves"):
-        return Verdict("deny", "no agreement", "the customer has not agreed")
+        return PolicyVerdict("deny", "no agreement", "the customer has not agreed")
     approved = db.value("SELECT approved FROM review WHERE at <= ? ORDER BY rowid DESC LIMIT 1", at)
     for rule, applies in {
         "merger": terms["merger"] or said == "merges",
@@ -75,7 +75,7 @@ def _accept(db: Db, terms: Terms, at: int) -> Verdict:
         "discount over policy": said == "haggles",
     }.items():
         if applies and not approved:
-            return Verdict("person", rule, "only with a manager's approval")
+            return PolicyVerdict("person", rule, "only with a manager's approval")
     return _terms(db, terms, at)
 
 

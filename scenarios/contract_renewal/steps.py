@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bench.worlds.environment import Call, Facts, Question, Step
+from bench.worlds.environment import Call, Facts, ProcedureStep, Question
 from bench.worlds.environment.procedure import no_calls
 
 from .limits import CLOSE, EXPIRY, OUTREACH, OUTREACH_DUE
@@ -103,38 +103,44 @@ def unanswered(facts: Facts) -> bool:
     return goes_on(facts) and bool(facts.decided["close"]["decision"] == "expire")
 
 
-def steps(customer: str) -> tuple[Step, ...]:
+def steps(customer: str) -> tuple[ProcedureStep, ...]:
     do = Acts(customer)
-    opened = Step("open", on="window_opened", needed=goes_on, effects=do.open)
+    opened = ProcedureStep("open", on="window_opened", needed=goes_on, effects=do.open)
     return (opened, *_scoring(do), *_offering(do), *_closing(do))
 
 
-def _scoring(do: Acts) -> tuple[Step, ...]:
+def _scoring(do: Acts) -> tuple[ProcedureStep, ...]:
     """The signals stand side by side; what support says goes into the CRM."""
     effects = {"support": do.note}
     signals = (
-        Step(kind, ("open",), needed=goes_on, reads=do.reads(**{kind: f"read_{kind}"}), effects=effects.get(kind, no_calls))
+        ProcedureStep(
+            kind, ("open",), needed=goes_on, reads=do.reads(**{kind: f"read_{kind}"}), effects=effects.get(kind, no_calls)
+        )
         for kind in SIGNALS
     )
-    return (*signals, Step("risk", SIGNALS, needed=goes_on, judgment="risk", effects=do.score))
+    return (*signals, ProcedureStep("risk", SIGNALS, needed=goes_on, judgment="risk", effects=do.score))
 
 
-def _offering(do: Acts) -> tuple[Step, ...]:
+def _offering(do: Acts) -> tuple[ProcedureStep, ...]:
     """A new offer is made where the end of life of a product struck the first one. Only what stands on day -30 goes out."""
     renewal, standing = do.reads(renewal="look_up"), do.reads(standing_offer="read_offer")
     looked = do.reads(standing_offer="read_offer", catalogue="read_catalogue")
     draft, again = partial(do.draft, "offer"), partial(do.draft, "new_offer")
     return (
-        Step("offer", ("risk",), needed=goes_on, reads=renewal, judgment="offer", effects=draft),
-        Step("change", ("offer",), "end_of_life", needed=goes_on, reads=looked, judgment="after_change", effects=do.withdraw),
-        Step("new_offer", ("change",), needed=withdrawn, reads=renewal, judgment="offer", effects=again),
-        Step("outreach", ("offer",), starts=OUTREACH, until=OUTREACH_DUE, needed=goes_on, reads=standing, effects=do.outreach),
+        ProcedureStep("offer", ("risk",), needed=goes_on, reads=renewal, judgment="offer", effects=draft),
+        ProcedureStep(
+            "change", ("offer",), "end_of_life", needed=goes_on, reads=looked, judgment="after_change", effects=do.withdraw
+        ),
+        ProcedureStep("new_offer", ("change",), needed=withdrawn, reads=renewal, judgment="offer", effects=again),
+        ProcedureStep(
+            "outreach", ("offer",), starts=OUTREACH, until=OUTREACH_DUE, needed=goes_on, reads=standing, effects=do.outreach
+        ),
     )
 
 
-def _closing(do: Acts) -> tuple[Step, ...]:
+def _closing(do: Acts) -> tuple[ProcedureStep, ...]:
     """What has no answer on day -7 is looked at once more on day 0."""
-    close = Step(
+    close = ProcedureStep(
         "close",
         ("outreach",),
         starts=CLOSE,
@@ -145,13 +151,13 @@ def _closing(do: Acts) -> tuple[Step, ...]:
         asks=do.ask,
         otherwise=do.escalate,
     )
-    bill = Step("invoice", ("close",), needed=do.billable, reads=do.reads(price="read_price"), effects=do.bill)
+    bill = ProcedureStep("invoice", ("close",), needed=do.billable, reads=do.reads(price="read_price"), effects=do.bill)
     return (
         close,
         bill,
         replace(close, name="last_look", after=("close",), starts=EXPIRY, needed=unanswered, effects=do.end),
         replace(bill, name="last_invoice", after=("last_look",)),
-        Step("stop", on=STOP, reads=do.reads(standing_offer="read_offer"), effects=do.take_back),
+        ProcedureStep("stop", on=STOP, reads=do.reads(standing_offer="read_offer"), effects=do.take_back),
     )
 
 

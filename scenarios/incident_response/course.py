@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.scenario import Json, Subtask
-from bench.worlds.environment import Call, Facts, Step, World
+from bench.worlds.environment import Call, Facts, ProcedureStep, World
 
 Judge = Callable[[str, Mapping[str, str]], Json]
 """(subtask, its documents) -> its output."""
@@ -18,7 +18,9 @@ class Course:
     """`gate`: the policy is asked before each effect, and a person where it wants one; without it all is done at once.
     `anew`: the kind of event upon each of which, the first apart, it forgets all and begins anew; "" for none."""
 
-    def __init__(self, steps: Sequence[Step], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True, anew: str = ""):
+    def __init__(
+        self, steps: Sequence[ProcedureStep], subtasks: Sequence[Subtask], judge: Judge, gate: bool = True, anew: str = ""
+    ):
         self._steps, self._judge, self._gate, self._anew = steps, judge, gate, anew
         self._reads = {subtask.name: subtask.reads for subtask in subtasks}
 
@@ -39,7 +41,7 @@ class Course:
             if world.next_event(last, min(moments) if moments else None) is None and not moments:
                 return
 
-    def _do(self, step: Step, facts: Facts, world: World) -> Facts:
+    def _do(self, step: ProcedureStep, facts: Facts, world: World) -> Facts:
         read = {name: _json(world.call(call.tool, call.arguments).result) for name, call in step.reads(facts).items()}
         facts = _told(replace(facts, read={**facts.read, **read}), world)
         if step.judgment:
@@ -63,12 +65,12 @@ def _told(facts: Facts, world: World) -> Facts:
     return replace(facts, events=events)
 
 
-def _may(step: Step, facts: Facts, settled: set[str], world: World) -> bool:
+def _may(step: ProcedureStep, facts: Facts, settled: set[str], world: World) -> bool:
     begun = not step.on or step.on in facts.events
     return begun and settled.issuperset(step.after) and (step.starts is None or world.now >= step.starts)
 
 
-def _passes(step: Step, call: Call, facts: Facts, world: World) -> bool:
+def _passes(step: ProcedureStep, call: Call, facts: Facts, world: World) -> bool:
     """Whether the policy lets a call pass; where it wants a person, one is asked first."""
     if world.verdict(call.tool, call.arguments).decision == "person" and step.asks:
         asked = step.asks(facts, call)

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Db, Moment, Policy, Verdict
+from bench.worlds.environment import Db, Moment, Policy, PolicyVerdict
 
 from .health import state
 from .keys import UNDOES, field_of
 from .limits import BUSINESS_HOURS, MOST_CONNECTIONS, NOTED_REPLICAS, VERSION, most_replicas
 
 Values = Mapping[str, Any]
-ALLOWED = Verdict()
+ALLOWED = PolicyVerdict()
 LOUD = ("critical", "major")
 """Severities at which something is announced."""
 ONCE = {"open_incident": "open already", "page": "paged already", "close_incident": "closed already"}
@@ -47,7 +47,7 @@ def severity_now(db: Db) -> str:
     return db.value("SELECT json_extract(given, '$.severity') FROM deed WHERE tool = 'set_severity' ORDER BY rowid DESC") or ""
 
 
-def decide(db: Db, tool: str, arguments: Any, now: Moment) -> Verdict:
+def decide(db: Db, tool: str, arguments: Any, now: Moment) -> PolicyVerdict:
     """Of a call that is still to be made. Undos are always allowed."""
     if tool in UNDOES.values():
         return ALLOWED
@@ -55,10 +55,10 @@ def decide(db: Db, tool: str, arguments: Any, now: Moment) -> Verdict:
     return on(tool, given, seen_now(db, tool, target_of(tool, given), now), now.minute)
 
 
-def on(tool: str, given: Values, seen: Values, minute: int) -> Verdict:
+def on(tool: str, given: Values, seen: Values, minute: int) -> PolicyVerdict:
     """Of an effect, by what was so when it was made, at a minute of the day."""
     if tool in ONCE and seen["before"]:
-        return Verdict("deny", ONCE[tool], f"{target_of(tool, given)}: {ONCE[tool]}")
+        return PolicyVerdict("deny", ONCE[tool], f"{target_of(tool, given)}: {ONCE[tool]}")
     match tool:
         case "announce":
             return _announcement(given, seen)
@@ -71,9 +71,9 @@ def on(tool: str, given: Values, seen: Values, minute: int) -> Verdict:
         case "drain":
             left, needed = seen["left"], seen["needed"]
             said = f"{left} nodes would be left, and {needed} are needed"
-            return ALLOWED if left >= needed else Verdict("deny", "capacity", said)
+            return ALLOWED if left >= needed else PolicyVerdict("deny", "capacity", said)
         case "reboot":
-            return ALLOWED if seen["drained"] else Verdict("deny", "not drained", "its requests would be dropped")
+            return ALLOWED if seen["drained"] else PolicyVerdict("deny", "not drained", "its requests would be dropped")
         case "scale":
             return _sized(given["replicas"], most_replicas(given["service"]), NOTED_REPLICAS, "replicas")
         case "raise_limit":
@@ -81,45 +81,45 @@ def on(tool: str, given: Values, seen: Values, minute: int) -> Verdict:
     return ALLOWED
 
 
-def _announcement(given: Values, seen: Values) -> Verdict:
+def _announcement(given: Values, seen: Values) -> PolicyVerdict:
     if seen["severity"] not in LOUD:
-        return Verdict("deny", "too small", "only critical and major incidents are announced")
+        return PolicyVerdict("deny", "too small", "only critical and major incidents are announced")
     if given["status"] == "resolved" and seen["state"] != "healthy":
-        return Verdict("deny", "not recovered", "it is not resolved")
+        return PolicyVerdict("deny", "not recovered", "it is not resolved")
     return ALLOWED
 
 
-def _page(given: Values, seen: Values) -> Verdict:
+def _page(given: Values, seen: Values) -> PolicyVerdict:
     if given["who"] != "lead" or seen["severity"] == "critical" or seen["escalated"]:
         return ALLOWED
-    return Verdict("deny", "too small", "the lead is woken only for what is critical or grows worse")
+    return PolicyVerdict("deny", "too small", "the lead is woken only for what is critical or grows worse")
 
 
-def _closing(given: Values, seen: Values) -> Verdict:
+def _closing(given: Values, seen: Values) -> PolicyVerdict:
     if given["outcome"] == "handed_over":
-        return ALLOWED if seen["paged"] else Verdict("warn", "nobody paged", "nobody was told to take it over")
-    return ALLOWED if seen["state"] == "healthy" else Verdict("deny", "not recovered", "requests still fail, or are slow")
+        return ALLOWED if seen["paged"] else PolicyVerdict("warn", "nobody paged", "nobody was told to take it over")
+    return ALLOWED if seen["state"] == "healthy" else PolicyVerdict("deny", "not recovered", "requests still fail, or are slow")
 
 
-def _restarted(tool: str, seen: Values, minute: int) -> Verdict:
+def _restarted(tool: str, seen: Values, minute: int) -> PolicyVerdict:
     if seen.get("migration_running"):
-        return Verdict("deny", "migration", "a migration is running")
+        return PolicyVerdict("deny", "migration", "a migration is running")
     if tool == "roll_back" and seen.get("withdrawn"):
-        return Verdict("deny", "withdrawn", "the version before was found bad and replaced")
+        return PolicyVerdict("deny", "withdrawn", "the version before was found bad and replaced")
     if not seen.get("approved"):
         if seen.get("stateful"):
-            return Verdict("person", "stateful", "only with the lead's approval")
+            return PolicyVerdict("person", "stateful", "only with the lead's approval")
         if tool == "roll_back" and seen.get("schema_changed"):
-            return Verdict("person", "schema", "only with the lead's approval")
+            return PolicyVerdict("person", "schema", "only with the lead's approval")
     opens, closes = BUSINESS_HOURS
     warned = tool == "restart" and opens <= minute < closes
-    return Verdict("warn", "business hours", "requests in flight are dropped") if warned else ALLOWED
+    return PolicyVerdict("warn", "business hours", "requests in flight are dropped") if warned else ALLOWED
 
 
-def _sized(number: int, most: int, noted: int, what: str) -> Verdict:
+def _sized(number: int, most: int, noted: int, what: str) -> PolicyVerdict:
     if number > most:
-        return Verdict("deny", what, f"{number} {what} are more than {most}")
-    return Verdict("warn", what, f"from {noted} {what} on it is noted") if number >= noted else ALLOWED
+        return PolicyVerdict("deny", what, f"{number} {what} are more than {most}")
+    return PolicyVerdict("warn", what, f"from {noted} {what} on it is noted") if number >= noted else ALLOWED
 
 
 POLICY = Policy(VERSION, decide)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bench.worlds.environment import Call, Facts, Question, Step
+from bench.worlds.environment import Call, Facts, ProcedureStep, Question
 
 from .case import Case
 from .keys import UNDOES, field_of, key_of
@@ -134,34 +134,34 @@ def fails_still(facts: Facts) -> bool:
     return is_real(facts) and not has_recovered(facts)
 
 
-def steps(case: Case) -> tuple[Step, ...]:
+def steps(case: Case) -> tuple[ProcedureStep, ...]:
     do = Acts(case.incident)
-    stop = Step("stop", on=STOP, reads=do.reads("incident"), effects=do.take_back)
+    stop = ProcedureStep("stop", on=STOP, reads=do.reads("incident"), effects=do.take_back)
     return (*_telling(do), *_finding(do), *_mending(do), *_closing(do, case), stop)
 
 
-def _telling(do: Acts) -> tuple[Step, ...]:
+def _telling(do: Acts) -> tuple[ProcedureStep, ...]:
     """Who has to know. What is noise is closed at once."""
     seen, record = do.reads("alert", "metrics"), do.reads("incident", "metrics")
     return (
-        Step("open", on="alert", needed=goes_on, effects=do.open),
-        Step("triage", ("open",), needed=goes_on, reads=seen, judgment="triage", effects=do.grade),
-        Step("tell", ("triage",), needed=is_real, effects=do.tell),
-        Step("dismiss", ("triage",), needed=is_noise, reads=record, judgment="closing", effects=do.close("dismiss")),
-        Step("wake", ("triage",), "escalated", needed=grows_worse, effects=do.wake),
+        ProcedureStep("open", on="alert", needed=goes_on, effects=do.open),
+        ProcedureStep("triage", ("open",), needed=goes_on, reads=seen, judgment="triage", effects=do.grade),
+        ProcedureStep("tell", ("triage",), needed=is_real, effects=do.tell),
+        ProcedureStep("dismiss", ("triage",), needed=is_noise, reads=record, judgment="closing", effects=do.close("dismiss")),
+        ProcedureStep("wake", ("triage",), "escalated", needed=grows_worse, effects=do.wake),
     )
 
 
-def _finding(do: Acts) -> tuple[Step, ...]:
+def _finding(do: Acts) -> tuple[ProcedureStep, ...]:
     return (
-        Step("suspect", ("tell",), needed=is_real, reads=do.reads("overview"), judgment="suspect"),
-        Step("cause", ("suspect",), needed=is_real, reads=do.of_suspect, judgment="cause", effects=do.find),
+        ProcedureStep("suspect", ("tell",), needed=is_real, reads=do.reads("overview"), judgment="suspect"),
+        ProcedureStep("cause", ("suspect",), needed=is_real, reads=do.of_suspect, judgment="cause", effects=do.find),
     )
 
 
-def _mending(do: Acts) -> tuple[Step, ...]:
+def _mending(do: Acts) -> tuple[ProcedureStep, ...]:
     """A node is drained, started anew and taken in again, or it is left as it was."""
-    act = Step(
+    act = ProcedureStep(
         "act",
         ("cause",),
         needed=found,
@@ -171,7 +171,7 @@ def _mending(do: Acts) -> tuple[Step, ...]:
         asks=do.ask,
         otherwise=do.hand_over,
     )
-    drain = Step(
+    drain = ProcedureStep(
         "drain", ("act",), saga=SAGA, needed=on_a_node, reads=do.reads("capacity"), effects=do.on_node("drain"), asks=do.ask
     )
     reboot = replace(drain, name="reboot", after=("drain",), effects=do.on_node("reboot"))
@@ -179,11 +179,11 @@ def _mending(do: Acts) -> tuple[Step, ...]:
     return act, drain, reboot, undrain
 
 
-def _closing(do: Acts, case: Case) -> tuple[Step, ...]:
+def _closing(do: Acts, case: Case) -> tuple[ProcedureStep, ...]:
     """What has not recovered at the first look is looked at once more."""
     metrics, record = do.reads("metrics"), do.reads("incident", "metrics")
-    look = Step("look", ("undrain",), starts=case.moment(LOOK), needed=is_real, reads=metrics, judgment="recovered")
-    close = Step("close", ("look",), needed=has_recovered, reads=record, judgment="closing", effects=do.close("close"))
+    look = ProcedureStep("look", ("undrain",), starts=case.moment(LOOK), needed=is_real, reads=metrics, judgment="recovered")
+    close = ProcedureStep("close", ("look",), needed=has_recovered, reads=record, judgment="closing", effects=do.close("close"))
     last = case.moment(LAST_LOOK)
     return (
         look,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from bench.scenario import Json, Subtask, WrongAnswer
-from bench.worlds.environment import Step, World
+from bench.worlds.environment import ProcedureStep, World
 
 from .case import Case
 from .course import Course, Judge
@@ -110,7 +110,7 @@ def _wakes_twice(course: Course, incident: str, who: str, world: World) -> None:
 def wrong_courses(case: Case, subtasks: Sequence[Subtask]) -> Courses:
     plan = steps(case)
 
-    def course(judge: Judge, plan: Sequence[Step] = plan, gate: bool = True) -> Course:
+    def course(judge: Judge, plan: Sequence[ProcedureStep] = plan, gate: bool = True) -> Course:
         return Course(plan, subtasks, judge, gate)
 
     courses: dict[str, Callable[[World], None]] = {
@@ -131,11 +131,11 @@ def wrong_courses(case: Case, subtasks: Sequence[Subtask]) -> Courses:
     return courses
 
 
-def _idle(step: Step) -> Step:
+def _idle(step: ProcedureStep) -> ProcedureStep:
     return replace(step, needed=lambda _: False)
 
 
-def _deaf(step: Step) -> Step:
+def _deaf(step: ProcedureStep) -> ProcedureStep:
     """The same, by somebody who does not hear of the freeze."""
     needed = step.needed
     return replace(step, needed=lambda facts: needed(replace(facts, events={"alert": facts.events.get("alert", {})})))

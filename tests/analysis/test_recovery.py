@@ -14,7 +14,7 @@ from trials import CELLS, matrix_of, run_all
 from bench.analysis.faults import receipts
 from bench.analysis.frames import load_run
 from bench.analysis.ledger import is_retry
-from bench.analysis.recovery import Course, Recovery, seconds_of, tokens_of
+from bench.analysis.recovery import Recovery, TrialFailures, seconds_of, tokens_of
 from bench.runtime.effects import points_of
 from bench.runtime.events import Called, Committed, Event, Judged
 
@@ -23,7 +23,7 @@ PAPER = Path(__file__).parents[2] / "results" / "paper-qwen2.5-coder-1.5b-instru
 
 def of(events: Sequence[Event]) -> tuple[Recovery, ...]:
     record = trial(events=events)
-    return Course(events).recoveries(receipts(record))
+    return TrialFailures(events).recoveries(receipts(record))
 
 
 def numbers(calls: Sequence[Called]) -> list[int]:
@@ -173,7 +173,7 @@ def test_whatever_the_fault_no_call_stands_in_two_first_rounds_and_none_that_is_
     plans = {str(fault["point"]): [fault] for fault in faults}
     matrix = matrix_of("tiny", plans, architectures=[architecture], repetitions=6)
     for result in run_all(matrix):
-        found = Course(result.record.events).recoveries(receipts(result.record))
+        found = TrialFailures(result.record.events).recoveries(receipts(result.record))
         first = [number for recovery in found for number in numbers(recovery.first)]
         assert len(first) == len(set(first))
         for recovery in found:
@@ -261,14 +261,14 @@ def test_the_committed_run_has_the_first_rounds_that_outsiders_counted(
 
 def test_what_was_judged_together_is_rejected_once_and_a_lost_reply_or_an_undamaged_one_is_no_rejection() -> None:
     at_once: list[Event] = [called(1, "a", "b"), rejected(1, "a"), rejected(1, "b")]
-    assert Course(at_once).rejections == 1
+    assert TrialFailures(at_once).rejections == 1
     again: list[Event] = [
         *at_once,
         called(2, "a", "b", cause="retry", attempt=2, caused_by=1),
         accepted(2, "a"),
         rejected(2, "b"),
     ]
-    assert Course(again).rejections == 2
+    assert TrialFailures(again).rejections == 2
     checkpoint: list[Event] = [
         called(1, "a"),
         unverified(1, "a"),
@@ -277,8 +277,8 @@ def test_what_was_judged_together_is_rejected_once_and_a_lost_reply_or_an_undama
         rejected(1, "a"),
         rejected(2, "b"),
     ]
-    assert Course(checkpoint).rejections == 1
+    assert TrialFailures(checkpoint).rejections == 1
     one_by_one: list[Event] = [called(1, "a"), rejected(1, "a"), called(2, "a", cause="retry", caused_by=1), rejected(2, "a")]
-    assert Course(one_by_one).rejections == 2
-    assert Course([called(1, "a", failure="timeout"), *smooth()]).rejections == 0
-    assert Course([called(1, "a"), undamaged(1, "a", reason="schema"), accepted(1, "a")]).rejections == 0
+    assert TrialFailures(one_by_one).rejections == 2
+    assert TrialFailures([called(1, "a", failure="timeout"), *smooth()]).rejections == 0
+    assert TrialFailures([called(1, "a"), undamaged(1, "a", reason="schema"), accepted(1, "a")]).rejections == 0

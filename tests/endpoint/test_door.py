@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from aiohttp import web
 
-from bench.endpoint.door import LARGEST_BODY, Door
+from bench.endpoint.door import LARGEST_BODY, AccessGuard
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import application, serving
 
@@ -18,7 +18,7 @@ TOKEN = "a-token"
 ASKED = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
 
-def behind(door: Door, client: Callable[[str], Awaitable[None]]) -> tuple[list[str], list[int]]:
+def behind(door: AccessGuard, client: Callable[[str], Awaitable[None]]) -> tuple[list[str], list[int]]:
     """What reached the handler while a client asked at a root address, and the statuses that the trial was told of."""
     reached, told = list[str](), list[int]()
 
@@ -70,7 +70,7 @@ def test_a_page_and_a_stranger_are_turned_away_and_reach_no_trial(headers: dict[
         assert response.status_code == status
         assert status == 200 or (response.headers["connection"], response.headers["x-should-retry"]) == ("close", "false")
 
-    door = Door(TOKEN)
+    door = AccessGuard(TOKEN)
     reached, told = behind(door, client)
     assert (len(reached), told, door.turned_away) == ((1, [], 0) if status == 200 else (0, [], 1))
 
@@ -95,7 +95,7 @@ def test_a_body_is_json_unpacked_and_bounded_and_what_is_not_leaves_its_trace(
             response = await one.post(f"{root}/v1/chat/completions", content=body, headers={**ASKED, **headers})
         assert response.status_code == status
 
-    reached, told = behind(Door(TOKEN), client)
+    reached, told = behind(AccessGuard(TOKEN), client)
     assert (len(reached), told) == ((1, []) if status == 200 else (0, [status]))
 
 
@@ -115,7 +115,7 @@ def test_a_connection_that_stays_half_open_is_closed_and_those_too_many_at_once(
             writer.close()
             await writer.wait_closed()
 
-    reached, _ = behind(Door(TOKEN, seconds=0.1, most=2), client)
+    reached, _ = behind(AccessGuard(TOKEN, seconds=0.1, most=2), client)
     assert reached == []
 
 
@@ -134,7 +134,7 @@ def test_a_half_sent_second_request_on_a_kept_connection_is_closed_in_time(furth
         writer.close()
         await writer.wait_closed()
 
-    reached, _ = behind(Door(TOKEN, seconds=0.1, kept=0.1), client)
+    reached, _ = behind(AccessGuard(TOKEN, seconds=0.1, kept=0.1), client)
     assert reached == ["/"]
 
 
@@ -144,4 +144,4 @@ def test_the_connection_of_a_client_that_keeps_it_serves_the_next_request() -> N
             for _ in range(3):
                 assert (await one.post(f"{root}/v1/chat/completions", content=b"{}")).status_code == 200
 
-    assert len(behind(Door(TOKEN), client)[0]) == 3
+    assert len(behind(AccessGuard(TOKEN), client)[0]) == 3

@@ -21,7 +21,7 @@ from bench.experiment.files import RESPONSES, TRIALS
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.merging import merge_parts
 from bench.experiment.portion import Portion, portioned, repetitions_in, shard_in
-from bench.experiment.provenance import Code
+from bench.experiment.provenance import CodeVersion
 from bench.experiment.reading import read_manifest, read_texts
 from bench.experiment.regrade import regrade
 from bench.experiment.store import write_manifest
@@ -151,7 +151,7 @@ def with_a_damaged_line(folder: Path) -> None:
 OTHERS: dict[str, tuple[Change, str]] = {
     "another seed": (with_config(seed=12), r"not parts of a single run: each has another config: seed is 11 and 12"),
     "another name": (with_config(name="mine"), r"each has another config: name is \"recorded\" and \"mine\""),
-    "other code": (with_manifest(code=Code(digest="other")), "each has another version of the code of bench;"),
+    "other code": (with_manifest(code=CodeVersion(digest="other")), "each has another version of the code of bench;"),
     "another architecture's code": (
         with_manifest(architectures={"static": "other"}),
         "each has another version of the architecture 'static';",

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.models.openai_words import PHRASES, ROWS, STATUSES, Event, Row, error_event, finish_event
+from bench.models.openai_words import PHRASES, ROWS, STATUSES, Synonyms, WordMeaning, error_event, finish_event
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.words[0])
-def test_each_word_of_the_table_means_what_its_row_says_however_it_is_spelt(row: Row) -> None:
+def test_each_word_of_the_table_means_what_its_row_says_however_it_is_spelt(row: Synonyms) -> None:
     meant = finish_event if row.place == "finish_reason" else lambda word: error_event([word])
     for word in row.words:
         for spelt in (word, word.upper(), word.replace("_", "-"), f"FinishReason.{word}", f"{word}: more of it"):
@@ -30,7 +30,7 @@ def test_a_word_that_is_not_in_the_table_means_nothing(word: str) -> None:
     known = {"".join(filter(str.isalnum, one)).lower() for row in ROWS for one in row.words}
     spelt = {"".join(filter(str.isalnum, part)).lower() for part in (word, *word.split(":"), *word.split("."))}
     assert finish_event(word) is None or spelt & known or "finishreason" in "".join(spelt)
-    assert error_event([word]) in get_args(Event)
+    assert error_event([word]) in get_args(WordMeaning)
 
 
 def test_the_word_that_says_the_most_counts_before_the_status_and_the_status_before_the_others() -> None:

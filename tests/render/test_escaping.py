@@ -25,7 +25,7 @@ from bench.render.table import Table, comma_separated, markdown
 from bench.report.page import Page, Section, as_markdown
 from bench.report.page_html import as_html
 from bench.report.report import report_of
-from bench.report.summary import Finding, Summary
+from bench.report.summary import Summary, SummaryFinding
 from bench.studies.claims.published import load_published
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
@@ -37,7 +37,7 @@ def table_of(text: str) -> Table:
 
 
 def page_of(text: str) -> Page:
-    summary = Summary("a headline", text, (Finding(text, "hostile"),), (text,))
+    summary = Summary("a headline", text, (SummaryFinding(text, "hostile"),), (text,))
     return Page(text, (text,), summary, None, (("Run", text),), (Section("more", "More", (table_of(text),)),))
 
 

@@ -11,7 +11,7 @@ from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
 from bench.report.report import report_of
-from bench.report.summary import Finding, Summary, summary_of
+from bench.report.summary import Summary, SummaryFinding, summary_of
 from bench.studies.claims.published import load_published
 
 
@@ -119,7 +119,7 @@ def test_without_faults_there_is_nothing_about_failures(tmp_path: Path) -> None:
 
 
 def test_at_most_five_sentences_are_said_the_verdicts_last(tmp_path: Path) -> None:
-    claims = [Finding("Of the claims all hold.", "claims")]
+    claims = [SummaryFinding("Of the claims all hold.", "claims")]
     wrong, solved = (run_of(tmp_path / outcome, trials(outcome=outcome)) for outcome in ("wrong", "solved"))
     shown = [[one.table for one in summary_of(run, arms_of(run), claims).findings] for run in (wrong, solved)]
     assert shown == [

@@ -25,7 +25,7 @@ from bench.render.table import PublishedNumber, Rate, Table
 from bench.report import trace as traces
 from bench.report.page import page_of
 from bench.report.page_html import as_html
-from bench.report.trace import Pieces, Trace, trace_of
+from bench.report.trace import PieceStore, Trace, trace_of
 from bench.runtime.events import Called, Judged, Waited
 from bench.studies.claims.published import load_published
 
@@ -38,7 +38,7 @@ def unpacked(packed: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
-def items(pieces: Pieces) -> list[Any]:
+def items(pieces: PieceStore) -> list[Any]:
     """All items, after a look whether the pieces are numbered as they say."""
     found: list[Any] = []
     for first, packed in zip(pieces.firsts, pieces.packed, strict=True):

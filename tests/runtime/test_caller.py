@@ -11,7 +11,7 @@ from scripted_model import ScriptedModel
 from trials import GRADERS, TINY, Fault, calls, events, matrix_of, run_all, scripted, stages, with_model
 
 from bench.analysis.ledger import book, totals
-from bench.analysis.trial import Trial
+from bench.analysis.trial import TrialReading
 from bench.errors import (
     BadAnswer,
     CutOff,
@@ -157,7 +157,7 @@ def test_a_persistent_failure_strikes_every_request_until_the_tries_are_used_up(
     assert result.record.outcome == "gave_up"
     assert [(call.try_, call.failure is None) for call in total_calls(result)] == [(number, False) for number in (1, 2, 3, 4)]
     assert list(stages(result).values()) == [["planned", "delivered", "detected", "gave_up"]] * 4, "what comes later is not met"
-    trial = Trial(result.record, Tariff({}))
+    trial = TrialReading(result.record, Tariff({}))
     assert [receipt.impact for receipt in trial.receipts] == ["effective"] * 4
     assert trial.price(len) == (3 / 4 if paid else None), "three requests were made again for four faults"
     assert not any(recovery.accepted_again for recovery in trial.recoveries)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trials import events, scripted
 
 from bench.errors import CutOff, GaveUp, ServerFailed
-from bench.runtime.causes import MOST_CALLS_OF_AN_ATTEMPT, Ask, Causes
+from bench.runtime.causes import MOST_CALLS_OF_AN_ATTEMPT, CallPurpose, Causes
 from bench.runtime.events import Called, Judged, View, Waited
 from bench.runtime.key import TrialKey
 from bench.runtime.log import TrialLog
@@ -34,7 +34,7 @@ class Course:
         self.causes = Causes(self.key, self.log, self.max_attempts)
         self.failures: dict[int, set[str]] = {}
 
-    def ask(self, *names: str, question: str = "?", **options: Any) -> Ask:
+    def ask(self, *names: str, question: str = "?", **options: Any) -> CallPurpose:
         ask = self.causes.next(names, question, **options)
         self.log.emit(Waited("slot", 0.0, 0.0))  # any event of the call's
         return ask
@@ -56,7 +56,7 @@ class Course:
         return event
 
 
-def told(ask: Ask) -> tuple[str, int, int, int | None]:
+def told(ask: CallPurpose) -> tuple[str, int, int, int | None]:
     return ask.cause, ask.context.attempt, ask.context.sample, ask.caused_by
 
 
@@ -101,11 +101,13 @@ class Asked:
     """When some subtasks were last asked for, and all that was asked in that attempt, of whichever of them."""
 
     began: int
-    ask: Ask
+    ask: CallPurpose
     questions: set[str]
 
 
-def expected(course: Course, names: list[str], last: Asked | None, ask: Ask, question: str) -> tuple[str, int, int, int | None]:
+def expected(
+    course: Course, names: list[str], last: Asked | None, ask: CallPurpose, question: str
+) -> tuple[str, int, int, int | None]:
     """What a call must be called, its sample and the rise of its attempt taken as they come where no failure decides them."""
     if last is None:
         return "first", 1, 1, None

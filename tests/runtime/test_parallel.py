@@ -15,7 +15,7 @@ from bench.errors import BadAnswer, GaveUp
 from bench.models.base import Message, Request
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.packs import load_pack
-from bench.runtime.asking import Line
+from bench.runtime.asking import ModelLine
 from bench.runtime.events import Answered, Called, Committed
 from bench.runtime.workbench import Workbench
 from bench.scenario import Output, Subtask, Task
@@ -227,7 +227,7 @@ def test_a_call_in_flight_when_the_trial_ends_is_in_its_account_and_nothing_is_a
     """One of two proposals fails for good; the other one's call is paid, and its next turn is never made."""
 
     async def architecture(task: Task, workbench: Workbench) -> None:
-        async def by(messages: Sequence[Message], line: Line) -> str:
+        async def by(messages: Sequence[Message], line: ModelLine) -> str:
             await line(messages)
             return (await line([*messages, Message("user", "more")])).text
 

@@ -16,7 +16,7 @@ from bench.runtime.drafts import THINK
 from bench.runtime.effects import Target
 from bench.runtime.pieces import Pieces, pieces_of
 from bench.runtime.reading import read
-from bench.runtime.reply import Part, parts_of
+from bench.runtime.reply import ReplyPart, parts_of
 from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Rejected, Unreadable, extract, judge
 from bench.scenario import Subtask
@@ -72,7 +72,7 @@ def test_words_or_nothing_in_the_place_of_the_only_part_are_the_whole_reply() ->
 
 def test_a_reply_without_json_has_a_part_only_where_one_subtask_was_asked_for() -> None:
     assert pieces("no").part("total") is None
-    assert pieces("no", several=False).part("total") == Part("no", None)
+    assert pieces("no", several=False).part("total") == ReplyPart("no", None)
 
 
 CODED = (FUNCTION, PATCH)
@@ -156,7 +156,7 @@ def test_words_in_the_place_of_a_fenced_part_take_its_blocks_with_them() -> None
 
 def test_of_blocks_that_cannot_be_told_apart_the_part_is_the_whole_reply() -> None:
     text = '{"plan": "p"}\n```\na\n```\n```\nb\n```'
-    assert pieces_of(text, "stop", [FUNCTION], "fenced").part("function") == Part(text, None)
+    assert pieces_of(text, "stop", [FUNCTION], "fenced").part("function") == ReplyPart(text, None)
     assert pieces_of(text, "stop", CODED, "fenced").part("function") is None
 
 
@@ -182,7 +182,7 @@ def test_a_fault_strikes_the_answer_and_leaves_the_draft_before_it(
 
 
 def test_of_a_reply_that_breaks_off_in_its_draft_there_is_nothing_to_be_struck() -> None:
-    assert pieces_of(f"<think>{ONE}", "stop", SUBTASKS[1:2]).part("total") == Part("", None)
+    assert pieces_of(f"<think>{ONE}", "stop", SUBTASKS[1:2]).part("total") == ReplyPart("", None)
 
 
 def test_a_struck_reply_to_one_subtask_has_the_rest_of_its_code_in_blocks_still() -> None:

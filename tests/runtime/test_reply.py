@@ -6,7 +6,7 @@ import json
 
 from trials import TINY
 
-from bench.runtime.reply import Part, parts_of, reread
+from bench.runtime.reply import ReplyPart, parts_of, reread
 from bench.runtime.verification import Unreadable
 
 SUBTASKS = TINY.task.subtasks
@@ -23,7 +23,7 @@ def test_the_parts_of_a_reply_are_the_fields_of_its_object() -> None:
 
 
 def test_of_one_subtask_the_part_is_the_whole_object() -> None:
-    assert parts_of(f"So: {ONE}", "stop", SUBTASKS[1:2]) == {"total": Part(ONE, TINY.reference["total"])}
+    assert parts_of(f"So: {ONE}", "stop", SUBTASKS[1:2]) == {"total": ReplyPart(ONE, TINY.reference["total"])}
 
 
 def test_of_a_reply_that_cannot_be_read_every_part_is_the_whole_text_and_the_reason() -> None:

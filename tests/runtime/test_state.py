@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.runtime.reply import Part
+from bench.runtime.reply import ReplyPart
 from bench.runtime.state import Source, State
 from bench.scenario import Output, Subtask, Task
 
@@ -21,7 +21,7 @@ def empty() -> State:
 
 
 def write(state: State, name: str, call: int) -> None:
-    state.put(name, Part(f"{name} by {call}", {"by": call}), (call,), state.sources([state.subtask(name)]))
+    state.put(name, ReplyPart(f"{name} by {call}", {"by": call}), (call,), state.sources([state.subtask(name)]))
 
 
 def full() -> State:

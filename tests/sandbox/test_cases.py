@@ -7,7 +7,7 @@ import json
 import pytest
 from cost import processor_time
 
-from bench.sandbox.cases import Case, Outcome, run_cases, same
+from bench.sandbox.cases import Case, CaseOutcome, run_cases, same
 from bench.scenario import Json
 
 DOUBLE = [Case((2,), 4), Case((3,), 6)]
@@ -16,8 +16,8 @@ DOUBLE = [Case((2,), 4), Case((3,), 6)]
 def test_each_case_has_its_own_outcome() -> None:
     code = "def double(x):\n    return 1 / (x - 3) and 4"
     right, raised = run_cases(code, "double", DOUBLE)
-    assert right == Outcome("right")
-    assert raised == Outcome("exception", "double(3) raised ZeroDivisionError: division by zero")
+    assert right == CaseOutcome("right")
+    assert raised == CaseOutcome("exception", "double(3) raised ZeroDivisionError: division by zero")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_code_of_megabytes_is_not_parsed() -> None:
 
 def test_a_function_that_never_comes_back_is_stopped() -> None:
     outcomes = run_cases("def double(x):\n    while True: pass", "double", DOUBLE)
-    assert outcomes == [Outcome("time limit", "the code runs longer than 1 s")] * 2
+    assert outcomes == [CaseOutcome("time limit", "the code runs longer than 1 s")] * 2
 
 
 def test_what_a_function_does_to_its_arguments_reaches_no_other_case() -> None:

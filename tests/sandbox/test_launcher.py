@@ -17,7 +17,7 @@ import pytest
 
 import bench
 from bench.sandbox import Limits, SandboxBroken, SandboxResult, launching, run_python
-from bench.sandbox.cell import Cell, keep_ready
+from bench.sandbox.cell import SandboxCell, keep_ready
 
 WHO = "import os\ndef main(value): return os.getpid()"
 SLEEPER = "import time\ndef main(value): time.sleep(600)"
@@ -99,18 +99,18 @@ def test_a_launcher_that_has_ended_starts_nothing_and_keeps_nothing_ready() -> N
     keep_ready(serving, limits, ())
     assert not serving.spares
     with pytest.raises(SandboxBroken, match="the sandbox's launcher has ended"):
-        Cell(serving, limits, ())
+        SandboxCell(serving, limits, ())
 
 
 @LINUX
 def test_an_interrupt_ends_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     launcher = launching.launcher()
 
-    def interrupted(_: Cell) -> bytes:
+    def interrupted(_: SandboxCell) -> bytes:
         wait_for(lambda: bool(children_of(launcher.process)))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Cell, "end", interrupted)
+    monkeypatch.setattr(SandboxCell, "end", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_python({}, SLEEPER, None, LONG)
     launcher.rest()

@@ -21,7 +21,7 @@ from bench.errors import ResultsError
 from bench.experiment.config import load_config
 from bench.render.drawing import style
 from bench.render.table import markdown
-from bench.studies.reliability_surface import Point, pictures, surface, tables
+from bench.studies.reliability_surface import SurfacePoint, pictures, surface, tables
 
 Fault = Mapping[str, Any]
 LIMITED: Fault = {"point": "call", "effect": "rate_limit", "probability": 0.1}
@@ -59,7 +59,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return bench.load_run(folder)
 
 
-def at(run: Run, kind: str, epsilon: int = 0) -> Point:
+def at(run: Run, kind: str, epsilon: int = 0) -> SurfacePoint:
     [found] = [one for one in surface(run) if (one.kind, one.epsilon) == (kind, epsilon)]
     return found
 

@@ -9,7 +9,7 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from bench.architectures.part import Architecture
 from bench.models.base import Message
-from bench.runtime.asking import Line
+from bench.runtime.asking import ModelLine
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
@@ -60,7 +60,7 @@ async def best_of_three(messages: Sequence[Message], ask: Ask) -> str:
 def in_process(agent: Agent) -> Architecture:
     """An architecture that lets the agent make each subtask until it is accepted."""
 
-    async def by(messages: Sequence[Message], line: Line) -> str:
+    async def by(messages: Sequence[Message], line: ModelLine) -> str:
         async def ask(asked: Sequence[Message]) -> str:
             return (await line(asked)).text
 

@@ -13,7 +13,7 @@ from bench.render.table import AdjustedP, Cell, Number, Rate, Table
 from bench.studies.claims.published import Published
 from bench.studies.claims.table import VERDICT_COLUMNS, name_of, notes_on, tally, title_of
 from bench.studies.claims.verdicts import VERDICTS
-from bench.studies.exactly_once import KINDS, Crashed
+from bench.studies.exactly_once import KINDS, CrashedArm
 
 Row = Mapping[str, str]
 INSTANCES = "Instances"
@@ -25,9 +25,9 @@ def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def crashed(folder: Path) -> list[Crashed]:
+def crashed(folder: Path) -> list[CrashedArm]:
     return [
-        Crashed(
+        CrashedArm(
             scenario=row["Scenario"],
             model=row["Model"],
             architecture=row["Architecture"],

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from bench.experiment.keys import key_of
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.runtime.clock import TrialClock
-from bench.runtime.faults import Receipt
+from bench.runtime.faults import OpenReceipt
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
 from bench.runtime.trial import Trial
@@ -46,7 +46,7 @@ class End:
 class Mortal(Process):
     """It dies as processes do: nothing behind that is run."""
 
-    def die(self, *_: Receipt) -> NoReturn:
+    def die(self, *_: OpenReceipt) -> NoReturn:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("a process that was killed goes on")
 

@@ -15,7 +15,7 @@ from bench.render.table import Cell, Rate, Table, comma_separated, markdown
 from bench.studies.claims.published import Published, load_others
 from bench.studies.claims.table import name_of, other_claims
 from bench.studies.claims.verdicts import judge_each
-from bench.studies.exactly_once import Crashed, exactly_once, pictures, table_of, tables, titled
+from bench.studies.exactly_once import CrashedArm, exactly_once, pictures, table_of, tables, titled
 
 PREFACE = Path(__file__).with_name("preface.md")
 SIGNALLED = ("Architecture", "SIGKILLs", "Trials", "The same as in process")
@@ -55,7 +55,7 @@ def judged_in(folder: Path) -> list[Published]:
     return [one for one in load_others() if (folder / f"{name_of(one)}.csv").exists()]
 
 
-def together(found: Sequence[Crashed]) -> Table:
+def together(found: Sequence[CrashedArm]) -> Table:
     """All patterns of a form together."""
     rows: list[tuple[Cell, ...]] = []
     for form, remedied in (("bare", False), ("with remedies", True)):

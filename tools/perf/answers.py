@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import asdict
 
 from bench.sandbox import Limits, SandboxResult, launching, run_python
-from bench.sandbox.cell import Cell
+from bench.sandbox.cell import SandboxCell
 from bench.sandbox.parent import run_in
 
 PROGRAM = "import solution\ndef main(values): return [solution.f(x) for x in values]"
@@ -25,7 +25,7 @@ PAUSES = {"one after another": 0.0, "with 0.3 s between": 0.3}
 
 def started(number: int) -> SandboxResult:
     """The answer of this number, in an interpreter that is started for it."""
-    with closing(Cell(launching.launcher(), asdict(LIMITS), ())) as cell:
+    with closing(SandboxCell(launching.launcher(), asdict(LIMITS), ())) as cell:
         return run_in(cell, (_files(number), PROGRAM, [1, 2, 3]), ())
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bench.models.openai_words import PHRASES, ROWS, Event
+from bench.models.openai_words import PHRASES, ROWS, WordMeaning
 
-MEANING: dict[Event, str] = {
+MEANING: dict[WordMeaning, str] = {
     "answer": "the model answered; without a text, its reply is **empty**",
     "cut_off": "the reply was **cut off** at a limit",
     "refusal": "a **refusal**, by the model or a filter",

@@ -19,7 +19,7 @@ from bench.analysis.statistics.mcnemar import (
 )
 from bench.analysis.statistics.methods import METHODS
 from bench.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
-from bench.analysis.statistics.parts import Part, parts_of
+from bench.analysis.statistics.parts import PartEstimate, parts_of
 from bench.analysis.statistics.pass_hat import PassHat, pass_hat
 from bench.analysis.statistics.power import RequiredPairs, required_pairs
 from bench.analysis.statistics.rates import (
@@ -48,7 +48,7 @@ __all__ = [
     "Pair",
     "PairedMean",
     "PairedTest",
-    "Part",
+    "PartEstimate",
     "PassHat",
     "RateDifference",
     "Ratio",

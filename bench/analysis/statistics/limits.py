@@ -42,7 +42,7 @@ class Worst:
     beyond: float
 
 
-Code = Literal["single", "no_spread", "coverage", "too_few", "shape"]
+LimitCode = Literal["single", "no_spread", "coverage", "too_few", "shape"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Limit:
                the limit is another
     """
 
-    code: Code
+    code: LimitCode
     text: str
     measured: float | None = None
     about: str = ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-Kind = Literal[
+MethodKind = Literal[
     "difference", "amount", "score", "ratio", "rate", "rate by instance", "difference of rates", "break-even", "part"
 ]
 """amount: what cannot be negative (tokens, seconds, calls, dollars). score: what lies within 0 and 1."""
@@ -20,7 +20,7 @@ class Method:
     reason: str
 
 
-METHODS: Mapping[Kind, Method] = MappingProxyType(
+METHODS: Mapping[MethodKind, Method] = MappingProxyType(
     {
         "difference": Method(
             "Student's t",

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 from scipy import optimize
 
+from bench.analysis.statistics.bootstrap import Numbers
 from bench.analysis.statistics.intervals import t_quantile
-
-Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Part:
+class PartEstimate:
     """`value` a unit, with its 95% interval, never below 0; no interval where there are fewer than two clusters."""
 
     value: float
@@ -26,7 +24,7 @@ class Part:
 
 def parts_of(
     amounts: Sequence[Sequence[float]], totals: Sequence[float], clusters: Sequence[Hashable]
-) -> tuple[Part, ...] | None:
+) -> tuple[PartEstimate, ...] | None:
     """For each column of `amounts` what one unit of it took, so that rows times parts come nearest to `totals`. None where
     there are no more rows than columns.
 
@@ -41,11 +39,11 @@ def parts_of(
     whole = _everywhere(optimize.nnls(rows, sums)[0])
     without = _without_each(rows, sums, clusters)
     if len(without) < 2:
-        return tuple(Part(float(value), None, None) for value in whole)
+        return tuple(PartEstimate(float(value), None, None) for value in whole)
     scatter = ((without - without.mean(axis=0)) ** 2).sum(axis=0) * (len(without) - 1) / len(without)
     widths = _everywhere(t_quantile(len(without) - 1) * np.sqrt(scatter))
     return tuple(
-        Part(float(value), max(0.0, float(value - width)), float(value + width))
+        PartEstimate(float(value), max(0.0, float(value - width)), float(value + width))
         for value, width in zip(whole, widths, strict=True)
     )
 

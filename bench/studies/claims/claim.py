@@ -38,7 +38,7 @@ def _known(name: object) -> object:
     return name
 
 
-Measured = Annotated[str, BeforeValidator(_known)]
+MeasureName = Annotated[str, BeforeValidator(_known)]
 
 
 class _Claim(BaseModel):
@@ -62,7 +62,7 @@ class DirectionClaim(_Claim):
     kind: Literal["direction"]
     compares: Literal["direction"]
     row: str
-    measure: Measured
+    measure: MeasureName
     higher: str
     lower: str
 
@@ -73,7 +73,7 @@ class RatioClaim(_Claim):
     kind: Literal["ratio"]
     compares: Literal["ratio"]
     row: str
-    measure: Measured
+    measure: MeasureName
     of: str
     to: str
 
@@ -83,8 +83,8 @@ class PartClaim(_Claim):
 
     kind: Literal["part"]
     compares: Literal["level"]
-    measure: Measured
-    whole: Measured
+    measure: MeasureName
+    whole: MeasureName
     architecture: str
     published: float = Field(gt=0.0)
 
@@ -95,7 +95,7 @@ class CellClaim(_Claim):
     kind: Literal["cell"] = "cell"
     compares: Literal["level"] = "level"
     row: str
-    measure: Measured
+    measure: MeasureName
     architecture: str
 
 

@@ -18,7 +18,7 @@ from bench.studies.claims.claim import CellClaim, Claim, DegradationClaim, Direc
 
 
 @dataclass(frozen=True)
-class Item:
+class EvidenceItem:
     """One value: of a trial, or of one call of it. `side` tells the two values of a pair apart."""
 
     trial: str
@@ -74,7 +74,7 @@ def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, 
     return tuple(ModelResults(run, known, model) for model in run.names("model"))
 
 
-def evidence(source: ModelResults, claim: Claim) -> tuple[Item, ...] | Missing:
+def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
     """The values, in the order of the run."""
     match claim:
         case DirectionClaim():
@@ -91,7 +91,7 @@ def evidence(source: ModelResults, claim: Claim) -> tuple[Item, ...] | Missing:
             return _solved(source, claim)
 
 
-def _part(source: ModelResults, claim: PartClaim) -> tuple[Item, ...] | Missing:
+def _part(source: ModelResults, claim: PartClaim) -> tuple[EvidenceItem, ...] | Missing:
     arm = source.arm(claim, claim.architecture)
     if isinstance(arm, Missing):
         return arm
@@ -100,22 +100,22 @@ def _part(source: ModelResults, claim: PartClaim) -> tuple[Item, ...] | Missing:
     return _measured(source, claim, (claim.architecture, claim.measure), (claim.architecture, claim.whole))
 
 
-def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tuple[Item, ...] | Missing:
+def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tuple[EvidenceItem, ...] | Missing:
     """The values of each side: an architecture by a measure. Values that are unknown are left out."""
-    items: list[Item] = []
+    items: list[EvidenceItem] = []
     for architecture, measure in sides:
         arm = source.arm(claim, architecture)
         if isinstance(arm, Missing):
             return arm
         side = architecture if len({name for name, _ in sides}) > 1 else measure
-        known = [Item(trial, side, *pair, float(value)) for trial, pair, value in arm.values(measure)]
+        known = [EvidenceItem(trial, side, *pair, float(value)) for trial, pair, value in arm.values(measure)]
         if not known:
             return Missing(f"no trial of {architecture} under plan {claim.plan} has {measure}")
         items += known
     return tuple(items)
 
 
-def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[Item, ...] | Missing:
+def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[EvidenceItem, ...] | Missing:
     """Whether each trial was solved, for each arm of the two sides. A fault that was not delivered did no harm that could be
     measured: such a trial is left out, and its pair with it. Where no trial could come out otherwise, nothing is measured."""
     if claim.strikes == "every":
@@ -123,7 +123,7 @@ def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[Item, ...] |
     for plan in dict.fromkeys(plan for side in claim.sides for plan in side.plans):
         if why := decided_ahead(source.run, source.model, plan):
             return Missing(f"{plan}: {why}")
-    items: list[Item] = []
+    items: list[EvidenceItem] = []
     for named in dict.fromkeys(arm for side in claim.sides for arm in side.arms):
         arm = source.arm_under(named.plan, named.told or claim.scenario, named.architecture)
         if isinstance(arm, Missing):
@@ -140,7 +140,7 @@ def under(architecture: str, plan: str, told: str = "") -> str:
     return f"{architecture} under {plan}" + (f", {told}" if told else "")
 
 
-def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
+def _counted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
     if claim.counted == "silent_corruption":
         return _corrupted(source, claim)
     if claim.about == "runtime":
@@ -155,12 +155,12 @@ def _counted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missi
     return _of_replies(_first_replies(source.run, arm), claim)
 
 
-def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[Item]:
+def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series[bool]) -> Iterator[EvidenceItem]:
     for trial, pair, value in zip(trials["trial"].tolist(), pairs_of(trials), values.tolist(), strict=True):
-        yield Item(trial, side, *pair, float(value))
+        yield EvidenceItem(trial, side, *pair, float(value))
 
 
-def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
+def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
     """Of the trials that put it to the test, in whatever scenario and under whatever plan, those in which it was otherwise."""
     trials = source.run.trials
     of_arm = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
@@ -179,7 +179,7 @@ def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Mi
     return items or Missing(f"no trial of {claim.architecture} {none}")
 
 
-def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[Item, ...] | Missing:
+def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
     """Each graded trial in which a fault of this effect was delivered, under whatever plan leaves an answer: was it silently
     corrupted?"""
     run = source.run
@@ -202,7 +202,7 @@ def _first_replies(run: Run, arm: Arm) -> pd.DataFrame:
     return distinct(run.replies[first])
 
 
-def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[Item, ...] | Missing:
+def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
     """natural_failures: of all, those malformed. natural_failures_at: of those malformed, the ones to that subtask.
     valid_but_wrong: of those known to be wrong, by form or by a check, the ones whose form was right. A reply that is merely
     insufficient is weak, not wrong."""

@@ -19,7 +19,7 @@ from bench.studies.claims.claim import (
     RatioClaim,
     Side,
 )
-from bench.studies.claims.evidence import Item, Missing, ModelResults, evidence, under
+from bench.studies.claims.evidence import EvidenceItem, Missing, ModelResults, evidence, under
 from bench.studies.claims.published import Published
 from bench.studies.claims.ranges import PublishedRange, range_of
 from bench.studies.claims.sample_size import (
@@ -67,7 +67,7 @@ def measured(source: ModelResults, claim: Claim, published: Published, family: i
     return result if result.n else Missing("no pair of trials that both have a value")
 
 
-def _measurement(claim: Claim, items: Sequence[Item], published: Published, family: int) -> Measurement:
+def _measurement(claim: Claim, items: Sequence[EvidenceItem], published: Published, family: int) -> Measurement:
     match claim:
         case DirectionClaim():
             return _difference(*_sides(items), family, claim.measure)
@@ -83,7 +83,7 @@ def _measurement(claim: Claim, items: Sequence[Item], published: Published, fami
             return _degradation(claim, _by_side(items), family)
 
 
-def _by_side(items: Sequence[Item]) -> Mapping[str, Mapping[Pair, float]]:
+def _by_side(items: Sequence[EvidenceItem]) -> Mapping[str, Mapping[Pair, float]]:
     """The values of each side by what tells the pairs."""
     values: dict[str, dict[Pair, float]] = {}
     for item in items:
@@ -91,7 +91,7 @@ def _by_side(items: Sequence[Item]) -> Mapping[str, Mapping[Pair, float]]:
     return values
 
 
-def _sides(items: Sequence[Item]) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
+def _sides(items: Sequence[EvidenceItem]) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
     first, second = _by_side(items).values()
     return first, second
 
@@ -130,12 +130,12 @@ def _ratio_of(of: Mapping[Pair, float], to: Mapping[Pair, float]) -> Ratio:
     return statistics.ratio_of_means(above, below)
 
 
-def _mean(items: Sequence[Item], wanted: PublishedRange, column: str) -> Measurement:
+def _mean(items: Sequence[EvidenceItem], wanted: PublishedRange, column: str) -> Measurement:
     mean = statistics.amount_of(statistics.by_unit({item.pair: item.value for item in items}).values(), measure_of(column))
     return Measurement(mean, mean.mean, mean.low, mean.high, mean.n, values_for_the_mean(mean, wanted))
 
 
-def _share(claim: CellClaim | RateClaim, items: Sequence[Item], published: Published) -> Measurement:
+def _share(claim: CellClaim | RateClaim, items: Sequence[EvidenceItem], published: Published) -> Measurement:
     """Outputs of one trial are no independent ones: of one instance they cluster by repetition."""
     wanted = range_of(published, claim)
     clusters = [item.instance for item in items]

@@ -15,7 +15,7 @@ from bench.studies.claims.claim import (
     CellClaim,
     Claim,
     DirectionClaim,
-    Measured,
+    MeasureName,
     RateClaim,
     RatioClaim,
     WrittenClaim,
@@ -35,7 +35,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Value(_Strict):
+class MeanAndSd(_Strict):
     """A published mean; `sd` is None where none was published."""
 
     mean: float
@@ -46,12 +46,12 @@ class Cells(BaseModel):
     """One row of a published table: its name there, and a value by architecture."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, Value] = Field(init=False)
+    __pydantic_extra__: dict[str, MeanAndSd] = Field(init=False)
 
     row: str
 
     @property
-    def values(self) -> dict[str, Value]:
+    def values(self) -> dict[str, MeanAndSd]:
         return self.__pydantic_extra__
 
 
@@ -100,12 +100,12 @@ class ComparedRow(_Strict):
     """What of ours a row of the published tables is compared with: a `measure` under a fault `plan`. Its cells are levels;
     `why` says of what."""
 
-    measure: Measured
+    measure: MeasureName
     plan: str = FAULT_FREE
     why: str = Field(min_length=1)
 
 
-class Judging(_Strict):
+class JudgingRule(_Strict):
     """`tolerance`: how far a level may lie off the published one, as a part of it; of a rate, in itself."""
 
     tolerance: float = Field(0.1, gt=0.0, lt=1.0)
@@ -125,7 +125,7 @@ class Published(_Strict):
     monoliths: tuple[str, ...] = ()
     table: tuple[PublishedTable, ...] = ()
     natural_failures: tuple[NaturalFailures, ...] = ()
-    judging: Judging = Judging()
+    judging: JudgingRule = JudgingRule()
     rows: dict[str, ComparedRow] = {}
     claim: tuple[WrittenClaim, ...] = ()
 
@@ -218,7 +218,7 @@ class Published(_Strict):
                     architecture=architecture,
                 )
 
-    def cell(self, scenario: str, row: str, architecture: str) -> Value:
+    def cell(self, scenario: str, row: str, architecture: str) -> MeanAndSd:
         """What a published table says of this, whatever fault plan of ours it is compared with. Raises KeyError where none
         does."""
         for table in self.table:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from bench.analysis.statistics import CONFIDENCE, share_of
 from bench.studies.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
-from bench.studies.claims.published import Published, Value
+from bench.studies.claims.published import MeanAndSd, Published
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ def _exactly(value: float) -> PublishedRange:
     return PublishedRange(value, value, value)
 
 
-def _cell(published: Published, claim: CellClaim, value: Value) -> PublishedRange:
+def _cell(published: Published, claim: CellClaim, value: MeanAndSd) -> PublishedRange:
     if claim.measure == "correct":
         return _share(value.mean, published.judging.tolerance)
     margin = max(published.judging.tolerance * abs(value.mean), _half_width(value, published.paper.runs))
     return PublishedRange(value.mean, value.mean - margin, value.mean + margin)
 
 
-def _half_width(value: Value, runs: int | None) -> float:
+def _half_width(value: MeanAndSd, runs: int | None) -> float:
     """Of the published mean's own interval; 0 where no sd was published."""
     if not value.sd or not runs or runs < 2:
         return 0.0

@@ -14,7 +14,7 @@ from bench.analysis.statistics import limits_of
 from bench.render.labels import model_label, slug
 from bench.render.limits import noted
 from bench.render.table import AdjustedP, Cell, Table, text_of
-from bench.report.summary import Finding, listed
+from bench.report.summary import SummaryFinding, listed
 from bench.report.table_part import TablePart
 from bench.studies.claims import sensitivity
 from bench.studies.claims.cells import by_published, measure_of, number_of, ours, theirs, to_decide
@@ -24,7 +24,7 @@ from bench.studies.claims.published import Published
 from bench.studies.claims.verdicts import (
     VERDICTS,
     ClaimVerdict,
-    Judged,
+    JudgedSource,
     Judgement,
     counts,
     family_of,
@@ -115,14 +115,14 @@ def _populations(run: Run, judgements: Sequence[Judgement], published: Published
     )
 
 
-def other_claims(run: Run, judged: Judged) -> Table:
+def other_claims(run: Run, judged: JudgedSource) -> Table:
     """The verdicts on the claims of a source beside the paper."""
     table = _verdicts(run, judged.judgements, judged.published)
     notes = (*notes_on(judged.published), *(note for note in table.notes if note not in VERDICT_NOTES))
     return replace(table, title=title_of(judged.published), notes=notes)
 
 
-def other_populations(run: Run, judged: Judged) -> Table:
+def other_populations(run: Run, judged: JudgedSource) -> Table:
     """What the claims of a source beside the paper were judged on."""
     table = _populations(run, judged.judgements, judged.published)
     return replace(table, title=f"{judged.published.paper.name}: {table.title[0].lower()}{table.title[1:]}")
@@ -257,7 +257,7 @@ def tally(label: str, verdicts: Sequence[ClaimVerdict]) -> str:
     return f"{label}, {len(verdicts)} claims of directions and ratios: {text}"
 
 
-def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> Finding | None:
+def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> SummaryFinding | None:
     """The sentence of the summary; None where no direction or ratio was judged, as by a simulated model."""
     parts = []
     whose = published.paper.name or "the paper"
@@ -268,7 +268,7 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Publis
         if told:
             beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
             parts.append(f"Of the {judged} claims of {whose} that were measured{beside}, {listed(told)}.")
-    return Finding(" ".join(parts), name_of(published)) if parts else None
+    return SummaryFinding(" ".join(parts), name_of(published)) if parts else None
 
 
 _IN_WORDS: dict[ClaimVerdict, str] = {
@@ -297,7 +297,7 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Publishe
             yield f"  {len(levels(of_model))} levels {text}"
 
 
-def other_lines(run: Run, judged: Judged) -> Iterator[str]:
+def other_lines(run: Run, judged: JudgedSource) -> Iterator[str]:
     """The same of a source beside the paper, under its name."""
     yield f"{judged.published.paper.name}:"
     yield from verdict_lines(run, judged.judgements, judged.published)
@@ -322,7 +322,7 @@ def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
         yield f"not measured, as {reason}: {', '.join(names)}"
 
 
-def _of_others(run: Run, others: Sequence[Judged]) -> Iterator[Table]:
+def _of_others(run: Run, others: Sequence[JudgedSource]) -> Iterator[Table]:
     for other in others:
         yield other_claims(run, other)
         yield other_populations(run, other)

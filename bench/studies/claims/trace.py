@@ -11,7 +11,7 @@ import pandas as pd
 from bench.analysis.frames import Run
 from bench.errors import ResultsError, nearest
 from bench.studies.claims.claim import Claim
-from bench.studies.claims.evidence import Item, Missing, ModelResults, evidence, results_by_model
+from bench.studies.claims.evidence import EvidenceItem, Missing, ModelResults, evidence, results_by_model
 from bench.studies.claims.published import Published
 
 CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "tokens_out", "verdict")
@@ -21,7 +21,7 @@ CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "
 class TracedValue:
     """One value of a claim's number, the trial it came from (a row of the run's trials), and the calls (the columns CALLS)."""
 
-    item: Item
+    item: EvidenceItem
     trial: Mapping[str, Any]
     calls: tuple[Mapping[str, Any], ...]
 
@@ -49,7 +49,7 @@ def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...]
         yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))
 
 
-def _traced(source: ModelResults, items: tuple[Item, ...]) -> Iterator[TracedValue]:
+def _traced(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[TracedValue]:
     wanted = {item.trial for item in items}
     trials = {row["trial"]: row for row in _rows(source.run.trials, wanted, list(source.run.trials.columns))}
     calls: dict[str, list[Mapping[str, Any]]] = {}

@@ -114,16 +114,16 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSource:
     """One source, and how its claims were judged."""
 
     published: Published
     judgements: tuple[Judgement, ...]
 
 
-def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[Judged, ...]:
+def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[JudgedSource, ...]:
     """Those of the sources that the run can judge. Each is a family of its own."""
-    return tuple(Judged(source, judge_all(run, source, arms)) for source in sources if can_judge(run, source))
+    return tuple(JudgedSource(source, judge_all(run, source, arms)) for source in sources if can_judge(run, source))
 
 
 def can_judge(run: Run, published: Published) -> bool:

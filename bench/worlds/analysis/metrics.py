@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.analysis.metrics import Metric
-from bench.analysis.trial import Trial
+from bench.analysis.trial import TrialReading
 from bench.runtime.events import of_kind
 from bench.worlds.analysis.workflow import (
     compensations,
@@ -18,17 +18,17 @@ from bench.worlds.environment.damage import DAMAGES
 from bench.worlds.runtime.events import WorldEnded
 
 
-def _ended(trial: Trial) -> WorldEnded | None:
+def _ended(trial: TrialReading) -> WorldEnded | None:
     """Return what became of its world; None where it has none."""
     return next(iter(of_kind(trial.record.events, WorldEnded)), None)
 
 
-def _damaged(kind: str) -> Callable[[Trial], int | None]:
+def _damaged(kind: str) -> Callable[[TrialReading], int | None]:
     """Return how often this kind of damage happened, by the journal; None where there is no world."""
     return lambda trial: ended.damage.get(kind) if (ended := _ended(trial)) else None
 
 
-def _recount_agrees(trial: Trial) -> bool | None:
+def _recount_agrees(trial: TrialReading) -> bool | None:
     """Return whether the count from the world's tables says the same as that from its journal, of all that both tell."""
     if (ended := _ended(trial)) is None:
         return None

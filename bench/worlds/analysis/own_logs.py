@@ -26,7 +26,7 @@ COMMON = frozenset({"wait", "next_event", "list_events", "ask_person"})
 
 
 @dataclass(frozen=True)
-class Kept:
+class LoggedTrial:
     """One trial. `planned` are the kills that became due, `delivered` those that came, `not_applicable` those that nothing
     could carry; `deaths` are the processes that were killed. `differences` are sentences; none where the accounts agree."""
 
@@ -57,7 +57,7 @@ class _Life:
         return [line for line in self.log if line.get("what") == what and line.get("when") == when]
 
 
-def logs_of(folder: Path) -> list[Kept]:
+def logs_of(folder: Path) -> list[LoggedTrial]:
     """The trials of a run whose agents kept a log, each held against it. Raises ResultsError where the folder is damaged."""
     trials = [trial for trial in latest(read_trials(folder)) if any(_is_kept(event) for event in trial.events)]
     texts = read_texts(folder) if trials else {}
@@ -68,7 +68,7 @@ def _is_kept(event: Event) -> bool:
     return isinstance(event, ProcessEnded) and event.own_log is not None
 
 
-def kept_by(trial: TrialRecord, texts: Mapping[str, str]) -> Kept | None:
+def kept_by(trial: TrialRecord, texts: Mapping[str, str]) -> LoggedTrial | None:
     """A trial held against its agent's log; None where its agent is no command, or kept none. Raises KeyError where `texts`
     lack the log."""
     lives = list(_lives(trial.events, texts))
@@ -82,7 +82,7 @@ def kept_by(trial: TrialRecord, texts: Mapping[str, str]) -> Kept | None:
         differences.append(f"{stages['planned']} kills were due, {stages['delivered']} came")
     if not deaths == booked == stages["delivered"]:
         differences.append(f"{stages['delivered']} kills came, {booked} deaths are booked, {deaths} processes ended by one")
-    return Kept(
+    return LoggedTrial(
         trial=trial.id,
         architecture=trial.architecture,
         plan=trial.plan,

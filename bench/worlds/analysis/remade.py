@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from bench.errors import BenchError
 from bench.raised import words_of
-from bench.worlds.environment import CannotRestore, Entry, Environment, World, final_world
+from bench.worlds.environment import CannotRestore, Environment, JournalEntry, World, final_world
 from bench.worlds.environment.changes import RowChange, changes, rows_in
 from bench.worlds.environment.damage import Harm
 from bench.worlds.environment.final import content_of
@@ -23,7 +23,7 @@ class Remade:
     lacking   why changes and harms are not known; "" where they are
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
     changes: Mapping[int, Sequence[RowChange]] = field(default_factory=dict)
     harms: Mapping[str, Sequence[Harm]] = field(default_factory=dict)
     lacking: str = ""
@@ -49,7 +49,7 @@ def remade(kept: str, digest: str, environment: Environment | None, drawn_from: 
 
 
 def _changes(
-    environment: Environment, entries: Sequence[Entry], digest: str, drawn_from: tuple[object, ...]
+    environment: Environment, entries: Sequence[JournalEntry], digest: str, drawn_from: tuple[object, ...]
 ) -> dict[int, Sequence[RowChange]]:
     """Raises CannotRestore where the pack makes another world of these entries."""
     by_effect: dict[int, Sequence[RowChange]] = {}

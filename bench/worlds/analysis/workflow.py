@@ -12,8 +12,6 @@ from bench.worlds.environment import Moment
 from bench.worlds.environment.procedure import COMPENSATION
 from bench.worlds.runtime.events import PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
 
-Events = Sequence[Event]
-
 
 @dataclass(frozen=True)
 class StepTaken:
@@ -35,7 +33,7 @@ class StepTaken:
         return self.ended.total - self.began.total if self.ended else None
 
 
-def steps_of(events: Events) -> list[StepTaken]:
+def steps_of(events: Sequence[Event]) -> list[StepTaken]:
     """The steps that began, in the order in which they did. One that was done anew counts once, by its last end."""
     stepped = of_kind(events, Stepped)
     if not stepped:
@@ -55,14 +53,14 @@ def steps_of(events: Events) -> list[StepTaken]:
     ]
 
 
-def completion_minutes(events: Events) -> int | None:
+def completion_minutes(events: Sequence[Event]) -> int | None:
     """From the world's beginning to the end of the last step that ended; None where none did."""
     ends = [step.ended.total for step in steps_of(events) if step.ended]
     began = next((_moment(event).total for event in of_kind(events, WorldBegan)), 0)
     return max(ends) - began if ends else None
 
 
-def waiting_for_people(events: Events) -> int:
+def waiting_for_people(events: Sequence[Event]) -> int:
     """Minutes in which an answer was waited for: from the first time that a question was asked, over crashes, until the wait
     for it ended. What was waited for at the same time counts once."""
     if not of_kind(events, PersonAsked):
@@ -77,7 +75,7 @@ def waiting_for_people(events: Events) -> int:
     return total(union(waits))
 
 
-def tool_retries(events: Events) -> int:
+def tool_retries(events: Sequence[Event]) -> int:
     """Calls that were made because the call of the same effect before had failed, or was throttled."""
     unanswered: set[tuple[str, str]] = set()
     retries = 0
@@ -88,7 +86,7 @@ def tool_retries(events: Events) -> int:
     return retries
 
 
-def compensations(events: Events) -> tuple[int, int]:
+def compensations(events: Sequence[Event]) -> tuple[int, int]:
     """How many pairs of effects were taken back one right after the other, and how many of these pairs not in reverse of the
     order in which they had been done."""
     done: dict[str, int] = {}
@@ -107,7 +105,7 @@ def compensations(events: Events) -> tuple[int, int]:
     return pairs, otherwise
 
 
-def refused_for(events: Events, *codes: str) -> int:
+def refused_for(events: Sequence[Event], *codes: str) -> int:
     return sum(call.code in codes for call in of_kind(events, ToolCalled))
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.worlds.environment import Acted
-from bench.worlds.environment.calling import Code
+from bench.worlds.environment.calling import RefusalCode
 
-STATUS: Mapping[Code, int] = {
+STATUS: Mapping[RefusalCode, int] = {
     "unknown_tool": 404,
     "arguments": 422,
     "key": 409,
@@ -22,7 +22,7 @@ DONE, UNAVAILABLE = 200, 503
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolResponse:
     """`lost`: it is never sent, and the connection is closed."""
 
     status: int
@@ -34,17 +34,17 @@ class Answer:
         return self.status == DONE
 
 
-def done(result: Any, versions: Mapping[str, int] | None = None) -> Answer:
-    return Answer(DONE, {"result": result, "versions": dict(versions or {})})
+def done(result: Any, versions: Mapping[str, int] | None = None) -> ToolResponse:
+    return ToolResponse(DONE, {"result": result, "versions": dict(versions or {})})
 
 
-def failed(status: int, code: str, message: str) -> Answer:
-    return Answer(status, {"error": {"code": code, "message": message}})
+def failed(status: int, code: str, message: str) -> ToolResponse:
+    return ToolResponse(status, {"error": {"code": code, "message": message}})
 
 
-def answer_of(acted: Acted) -> Answer:
+def answer_of(acted: Acted) -> ToolResponse:
     if acted.ok:
         return done(acted.result.model_dump(mode="json"), acted.versions)
     if acted.code == "unanswered":
-        return Answer(UNAVAILABLE, {}, lost=True)
+        return ToolResponse(UNAVAILABLE, {}, lost=True)
     return failed(STATUS.get(acted.code, UNAVAILABLE), acted.code, acted.reason)

@@ -8,8 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
-Message = MutableMapping[str, Any]
-App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+App = Callable[[AsgiMessage, Callable[[], Awaitable[AsgiMessage]], Callable[[AsgiMessage], Awaitable[None]]], Awaitable[None]]
 
 
 async def answer_by(app: App, request: web.Request) -> web.Response:
@@ -17,12 +17,12 @@ async def answer_by(app: App, request: web.Request) -> web.Response:
     body, status, headers = await request.read(), 500, list[tuple[str, str]]()
     unread, parts = [{"type": "http.request", "body": body, "more_body": False}], list[bytes]()
 
-    async def receive() -> Message:
+    async def receive() -> AsgiMessage:
         if not unread:
             await asyncio.Event().wait()  # a client that goes away cancels the whole
         return unread.pop()
 
-    async def send(message: Message) -> None:
+    async def send(message: AsgiMessage) -> None:
         nonlocal status, headers
         if message["type"] == "http.response.start":
             status = message["status"]
@@ -35,7 +35,7 @@ async def answer_by(app: App, request: web.Request) -> web.Response:
     return web.Response(status=status, body=b"".join(parts), headers=kept)
 
 
-def _scope(request: web.Request) -> Message:
+def _scope(request: web.Request) -> AsgiMessage:
     return {
         "type": "http",
         "asgi": {"version": "3.0"},

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from bench.bounds import Table
+from bench.bounds import BoundedTable
 from bench.worlds.environment import Arrival
 from bench.worlds.runtime.actions import WorldActions
 
 MOST_DAYS, MOST_MINUTES, MOST_EVENTS = 10_000, 1_000_000, 1_000_000_000
-Work = Callable[[WorldActions, Any, str | None], Awaitable[Any]]
+ToolHandler = Callable[[WorldActions, Any, str | None], Awaitable[Any]]
 """(world, arguments, idempotency key) -> the result, as JSON. Raises Crashed and GaveUp as the world's actions do."""
 
 
@@ -22,7 +22,7 @@ class Common:
     name: str
     description: str
     arguments: type[BaseModel]
-    work: Work
+    work: ToolHandler
 
 
 class _Arguments(BaseModel):
@@ -44,11 +44,11 @@ class ListEvents(_Arguments):
     after: int = Field(0, ge=0, le=MOST_EVENTS, description="the number of the last event that is known")
 
 
-class Asked(_Arguments):
+class QuestionArguments(_Arguments):
     """Of a person; `kind` is narrowed to those whom the world has."""
 
     about: str = Field(max_length=500, description="what the question is about, in a few words")
-    question: Table[str, Any] = Field(default_factory=dict, description="what the person has to know")
+    question: BoundedTable[str, Any] = Field(default_factory=dict, description="what the person has to know")
     days: int = Field(0, ge=0, le=MOST_DAYS)
     minutes: int = Field(0, ge=0, le=MOST_MINUTES)
 
@@ -77,7 +77,7 @@ def common_tools(people: tuple[str, ...]) -> tuple[Common, ...]:
 
 def _of_people(people: tuple[str, ...]) -> type[BaseModel]:
     kind: Any = Literal[people]
-    return create_model("AskPerson", __base__=Asked, kind=(kind, Field(description="who is asked")))
+    return create_model("AskPerson", __base__=QuestionArguments, kind=(kind, Field(description="who is asked")))
 
 
 async def wait(world: WorldActions, asked: Wait, _: str | None) -> Any:

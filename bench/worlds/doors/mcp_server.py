@@ -24,11 +24,11 @@ KEY, EXPECTED = "idempotencyKey", "ifMatch"
 """Fields of a call's `_meta`: its idempotency key, and the versions that things must have."""
 Functions = list[dict[str, Any]]
 """Tools, as a chat completion has them."""
-Call = Callable[[str, Mapping[str, Any], str | None, Mapping[str, Any] | None], Awaitable[tuple[bool, Mapping[str, Any]]]]
+CallTool = Callable[[str, Mapping[str, Any], str | None, Mapping[str, Any] | None], Awaitable[tuple[bool, Mapping[str, Any]]]]
 """(tool, arguments, key, expected versions) -> whether it was done, and the answer's body."""
 
 
-def tool_server(listed: Callable[[], Awaitable[Functions]], call: Call) -> Server[Any]:
+def tool_server(listed: Callable[[], Awaitable[Functions]], call: CallTool) -> Server[Any]:
     async def on_list_tools(_: Any, __: Any) -> types.ListToolsResult:
         functions = [tool["function"] for tool in await listed()]
         tools = [
@@ -46,7 +46,7 @@ def tool_server(listed: Callable[[], Awaitable[Functions]], call: Call) -> Serve
     return Server("tools", version="1", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
 
 
-class Door:
+class WorldClient:
     """A world's door, over HTTP. No proxy stands between."""
 
     def __init__(self, address: str, token: str):
@@ -80,7 +80,7 @@ class Door:
 
 async def main() -> None:
     words = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    door = Door(words["address"], words["token"])
+    door = WorldClient(words["address"], words["token"])
     server = tool_server(door.listed, door.call)
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())

@@ -20,7 +20,7 @@ from aiohttp import web
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import hung_up
 from bench.errors import ConfigError
-from bench.worlds.doors.answers import Answer
+from bench.worlds.doors.answers import ToolResponse
 from bench.worlds.doors.asgi import answer_by
 from bench.worlds.doors.openapi import openapi
 from bench.worlds.doors.reading import arguments_of, expected_of, key_of, versions_of
@@ -65,7 +65,7 @@ class WorldDoor:
             from bench.worlds.doors.mcp_server import tool_server  # noqa: PLC0415  the same
         except ModuleNotFoundError as error:
             raise ConfigError("an agent asked at MCP_URL, which needs: pip install '.[mcp]'") from error
-        exchange = _Exchange(self._tools)
+        exchange = _McpExchange(self._tools)
         server = tool_server(exchange.listed, exchange.call)
         async with self._turn:
             manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
@@ -82,7 +82,7 @@ class WorldDoor:
         return response
 
 
-class _Exchange:
+class _McpExchange:
     """One request to the MCP server. What is raised in it is kept: the SDK would make an answer of it."""
 
     def __init__(self, tools: Tools):
@@ -104,7 +104,7 @@ class _Exchange:
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            self._error, answer = error, Answer(503, {}, lost=True)
+            self._error, answer = error, ToolResponse(503, {}, lost=True)
         self.lost = self.lost or answer.lost
         return answer.ok, answer.body
 

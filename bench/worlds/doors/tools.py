@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.errors import GaveUp
-from bench.worlds.doors.answers import STATUS, Answer, answer_of, done, failed
+from bench.worlds.doors.answers import STATUS, ToolResponse, answer_of, done, failed
 from bench.worlds.doors.common import Common, common_tools
 from bench.worlds.environment import Tool
 from bench.worlds.environment.calling import fitted
@@ -50,7 +50,9 @@ class Tools:
         offers = [Offer(tool.name, _described(tool), tool.arguments, tool.result) for tool in environment.tools]
         self.offers = (*offers, *(Offer(tool.name, tool.description, tool.arguments) for tool in self._common.values()))
 
-    async def call(self, name: str, arguments: Mapping[str, Any], key: str | None, expect: Mapping[str, int] | None) -> Answer:
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], key: str | None, expect: Mapping[str, int] | None
+    ) -> ToolResponse:
         """Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
         if common := self._common.get(name):
             return await self._call_common(common, arguments, key)
@@ -61,7 +63,7 @@ class Tools:
             self.taken -= 1
             raise
 
-    async def _call_common(self, tool: Common, given: Mapping[str, Any], key: str | None) -> Answer:
+    async def _call_common(self, tool: Common, given: Mapping[str, Any], key: str | None) -> ToolResponse:
         asked = fitted(tool.name, tool.arguments, given)
         if isinstance(asked, str):
             return failed(STATUS["arguments"], "arguments", asked)

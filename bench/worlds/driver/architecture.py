@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.driver.command import Bounds, Command, command_of
-from bench.worlds.driver.place import Place, opened
+from bench.worlds.driver.place import CommandSession, opened
 
 
 class CommandArchitecture:
@@ -17,7 +17,7 @@ class CommandArchitecture:
 
     async def __call__(self, task: Task, workbench: Workbench) -> None:
         """One life of it. Raises as `Place.live` does."""
-        place: Place = await workbench.world.lasting.get("place", lambda: opened(self.command, task, workbench))
+        place: CommandSession = await workbench.world.lasting.get("place", lambda: opened(self.command, task, workbench))
         await place.live()
 
 

@@ -37,7 +37,7 @@ class Ended:
     failed: int | None = None
 
 
-class Life:
+class AgentProcess:
     """Runs from its creation, which raises OSError where it cannot be started in its folder. `kill` it, or wait for `ended`;
     then `close` it. `patience`: seconds from a kill to the supervisor's word of it. An agent can stop its supervisor, too, or
     take its place; no word is waited for then."""

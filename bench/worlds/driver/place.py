@@ -19,7 +19,7 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bench.endpoint.door import Door
+from bench.endpoint.door import AccessGuard
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import application, hung_up, routes, serving
 from bench.errors import CannotStart, ConfigError, GaveUp
@@ -31,12 +31,12 @@ from bench.worlds.doors.server import WorldDoor
 from bench.worlds.doors.tools import Tools
 from bench.worlds.driver.command import Command
 from bench.worlds.driver.folder import LARGEST, Folder, temporary
-from bench.worlds.driver.life import Ended, Life
+from bench.worlds.driver.life import AgentProcess, Ended
 from bench.worlds.driver.program import hint
 from bench.worlds.driver.task_text import task_text
 from bench.worlds.runtime.acting import Acting
 from bench.worlds.runtime.events import ProcessDied
-from bench.worlds.runtime.process import Body, Crashed
+from bench.worlds.runtime.process import AgentBody, Crashed
 from bench.worlds.runtime.process_events import ProcessEnded, ProcessStarted
 
 MOST_CONNECTIONS = 64
@@ -51,16 +51,16 @@ LONGEST_TASK = 2**17 - 100
 
 
 @asynccontextmanager
-async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[Place]:
+async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[CommandSession]:
     """The place of a trial, until its end. Raises then what went wrong at its doors."""
     with temporary() as outer:
-        place = Place(command, task, workbench, outer)
+        place = CommandSession(command, task, workbench, outer)
         async with workbench.world.outside_agent(place.served):
             yield place
         place.check()
 
 
-class Place(Body):
+class CommandSession(AgentBody):
     def __init__(self, command: Command, task: Task, workbench: Workbench, outer: Path):
         environment = workbench.world.environment
         self._command, self._task, self._outer = command, task_text(task, environment.work), outer
@@ -72,7 +72,7 @@ class Place(Body):
         self._folder = Folder(outer / "home")
         self._token = secrets.token_urlsafe(24)
         self._address = ""
-        self._life: Life | None = None
+        self._life: AgentProcess | None = None
         self._failure: Exception | None = None
         self._left = command.bounds.seconds
         self._asked = 0
@@ -84,7 +84,7 @@ class Place(Body):
         """Both doors at one address, the model's and the world's."""
         session.api_key = self._token
         world = WorldDoor(self._tools, self._acting)
-        door = Door(self._token, most=MOST_CONNECTIONS)
+        door = AccessGuard(self._token, most=MOST_CONNECTIONS)
 
         def refuse(problem: Problem) -> None:
             session.refuse(problem.status, problem.message)
@@ -100,7 +100,7 @@ class Place(Body):
         process, log, taken = self._acting.process, self._acting.log, self._tools.taken
         number = self._acting.world.life
         try:
-            life = self._life = Life(self._command.words, self._folder.path, self._environment(), LARGEST)
+            life = self._life = AgentProcess(self._command.words, self._folder.path, self._environment(), LARGEST)
         except OSError as error:
             if str(error.filename) == str(self._folder.path):  # which is gone, or shut: the agent's doing
                 raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error

@@ -8,10 +8,10 @@ from bench.worlds.environment.damage import Damage
 from bench.worlds.environment.database import Db
 from bench.worlds.environment.declaration import Environment, JudgmentState
 from bench.worlds.environment.final import FinalWorld, final_world
-from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.moment import Moment
-from bench.worlds.environment.parts import Arrival, EventKind, Person, Policy, Scheduled, Standing, Tool, Verdict
-from bench.worlds.environment.procedure import Facts, Question, Step
+from bench.worlds.environment.parts import Arrival, EventKind, Person, Policy, PolicyVerdict, Scheduled, Standing, Tool
+from bench.worlds.environment.procedure import Facts, ProcedureStep, Question
 from bench.worlds.environment.rules import KILL_SWITCH
 from bench.worlds.environment.snapshot import CannotRestore, Snapshot
 from bench.worlds.environment.world import World
@@ -24,25 +24,25 @@ __all__ = [
     "CannotRestore",
     "Damage",
     "Db",
-    "Entry",
     "Environment",
     "EventKind",
     "Facts",
     "FinalWorld",
+    "JournalEntry",
     "JudgmentState",
     "Moment",
     "Person",
     "Policy",
+    "PolicyVerdict",
+    "ProcedureStep",
     "Question",
     "Quota",
     "Role",
     "Scheduled",
     "Snapshot",
     "Standing",
-    "Step",
     "Tool",
     "ToolRefused",
-    "Verdict",
     "World",
     "final_world",
 ]

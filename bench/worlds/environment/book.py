@@ -9,13 +9,13 @@ from dataclasses import replace
 from bench.errors import whole_text
 from bench.worlds.environment import journal
 from bench.worlds.environment.contracts import ANY
-from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.knowledge import Knowledge
 from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.schedule import Schedule
 
 
-class Book:
+class JournalWriter:
     def __init__(self, connection: sqlite3.Connection, schedule: Schedule):
         self._connection, self._schedule = connection, schedule
         self.reopen()
@@ -29,7 +29,7 @@ class Book:
         for arrival in self._schedule.arrivals():
             self.knowledge.told(arrival.versions)
 
-    def write(self, entry: Entry, about: Iterable[str] = ()) -> Entry:
+    def write(self, entry: JournalEntry, about: Iterable[str] = ()) -> JournalEntry:
         """Append an entry; it as it stands there. `about`: the things whose versions it was based on."""
         placed = replace(entry, seq=self.next, at=self._schedule.now, life=self.life, seen=self.knowledge.based_on(about))
         journal.append(self._connection, placed)
@@ -37,13 +37,13 @@ class Book:
         self.knowledge.note(placed)
         return placed
 
-    def entries(self, where: str = "1", *values: object) -> list[Entry]:
+    def entries(self, where: str = "1", *values: object) -> list[JournalEntry]:
         return journal.read(self._connection, where, *values)
 
-    def entry(self, seq: int) -> Entry | None:
+    def entry(self, seq: int) -> JournalEntry | None:
         return next(iter(self.entries("seq = ?", seq)), None)
 
-    def done_under(self, key: str) -> Entry | None:
+    def done_under(self, key: str) -> JournalEntry | None:
         """What was done under this idempotency key."""
         return next(iter(self.entries("key = ? AND outcome = 'done'", whole_text(key))), None)
 
@@ -58,7 +58,7 @@ class Book:
         return int(self._connection.execute(f"SELECT count(*) FROM world_journal WHERE {where}", values).fetchone()[0])
 
     def died(self, point: str) -> None:
-        self.write(Entry("crash", point, arguments={}))
+        self.write(JournalEntry("crash", point, arguments={}))
         self.life += 1
         self._connection.execute("UPDATE world_clock SET life = ?", (self.life,))
 

@@ -13,12 +13,12 @@ from bench.bounds import MOST_ITEMS, items_in
 from bench.errors import ToolRefused
 from bench.wording import first_violation
 from bench.worlds.environment.database import Connection, Db, Later, dump
-from bench.worlds.environment.journal import Outcome
+from bench.worlds.environment.journal import CallOutcome
 from bench.worlds.environment.limits import DidNotEnd, NoEnd, TimeLimit
 from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.parts import Tool
 
-Code = Literal[
+RefusalCode = Literal[
     "",
     "unknown_tool",
     "forbidden",
@@ -66,12 +66,12 @@ class Acted:
 
     tool: str
     effect: str
-    outcome: Outcome
+    outcome: CallOutcome
     result: Any = None
     reason: str = ""
     versions: Mapping[str, int] | None = None
     entry: int = 0
-    code: Code = ""
+    code: RefusalCode = ""
     again: Moment | None = None
 
     @property
@@ -80,16 +80,16 @@ class Acted:
 
 
 @dataclass(frozen=True)
-class Run:
+class PackRun:
     """How one run of a pack's function ended."""
 
-    outcome: Outcome
+    outcome: CallOutcome
     result: BaseModel | None = None
     reason: str = ""
-    code: Code = ""
+    code: RefusalCode = ""
 
 
-class Caller:
+class PackCaller:
     """Calls a pack's code on one database, within a time limit."""
 
     def __init__(self, connection: Connection, patience: float, later: Later):
@@ -97,25 +97,25 @@ class Caller:
         self.reading, self.writing = Db(connection), Db(connection, self._ours(later))
         connection.guard(self._limit.overdue)
 
-    def run(self, tool: Tool, arguments: BaseModel, now: Moment) -> Run:
+    def run(self, tool: Tool, arguments: BaseModel, now: Moment) -> PackRun:
         """Run a tool. Never raises; what it wrote stands in the open transaction, for the caller to keep or to take back."""
         before = self._connection.total_changes
         try:
             result = self.within(lambda: tool.run(self.writing if tool.writes else self.reading, arguments, now))
         except ToolRefused as refused:
-            return Run("refused", None, " ".join(str(refused).split()) or "refused without a reason", "declined")
+            return PackRun("refused", None, " ".join(str(refused).split()) or "refused without a reason", "declined")
         except DidNotEnd:
-            return Run("failed", None, f"tool '{tool.name}' did not end within {self._limit.seconds:g} s", "hung")
+            return PackRun("failed", None, f"tool '{tool.name}' did not end within {self._limit.seconds:g} s", "hung")
         except (Exception, SystemExit) as error:
             problem = f"tool '{tool.name}' raised {type(error).__name__}: {' '.join(str(error).split())}"
-            return Run("failed", None, problem, "broke")
+            return PackRun("failed", None, problem, "broke")
         if not tool.writes and self._connection.total_changes != before:
             problem = f"tool '{tool.name}' is declared read and wrote; declare it compensable or final"
-            return Run("refused", None, problem, "wrote")
+            return PackRun("refused", None, problem, "wrote")
         if not isinstance(result, tool.result):
             problem = f"tool '{tool.name}' returned {type(result).__name__}; it must return {tool.result.__name__}"
-            return Run("failed", None, problem, "wrong_type")
-        return Run("done", result)
+            return PackRun("failed", None, problem, "wrong_type")
+        return PackRun("done", result)
 
     def _ours(self, later: Later) -> Later:
         """What is still to happen stands in a table of the house, which a pack's code reaches by this alone."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.worlds.environment.database import tables_of
 
-Rows = Mapping[tuple[str, Any], Mapping[str, Any]]
+TableRows = Mapping[tuple[str, Any], Mapping[str, Any]]
 """(table, number of the row, or the row itself where it has none) -> the row."""
 
 
@@ -33,7 +33,7 @@ class RowChange:
         return f"~ {self.table}: {', '.join(moved)} ({_listed(same)})"
 
 
-def rows_in(content: bytes) -> Rows:
+def rows_in(content: bytes) -> TableRows:
     """The rows of the pack's tables in the bytes of a snapshot."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.deserialize(content)
@@ -56,7 +56,7 @@ def _all(connection: sqlite3.Connection, what: str, table: str) -> list[sqlite3.
     return connection.execute(f'SELECT {what} FROM "{table}"').fetchall()
 
 
-def changes(before: Rows, after: Rows) -> tuple[RowChange, ...]:
+def changes(before: TableRows, after: TableRows) -> tuple[RowChange, ...]:
     places = [*before, *(place for place in after if place not in before)]
     return tuple(
         RowChange(place[0], before.get(place), after.get(place)) for place in places if before.get(place) != after.get(place)

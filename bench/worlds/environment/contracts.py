@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.errors import PackError, nearest
-from bench.worlds.environment.calling import Code
+from bench.worlds.environment.calling import RefusalCode
 from bench.worlds.environment.moment import Moment
 
 ANY = "*"
@@ -57,7 +57,7 @@ class Refusal:
     """Why a call is not taken; `again`: when one is, where waiting helps."""
 
     reason: str
-    code: Code
+    code: RefusalCode
     again: Moment | None = None
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from bench.worlds.environment.declaration import Environment
-from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.parts import Standing
 
 
@@ -50,7 +50,7 @@ DAMAGES = tuple(field.name for field in fields(Damage))
 
 
 def in_journal(
-    environment: Environment, entries: Sequence[Entry], known: Mapping[int, str], standings: Iterable[Standing]
+    environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> Damage:
     """Counted from the journal; of the standings only what is owed is read."""
     by_kind = harms(environment, entries, known, standings)
@@ -67,7 +67,7 @@ class Harm:
 
 
 def harms(
-    environment: Environment, entries: Sequence[Entry], known: Mapping[int, str], standings: Iterable[Standing]
+    environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> dict[str, list[Harm]]:
     """Kind of damage -> what it is counted from."""
     effects = [entry for entry in entries if entry.is_effect]
@@ -78,7 +78,7 @@ def harms(
     def whole(effect: str, count: int = 1) -> Harm:
         return Harm(effect, count, tuple(entry.seq for entry in effects if entry.effect == effect))
 
-    def each(goes_wrong: Callable[[Entry], bool]) -> list[Harm]:
+    def each(goes_wrong: Callable[[JournalEntry], bool]) -> list[Harm]:
         return [Harm(entry.effect, 1, (entry.seq,)) for entry in effects if goes_wrong(entry)]
 
     return {
@@ -105,7 +105,7 @@ def in_tables(standings: Sequence[Standing]) -> Damage:
     )
 
 
-def net_effects(environment: Environment, entries: Iterable[Entry]) -> Counter[str]:
+def net_effects(environment: Environment, entries: Iterable[JournalEntry]) -> Counter[str]:
     """Business key -> how often it was done, less how often it was undone."""
     times: Counter[str] = Counter()
     for entry in entries:
@@ -122,12 +122,12 @@ def _told(counts: Sequence[int | None]) -> int | None:
     return sum(count for count in counts if count is not None) if None not in counts else None
 
 
-def _is_known(effect: Entry, entries: Sequence[Entry], known: Mapping[int, str]) -> bool:
+def _is_known(effect: JournalEntry, entries: Sequence[JournalEntry], known: Mapping[int, str]) -> bool:
     """Whether the agent recorded that it happened: from its own receipt, or from a later call that told it."""
     return any(known.get(entry.seq) == "recorded" and _tells(entry, effect) for entry in entries[effect.seq - 1 :])
 
 
-def _tells(entry: Entry, effect: Entry) -> bool:
+def _tells(entry: JournalEntry, effect: JournalEntry) -> bool:
     """Whether what came of this call tells of the effect: its own, the same under its key, or a read of what it changed."""
     if entry.seq == effect.seq:
         return True

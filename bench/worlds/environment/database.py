@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.worlds.environment.moment import Moment
 
-Row = sqlite3.Row
+DatabaseRow = sqlite3.Row
 OURS = "world_"
 SEPARATOR = "\0"
 TABLES = """
@@ -79,12 +79,12 @@ class Db:
     def __init__(self, connection: sqlite3.Connection, later: Later | None = None):
         self._connection, self._to_schedule = connection, later
 
-    def all(self, sql: str, *values: Any) -> list[Row]:
+    def all(self, sql: str, *values: Any) -> list[DatabaseRow]:
         return self._connection.execute(sql, values).fetchall()
 
-    def row(self, sql: str, *values: Any) -> Row | None:
+    def row(self, sql: str, *values: Any) -> DatabaseRow | None:
         """The first row; None where there is none."""
-        row: Row | None = self._connection.execute(sql, values).fetchone()
+        row: DatabaseRow | None = self._connection.execute(sql, values).fetchone()
         return row
 
     def value(self, sql: str, *values: Any) -> Any:

@@ -11,7 +11,7 @@ from bench.worlds.environment.contracts import Quota, Role
 from bench.worlds.environment.database import Db
 from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.parts import EventKind, Person, Policy, Scheduled, Standing, Tool
-from bench.worlds.environment.procedure import Step
+from bench.worlds.environment.procedure import ProcedureStep
 
 START = Moment(0)
 Course = Callable[[Any], None]
@@ -76,7 +76,7 @@ class Environment:
     patience: float = 5.0
     begins: Moment = START
     ends: Moment | None = None
-    procedure: tuple[Step, ...] = ()
+    procedure: tuple[ProcedureStep, ...] = ()
     work: str = ""
 
     @cached_property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bench.worlds.environment import journal
 from bench.worlds.environment.database import STEPS, Db
-from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.snapshot import CannotRestore
 
@@ -43,7 +43,7 @@ class FinalWorld:
     """`db` reads the pack's tables; `journal` is all that happened, in order. What the agent says is nowhere in it."""
 
     db: Db
-    journal: tuple[Entry, ...]
+    journal: tuple[JournalEntry, ...]
     now: Moment
 
 

@@ -13,7 +13,7 @@ from bench.worlds.environment.database import dump
 from bench.worlds.environment.moment import Moment
 
 What = Literal["call", "event", "ask", "answer", "crash"]
-Outcome = Literal["done", "replayed", "refused", "failed"]
+CallOutcome = Literal["done", "replayed", "refused", "failed"]
 """done       it ran
 replayed   its idempotency key was known: the stored result, and nothing happened
 refused    it did not run, or the business declined; nothing changed, and the reason says why
@@ -24,7 +24,7 @@ NEVER = Moment(0)
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """One entry.
 
     seq, at, life   its number, its moment, and which process of the agent it was, from 1; the book says them
@@ -45,7 +45,7 @@ class Entry:
     arguments: Any = None
     effect: str = ""
     key: str | None = None
-    outcome: Outcome = "done"
+    outcome: CallOutcome = "done"
     result: Any = None
     reason: str = ""
     decision: str = ""
@@ -74,20 +74,20 @@ class Entry:
         return self.is_effect and self.decision in ("deny", "person")
 
 
-COLUMNS = tuple(field.name for field in fields(Entry))
+COLUMNS = tuple(field.name for field in fields(JournalEntry))
 JSON = frozenset({"arguments", "result", "seen", "versions"})
 INSERT = f"INSERT INTO world_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
-def append(connection: sqlite3.Connection, entry: Entry) -> None:
+def append(connection: sqlite3.Connection, entry: JournalEntry) -> None:
     values = ((name, getattr(entry, name)) for name in COLUMNS)
     connection.execute(INSERT, [_written(name, value) for name, value in values])
 
 
-def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list[Entry]:
+def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list[JournalEntry]:
     """The entries for which this condition on its columns holds, in order."""
     rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM world_journal WHERE {where} ORDER BY seq", values)
-    return [Entry(**{name: _read(name, row[name]) for name in COLUMNS}) for row in rows]
+    return [JournalEntry(**{name: _read(name, row[name]) for name in COLUMNS}) for row in rows]
 
 
 def _written(name: str, value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.journal import JournalEntry
 
 FIRST = 1
 """The version with which everything begins: what the task itself tells the agent."""
@@ -16,7 +16,7 @@ class Knowledge:
     The agent's own changes are no news to it, whether or not it was told that they happened.
     """
 
-    def __init__(self, entries: Iterable[Entry] = ()):
+    def __init__(self, entries: Iterable[JournalEntry] = ()):
         self.versions: dict[str, int] = {}
         self._seen: dict[str, int] = {}
         for entry in entries:
@@ -35,7 +35,7 @@ class Knowledge:
         """The versions of these things once they have changed."""
         return {thing: self.version(thing) + 1 for thing in things}
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: JournalEntry) -> None:
         """What an entry tells of versions: a read shows them, a change makes new ones."""
         for thing, version in entry.versions.items():
             if entry.what == "call":

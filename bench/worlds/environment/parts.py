@@ -11,11 +11,11 @@ from pydantic import BaseModel
 from bench.worlds.environment.database import Db
 from bench.worlds.environment.moment import Moment
 
-Kind = Literal["read", "compensable", "final"]
+ToolAccess = Literal["read", "compensable", "final"]
 """read          changes nothing; one that does is refused, and what it wrote is taken back
 compensable   changes the world, and its `undo` takes that back
 final         changes the world for good"""
-WRITES: tuple[Kind, ...] = ("compensable", "final")
+WRITES: tuple[ToolAccess, ...] = ("compensable", "final")
 Payload = Mapping[str, Any]
 """JSON, by name."""
 
@@ -39,7 +39,7 @@ class Tool:
     """
 
     name: str
-    kind: Kind
+    kind: ToolAccess
     arguments: type[BaseModel]
     result: type[BaseModel]
     run: Callable[[Db, Any, Moment], BaseModel]
@@ -109,7 +109,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PolicyVerdict:
     """What a policy says of an effect. `person`: only with a person's approval. An effect that was denied, or needed a person
     who had not approved, and was done all the same, is unauthorised."""
 
@@ -127,7 +127,7 @@ class Policy:
     """Rules over effects, under a version that stands in the journal beside each decision."""
 
     version: str
-    decide: Callable[[Db, str, Any, Moment], Verdict]
+    decide: Callable[[Db, str, Any, Moment], PolicyVerdict]
     """(db, tool, arguments, now) -> its verdict; it is asked before each call of a tool that writes."""
 
 

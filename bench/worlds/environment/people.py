@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bench.seeding import draw_for
-from bench.worlds.environment.calling import Caller
+from bench.worlds.environment.calling import PackCaller
 from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.parts import Payload, Person
 from bench.worlds.environment.schedule import Pending, Schedule
@@ -16,7 +16,7 @@ ANSWER = "answer"
 class People:
     """A draw depends on the trial's key, who is asked, what about, and how often before."""
 
-    def __init__(self, people: Mapping[str, Person], drawn_from: tuple[object, ...], schedule: Schedule, caller: Caller):
+    def __init__(self, people: Mapping[str, Person], drawn_from: tuple[object, ...], schedule: Schedule, caller: PackCaller):
         self._people, self.drawn_from = people, drawn_from
         self._schedule, self._caller = schedule, caller
 

@@ -65,7 +65,7 @@ def always(_: Facts) -> bool:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProcedureStep:
     """One step: begin when it may, read, judge, act. Its functions are pure functions of the facts: the same facts, the same
     calls. Each step is done once, however many notices of its event come.
 
@@ -109,7 +109,7 @@ class Step:
     otherwise: Callable[[Facts, str], Sequence[Call]] = no_calls
 
 
-def refuse_procedure(steps: Sequence[Step], kinds: Iterable[str], roles: Iterable[str], where: str) -> None:
+def refuse_procedure(steps: Sequence[ProcedureStep], kinds: Iterable[str], roles: Iterable[str], where: str) -> None:
     """Raise PackError for the first step that could never be done."""
     known: list[str] = []
     kinds, roles = tuple(kinds), (AGENT, *roles)

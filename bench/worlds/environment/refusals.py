@@ -12,7 +12,7 @@ from bench.errors import PackError, nearest
 from bench.worlds.environment.contracts import refuse_contracts
 from bench.worlds.environment.database import OURS
 from bench.worlds.environment.declaration import Environment
-from bench.worlds.environment.parts import EventKind, Kind, Person, Policy, Scheduled, Tool
+from bench.worlds.environment.parts import EventKind, Person, Policy, Scheduled, Tool, ToolAccess
 from bench.worlds.environment.procedure import refuse_procedure
 from bench.worlds.environment.world import World
 
@@ -40,8 +40,8 @@ def refuse_environment(environment: Environment, where: str) -> None:
 
 
 def _refuse_tool(tool: Tool, environment: Environment, at: str) -> None:
-    if tool.kind not in get_args(Kind):
-        raise PackError(f"{at}: its kind is '{tool.kind}'; {nearest(str(tool.kind), get_args(Kind))}")
+    if tool.kind not in get_args(ToolAccess):
+        raise PackError(f"{at}: its kind is '{tool.kind}'; {nearest(str(tool.kind), get_args(ToolAccess))}")
     for what, model in (("arguments", tool.arguments), ("result", tool.result)):
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
             raise PackError(f"{at}: its {what} must be a class derived from pydantic.BaseModel, not {model!r}")

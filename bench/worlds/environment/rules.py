@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel
 
-from bench.worlds.environment.calling import Caller
+from bench.worlds.environment.calling import PackCaller
 from bench.worlds.environment.contracts import Refusal
 from bench.worlds.environment.declaration import Environment
 from bench.worlds.environment.knowledge import Knowledge
 from bench.worlds.environment.moment import Moment
-from bench.worlds.environment.parts import Tool, Verdict
+from bench.worlds.environment.parts import PolicyVerdict, Tool
 
-ALLOWED = Verdict()
+ALLOWED = PolicyVerdict()
 Calls = Callable[[str, str, Moment | None], int]
 """(a tool, a role, since when) -> how many calls were taken; "*" is any."""
 KILL_SWITCH = "kill switch"
@@ -21,11 +21,11 @@ KILL_SWITCH = "kill switch"
 
 
 class Rules:
-    def __init__(self, environment: Environment, caller: Caller, calls: Calls):
+    def __init__(self, environment: Environment, caller: PackCaller, calls: Calls):
         self._environment, self._caller, self._calls_since = environment, caller, calls
         self._minute, self._calls = environment.begins, 0
 
-    def verdict(self, tool: Tool, arguments: BaseModel, now: Moment) -> Verdict:
+    def verdict(self, tool: Tool, arguments: BaseModel, now: Moment) -> PolicyVerdict:
         """What the kill switch, and then the policy, say. An undo takes an effect back and is never halted; a read is never
         asked about."""
         if not tool.writes:
@@ -33,13 +33,13 @@ class Rules:
         environment, db = self._environment, self._caller.reading
         halted = environment.halted if tool.name not in environment.undoes else None
         if halted is not None and (why := self._caller.within(lambda: halted(db, now))):
-            return Verdict("deny", KILL_SWITCH, why)
+            return PolicyVerdict("deny", KILL_SWITCH, why)
         if (policy := environment.policy) is None:
             return ALLOWED
-        verdict: Verdict = self._caller.within(lambda: policy.decide(db, tool.name, arguments, now))
+        verdict: PolicyVerdict = self._caller.within(lambda: policy.decide(db, tool.name, arguments, now))
         return verdict
 
-    def decision(self, verdict: Verdict, tool: Tool) -> tuple[str, str, str]:
+    def decision(self, verdict: PolicyVerdict, tool: Tool) -> tuple[str, str, str]:
         """The decision, its rule and the policy's version, as the journal has them: of a read none."""
         if not tool.writes:
             return "", "", ""

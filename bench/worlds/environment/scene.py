@@ -16,20 +16,20 @@ from pydantic import BaseModel
 
 from bench.errors import nearest
 from bench.worlds.environment import snapshot
-from bench.worlds.environment.book import Book
-from bench.worlds.environment.calling import Acted, Caller, Code, Run, effect_of, read_arguments
+from bench.worlds.environment.book import JournalWriter
+from bench.worlds.environment.calling import Acted, PackCaller, PackRun, RefusalCode, effect_of, read_arguments
 from bench.worlds.environment.database import TABLES, Connection, connect, tables_of
 from bench.worlds.environment.declaration import Environment
-from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.moment import Moment
-from bench.worlds.environment.parts import Arrival, Payload, Tool, Verdict
+from bench.worlds.environment.parts import Arrival, Payload, PolicyVerdict, Tool
 from bench.worlds.environment.people import People
 from bench.worlds.environment.rules import Rules, moved
 from bench.worlds.environment.schedule import Pending, Schedule, Versions
 from bench.worlds.environment.snapshot import Past
 
 DRAWN_FROM: tuple[object, ...] = ("world",)
-Arguments = BaseModel | Mapping[str, Any]
+ToolArguments = BaseModel | Mapping[str, Any]
 
 
 class Scene:
@@ -59,16 +59,16 @@ class Scene:
         self._lock = threading.RLock()
         self._past = Past(self._connection, keeps_past)
         self._schedule = Schedule(self._connection, environment.ends)
-        self._caller = Caller(self._connection, environment.patience, self._later)
+        self._caller = PackCaller(self._connection, environment.patience, self._later)
         self._people = People(environment.people, drawn_from, self._schedule, self._caller)
-        self._book = Book(self._connection, self._schedule)
+        self._book = JournalWriter(self._connection, self._schedule)
         self._rules = Rules(environment, self._caller, self._book.taken)
         self._tables, self._digest = tables_of(self._connection), ""
 
     def call(
         self,
         tool: str,
-        arguments: Arguments,
+        arguments: ToolArguments,
         idempotency_key: str | None = None,
         *,
         expect: Mapping[str, int] | None = None,
@@ -83,7 +83,7 @@ class Scene:
         with self._lock:
             known = self.environment.by_name.get(tool)
             given = arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else arguments
-            call = Entry("call", tool, known.kind if known else "", given, key=idempotency_key, who=who)
+            call = JournalEntry("call", tool, known.kind if known else "", given, key=idempotency_key, who=who)
             if known is None:
                 problem = f"there is no tool '{tool}'; {nearest(tool, self.environment.by_name)}"
                 return self._refuse(call, problem, "unknown_tool")
@@ -101,15 +101,19 @@ class Scene:
                 return self._refuse(call, refusal.reason, refusal.code, refusal.again)
             return self._run(call, known, read)
 
-    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+    def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         """What the policy, and the kill switch, say of a call that is not yet made. A tool that reads is always allowed.
         Raises KeyError where there is no such tool."""
         with self._lock:
             known = self.environment.by_name[tool]
             read = read_arguments(known, arguments)
-            return Verdict("deny", "arguments", read) if isinstance(read, str) else self._rules.verdict(known, read, self.now)
+            return (
+                PolicyVerdict("deny", "arguments", read)
+                if isinstance(read, str)
+                else self._rules.verdict(known, read, self.now)
+            )
 
-    def effect_of(self, tool: str, arguments: Arguments) -> str:
+    def effect_of(self, tool: str, arguments: ToolArguments) -> str:
         """The business key of a call; "" where there is no such tool, or its arguments do not fit."""
         known = self.environment.by_name.get(tool)
         read = read_arguments(known, arguments) if known else ""
@@ -125,7 +129,7 @@ class Scene:
             ticket = f"{kind}: {about}" + (f" ({times})" if times > 1 else "")
             with self._transaction():
                 self._people.ask(kind, about, question, ticket, times)
-                self._book.write(Entry("ask", kind, "", dict(question), about, idempotency_key, result=ticket))
+                self._book.write(JournalEntry("ask", kind, "", dict(question), about, idempotency_key, result=ticket))
             return ticket
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
@@ -160,7 +164,7 @@ class Scene:
 
     # How it is done.
 
-    def _run(self, call: Entry, tool: Tool, arguments: BaseModel) -> Acted:
+    def _run(self, call: JournalEntry, tool: Tool, arguments: BaseModel) -> Acted:
         """Run a tool in a transaction of its own, with its entry in the journal."""
         verdict = self._rules.verdict(tool, arguments, self.now)
         decision, rule, policy = self._rules.decision(verdict, tool)
@@ -182,7 +186,7 @@ class Scene:
             self._schedule.pass_to(self.now.after(minutes=tool.minutes), self._happen)
         return acted
 
-    def _told_of(self, call: Entry, run: Run, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:
+    def _told_of(self, call: JournalEntry, run: PackRun, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:
         """The entry of a call that ran, and what the agent is told of it."""
         result = run.result.model_dump(mode="json") if run.result is not None else None
         late = run.outcome == "done" and self._rules.is_late(tool, arguments, self.now)
@@ -190,7 +194,7 @@ class Scene:
         entry = self._book.write(ran, tool.about(arguments) if tool.writes else ())
         return Acted(tool.name, call.effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
 
-    def _again(self, call: Entry, first: Entry, tool: Tool) -> Acted:
+    def _again(self, call: JournalEntry, first: JournalEntry, tool: Tool) -> Acted:
         """A call under a key that is known."""
         if (first.name, first.arguments) != (call.name, call.arguments):
             problem = (
@@ -200,7 +204,7 @@ class Scene:
         entry = self._book.write(replace(call, outcome="replayed", result=first.result))
         return Acted(tool.name, call.effect, "replayed", tool.result.model_validate(first.result), entry=entry.seq)
 
-    def _refuse(self, call: Entry, reason: str, code: Code, again: Moment | None = None) -> Acted:
+    def _refuse(self, call: JournalEntry, reason: str, code: RefusalCode, again: Moment | None = None) -> Acted:
         entry = self._book.write(replace(call, outcome="refused", reason=reason))
         return Acted(call.name, call.effect, "refused", reason=reason, entry=entry.seq, code=code, again=again)
 
@@ -214,7 +218,9 @@ class Scene:
         self._digest = ""
         if pending.what == "answer":
             payload = self._people.answer(pending, self.now)
-            self._book.write(Entry("answer", pending.name, arguments=dict(payload), effect=payload["about"], who="person"))
+            self._book.write(
+                JournalEntry("answer", pending.name, arguments=dict(payload), effect=payload["about"], who="person")
+            )
             return payload, {}
         kind, before = self.environment.by_kind[pending.kind], self._past.now()
         things = kind.about(pending.payload)
@@ -222,7 +228,7 @@ class Scene:
             self._caller.within(lambda: apply(self._caller.writing, pending.payload, self.now))
         versions = self._book.knowledge.after(things)
         self._past.changed(things, before)
-        event = Entry("event", pending.name, pending.kind, dict(pending.payload), versions=versions, who="world")
+        event = JournalEntry("event", pending.name, pending.kind, dict(pending.payload), versions=versions, who="world")
         self._book.write(event)
         return pending.payload, versions
 

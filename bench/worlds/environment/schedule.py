@@ -15,12 +15,12 @@ from bench.worlds.environment.snapshot import CannotRestore
 Versions = Mapping[str, int]
 Happen = Callable[["Pending"], tuple[Payload, Versions]]
 """Let something happen; the payload of its notice, and the versions of what it changed."""
-Notices = Callable[[Scheduled, Moment | None], "Sequence[Told]"]
+Notices = Callable[[Scheduled, Moment | None], "Sequence[NoticeTime]"]
 """(an event, the moment of the next) -> when the agent is told of it, each time: the faults of events."""
 
 
 @dataclass(frozen=True)
-class Told:
+class NoticeTime:
     """`held`: behind all that is due at that moment by then."""
 
     at: Moment
@@ -40,8 +40,8 @@ class Pending:
     versions: Versions
 
 
-def at_once(event: Scheduled, _: Moment | None) -> Sequence[Told]:
-    return (Told(event.at),)
+def at_once(event: Scheduled, _: Moment | None) -> Sequence[NoticeTime]:
+    return (NoticeTime(event.at),)
 
 
 COLUMNS = "kind, name, payload, versions"
@@ -128,9 +128,9 @@ class Schedule:
                 values = (self.now.total, pending.kind, pending.name, dump(payload), dump(versions))
                 self._connection.execute(f"INSERT INTO world_arrival (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
 
-    def _told(self, pending: Pending, payload: Payload) -> Sequence[Told]:
+    def _told(self, pending: Pending, payload: Payload) -> Sequence[NoticeTime]:
         if pending.what != "event":
-            return (Told(self.now),)
+            return (NoticeTime(self.now),)
         following = self.next()
         return self.notices(Scheduled(pending.name, pending.kind, self.now, payload), following.at if following else None)
 

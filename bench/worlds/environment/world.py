@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench.worlds.environment import snapshot
-from bench.worlds.environment.calling import Acted, Run, effect_of, read_arguments
+from bench.worlds.environment.calling import Acted, PackRun, effect_of, read_arguments
 from bench.worlds.environment.damage import Damage, Harm, harms, in_journal, in_tables
 from bench.worlds.environment.database import digest_of_tables
-from bench.worlds.environment.journal import Entry
+from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.parts import Standing
-from bench.worlds.environment.scene import Arguments, Scene
+from bench.worlds.environment.scene import Scene, ToolArguments
 from bench.worlds.environment.schedule import Notices
 from bench.worlds.environment.snapshot import CannotRestore, Snapshot
 
@@ -37,11 +37,11 @@ class World(Scene):
             self._digest = self._digest or digest_of_tables(self._connection, self._tables)
             return self._digest
 
-    def journal(self) -> list[Entry]:
+    def journal(self) -> list[JournalEntry]:
         with self._lock:
             return self._book.entries()
 
-    def entry(self, seq: int) -> Entry | None:
+    def entry(self, seq: int) -> JournalEntry | None:
         """The journal's entry of this number."""
         with self._lock:
             return self._book.entry(seq)
@@ -67,7 +67,7 @@ class World(Scene):
         with self._lock:
             self._book.died(point)
 
-    def past(self, tool: str, arguments: Arguments) -> Acted | None:
+    def past(self, tool: str, arguments: ToolArguments) -> Acted | None:
         """What a read would have shown before the last change of what it is about; None where nothing has changed."""
         known = self.environment.by_name[tool]
         read = read_arguments(known, arguments)
@@ -84,8 +84,8 @@ class World(Scene):
             if not shown.ok:
                 return None
             versions = {thing: self.version(thing) - (thing == changed) for thing in things}
-            call = Entry("call", tool, known.kind, read.model_dump(mode="json"), effect_of(known, read))
-            return self._told_of(call, Run("done", shown.result), known, read, versions)
+            call = JournalEntry("call", tool, known.kind, read.model_dump(mode="json"), effect_of(known, read))
+            return self._told_of(call, PackRun("done", shown.result), known, read, versions)
 
     def end(self) -> None:
         """Let all happen that is still to happen up to the world's last moment."""
@@ -126,7 +126,7 @@ class World(Scene):
         content = (taken or self.snapshot()).content
         return World(self.environment, content=content, drawn_from=self._people.drawn_from, keeps_past=self._past.keeps)
 
-    def replay(self, entries: Iterable[Entry]) -> None:
+    def replay(self, entries: Iterable[JournalEntry]) -> None:
         """Do in this new world what these entries of another's journal say was done, to be as that one was after them: a trial
         is forked at any of its steps. Its digest then is that of the step.
 

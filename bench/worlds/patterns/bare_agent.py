@@ -5,10 +5,10 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.patterns.parts.office import Office
+from bench.worlds.patterns.parts.office import ProcedureRunner
 
 
 async def bare_agent(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = Office(task, workbench, form)
+    office = ProcedureRunner(task, workbench, form)
     async for ready in office.rounds():
         await office.work(ready[0])

@@ -14,19 +14,19 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.office import Office
-from bench.worlds.patterns.parts.row import Row
+from bench.worlds.environment import ProcedureStep
+from bench.worlds.patterns.parts.office import ProcedureRunner
+from bench.worlds.patterns.parts.row import DurableRow
 from bench.worlds.patterns.parts.together import together
 from bench.worlds.patterns.parts.transition import advance
 from bench.worlds.patterns.supervisor_gate import supervised
 
 
 async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = Office(task, workbench, form, keeps="steps", gate="asks", compensates=True)
-    row = Row(workbench.world.store)
+    office = ProcedureRunner(task, workbench, form, keeps="steps", gate="asks", compensates=True)
+    row = DurableRow(workbench.world.store)
 
-    async def attempt(step: Step) -> str:
+    async def attempt(step: ProcedureStep) -> str:
         return await supervised(office, step, workbench)
 
     async for ready in office.rounds():

@@ -13,13 +13,13 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Arrival
 from bench.worlds.patterns.parts.accounts import Accounts
-from bench.worlds.patterns.parts.office import Office
+from bench.worlds.patterns.parts.office import ProcedureRunner
 
 PLACE = "place in the log"
 
 
 async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = Office(task, workbench, form, keeps="steps")
+    office = ProcedureRunner(task, workbench, form, keeps="steps")
     accounts = Accounts(workbench, office.memory) if form.remedies else None
     if accounts:
         accounts.begun()
@@ -38,13 +38,13 @@ async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> N
             return
 
 
-def _begin_anew(office: Office, event: Arrival) -> None:
+def _begin_anew(office: ProcedureRunner, event: Arrival) -> None:
     for step in office.steps:
         if step.on == event.kind and office.memory.done(step.name):
             office.reopen(step.name)
 
 
-async def _drain(office: Office, accounts: Accounts | None) -> None:
+async def _drain(office: ProcedureRunner, accounts: Accounts | None) -> None:
     """Consume what the steps that are done have begun, until they begin nothing more."""
     while ready := office.ready():
         await office.work(ready[0])

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.office import Office
+from bench.worlds.environment import ProcedureStep
+from bench.worlds.patterns.parts.office import ProcedureRunner
 from bench.worlds.patterns.parts.together import together
 
 BUDGET = 2
@@ -18,12 +18,12 @@ BUDGET = 2
 
 
 async def hierarchical_delegation(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = Office(task, workbench, form)
+    office = ProcedureRunner(task, workbench, form)
     async for ready in office.rounds():
         await together(_delegate(office, step) for step in ready)
 
 
-async def _delegate(office: Office, step: Step) -> None:
+async def _delegate(office: ProcedureRunner, step: ProcedureStep) -> None:
     for _ in range(BUDGET):
         if (why := await office.attempt(step)) != "failed":
             break

@@ -9,10 +9,10 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.patterns.parts.office import Office
+from bench.worlds.patterns.parts.office import ProcedureRunner
 
 
 async def human_in_the_loop(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = Office(task, workbench, form, gate="asks")
+    office = ProcedureRunner(task, workbench, form, gate="asks")
     async for ready in office.rounds():
         await office.work(ready[0])

@@ -10,20 +10,20 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.office import Office
+from bench.worlds.environment import ProcedureStep
+from bench.worlds.patterns.parts.office import ProcedureRunner
 
 GOES = 2
 """How often a step is executed."""
 
 
 async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = Office(task, workbench, form, keeps="steps")
+    office = ProcedureRunner(task, workbench, form, keeps="steps")
     async for plan in office.rounds():
         await office.settle(plan[0], await _executed(office, plan[0]))
 
 
-async def _executed(office: Office, step: Step) -> str:
+async def _executed(office: ProcedureRunner, step: ProcedureStep) -> str:
     for _ in range(GOES):
         why = await office.attempt(step)
         if why not in ("", "failed") or not (why or office.wanting(step)):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.patterns.parts.office import Office
+from bench.worlds.patterns.parts.office import ProcedureRunner
 from bench.worlds.patterns.parts.together import together
 
 
 async def scatter_gather_saga(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = Office(task, workbench, form, compensates=True)
+    office = ProcedureRunner(task, workbench, form, compensates=True)
     async for ready in office.rounds():
         await together(office.work(step) for step in ready)

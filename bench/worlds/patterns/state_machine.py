@@ -11,12 +11,12 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.patterns.parts.office import Office
-from bench.worlds.patterns.parts.row import Row
+from bench.worlds.patterns.parts.office import ProcedureRunner
+from bench.worlds.patterns.parts.row import DurableRow
 from bench.worlds.patterns.parts.transition import advance
 
 
 async def state_machine(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office, row = Office(task, workbench, form, keeps="steps"), Row(workbench.world.store)
+    office, row = ProcedureRunner(task, workbench, form, keeps="steps"), DurableRow(workbench.world.store)
     async for ready in office.rounds():
         await advance(office, row, ready[0], office.attempt, claims=form.remedies)

@@ -10,19 +10,19 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.office import Office
+from bench.worlds.environment import ProcedureStep
+from bench.worlds.patterns.parts.office import ProcedureRunner
 
 RESTARTS = 2
 
 
 async def supervisor_gate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
-    office = Office(task, workbench, form, gate="stamps")
+    office = ProcedureRunner(task, workbench, form, gate="stamps")
     async for ready in office.rounds():
         await office.settle(ready[0], await supervised(office, ready[0], workbench))
 
 
-async def supervised(office: Office, step: Step, workbench: Workbench) -> str:
+async def supervised(office: ProcedureRunner, step: ProcedureStep, workbench: Workbench) -> str:
     for restart in range(RESTARTS + 1):
         if restart:
             await workbench.world.wait(minutes=5 * 2**restart)

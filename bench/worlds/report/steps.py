@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from bench.runtime.events import Event, Judged
 from bench.worlds.analysis.remade import Remade
-from bench.worlds.environment import Entry
+from bench.worlds.environment import JournalEntry
 from bench.worlds.environment.database import dump
 from bench.worlds.runtime.events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled
 
@@ -54,16 +54,16 @@ class WorldStep:
 class _Journal:
     """The entries that are still to be shown, in order."""
 
-    left: list[Entry]
+    left: list[JournalEntry]
     told: set[int]
 
-    def take(self, wanted: Entry) -> list[Entry]:
+    def take(self, wanted: JournalEntry) -> list[JournalEntry]:
         """All before this one, and it."""
         place = self.left.index(wanted)
         taken, self.left = self.left[: place + 1], self.left[place + 1 :]
         return taken
 
-    def find(self, event: Event) -> Entry | None:
+    def find(self, event: Event) -> JournalEntry | None:
         """The entry that this event is about."""
         match event:
             case ToolCalled() if event.entry:
@@ -82,7 +82,7 @@ class _Journal:
         return None
 
 
-def _same(entry: Entry, event: ToolCalled) -> bool:
+def _same(entry: JournalEntry, event: ToolCalled) -> bool:
     return (entry.name, entry.effect) == (event.tool, event.effect)
 
 
@@ -113,7 +113,7 @@ class _Steps:
                 yield step
         yield from map(self._unheard, journal.left)
 
-    def _step(self, event: Event, entry: Entry | None) -> WorldStep | None:
+    def _step(self, event: Event, entry: JournalEntry | None) -> WorldStep | None:
         match event:
             case ToolCalled():
                 return self._call(event, entry)
@@ -139,7 +139,7 @@ class _Steps:
                 return WorldStep("crash", title, event.life, event.day, event.minute, event.point, _number(entry))
         return None
 
-    def _call(self, event: ToolCalled, entry: Entry | None) -> WorldStep:
+    def _call(self, event: ToolCalled, entry: JournalEntry | None) -> WorldStep:
         unheard = entry is not None and not event.entry and entry.outcome == "done"
         how = "unheard" if unheard else event.outcome
         details = _known(
@@ -155,7 +155,7 @@ class _Steps:
         title = f"{event.tool} ({event.access or 'unknown'})"
         return self._with(entry, WorldStep("call", title, event.life, event.day, event.minute, how, _number(entry), details))
 
-    def _unheard(self, entry: Entry) -> WorldStep:
+    def _unheard(self, entry: JournalEntry) -> WorldStep:
         """What the agent was not told of at that moment."""
         details = _known(("Effect", entry.effect), ("What it says", _cut(dump(entry.arguments))), ("Reason", entry.reason))
         kind = {"call": "call", "ask": "asked", "crash": "crash"}.get(entry.what, entry.what)
@@ -169,7 +169,7 @@ class _Steps:
         step = WorldStep(kind, title, entry.life or self._life, entry.at.day, entry.at.minute, how, entry.seq, details)
         return self._with(entry, step)
 
-    def _with(self, entry: Entry | None, step: WorldStep) -> WorldStep:
+    def _with(self, entry: JournalEntry | None, step: WorldStep) -> WorldStep:
         """A step with the rows that its entry changed, and the damage that was counted from it."""
         if entry is None:
             return step
@@ -185,16 +185,16 @@ class _Steps:
         return _cut(self._texts.get(digest, f"(not kept here: {digest})"))
 
 
-def _number(entry: Entry | None) -> int:
+def _number(entry: JournalEntry | None) -> int:
     return entry.seq if entry else 0
 
 
-def _verdict(event: ToolCalled, entry: Entry | None) -> str:
-    told: ToolCalled | Entry = entry or event
+def _verdict(event: ToolCalled, entry: JournalEntry | None) -> str:
+    told: ToolCalled | JournalEntry = entry or event
     return f"{told.decision}{f': {told.rule}' if told.rule else ''}{f', version {told.policy}' if told.policy else ''}"
 
 
-def _stale(entry: Entry | None) -> str:
+def _stale(entry: JournalEntry | None) -> str:
     """The versions on which it was based, where they had changed since."""
     if entry is None or not entry.is_stale:
         return ""

@@ -14,13 +14,14 @@ from bench.errors import GaveUp
 from bench.models.base import Reply
 from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.effects import EFFECTS, effect_at
-from bench.runtime.faults import Due, FaultSchedule, Receipt
+from bench.runtime.faults import Due, FaultSchedule, OpenReceipt
 from bench.runtime.log import TrialLog
-from bench.worlds.environment import Acted, Arrival, Moment, Scheduled, Verdict, World
-from bench.worlds.environment.calling import Code
+from bench.worlds.environment import Acted, Arrival, Moment, PolicyVerdict, Scheduled, World
+from bench.worlds.environment.calling import RefusalCode
 from bench.worlds.environment.database import dump
 from bench.worlds.environment.procedure import AGENT
-from bench.worlds.environment.schedule import Told, at_once
+from bench.worlds.environment.scene import ToolArguments
+from bench.worlds.environment.schedule import NoticeTime, at_once
 from bench.worlds.runtime.effects import NoticeEffect, ProcessEffect, ToolEffect
 from bench.worlds.runtime.events import (
     Arrived,
@@ -35,7 +36,6 @@ from bench.worlds.runtime.events import (
 )
 from bench.worlds.runtime.process import DiesInMidReply, Process, Store
 
-Arguments = BaseModel | Mapping[str, Any]
 Try = tuple[str, str]
 """A tool and the business key that is tried."""
 MOST_STEPS = 10_000
@@ -71,13 +71,13 @@ class Acting:
         log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
 
     async def act(
-        self, tool: str, arguments: Arguments, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT
+        self, tool: str, arguments: ToolArguments, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT
     ) -> Acted:
         """Call a tool. Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
         known = self.world.environment.by_name.get(tool)
         writes = bool(known and known.writes)
         await self._step(effect=writes)
-        call = _Call(self.world, tool, arguments, key, expect, role, writes)
+        call = _CallInHand(self.world, tool, arguments, key, expect, role, writes)
         self._tries[tool, call.effect] += 1
         due = self._due(call)
         if due is None:
@@ -89,7 +89,7 @@ class Acting:
         assert isinstance(effect, ProcessEffect)
         return self._dying(call, receipt, effect)
 
-    def _due(self, call: _Call) -> Due | None:
+    def _due(self, call: _CallInHand) -> Due | None:
         """The fault that this try of the call's effect carries."""
         if not call.effect:
             return None
@@ -99,7 +99,7 @@ class Acting:
             ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in on
         )
 
-    def _struck(self, call: _Call, receipt: Receipt, effect: ToolEffect) -> Acted:
+    def _struck(self, call: _CallInHand, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
         """A call that carries a fault of its tool."""
         told = effect.strike(call, receipt.due.fault.minutes)
         if told is None:
@@ -110,7 +110,7 @@ class Acting:
             receipt.detect()
         return self._told_of(call, told)
 
-    def _dying(self, call: _Call, receipt: Receipt, effect: ProcessEffect) -> Acted:
+    def _dying(self, call: _CallInHand, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
         """A call at which the agent dies, now or soon. Raises Crashed."""
         if effect.dies == "before":
             self.process.die(receipt)
@@ -148,7 +148,7 @@ class Acting:
         """A step of the procedure began, or ended."""
         self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now))
 
-    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+    def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         return self.world.verdict(tool, arguments)
 
     def end(self) -> None:
@@ -200,13 +200,13 @@ class Acting:
         if self._steps % BREATH == 0:
             await asyncio.sleep(0)
 
-    def _told_of(self, call: _Call, acted: Acted) -> Acted:
+    def _told_of(self, call: _CallInHand, acted: Acted) -> Acted:
         self.world.acknowledge(acted.entry)
         self._told = max(self._told, acted.entry)
         self._emit_call(call, acted)
         return acted
 
-    def _emit_call(self, call: _Call, acted: Acted) -> None:
+    def _emit_call(self, call: _CallInHand, acted: Acted) -> None:
         known = self.world.environment.by_name.get(call.tool)
         entry = self.world.entry(acted.entry)
         given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
@@ -244,17 +244,17 @@ class Acting:
             self.log.emit(Arrived(arrival.number, arrival.name, arrival.kind, payload, self.world.life, *arrival.at))
         return tuple(arrivals)
 
-    def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[Told]:
+    def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
         """When the agent hears of an event, by the fault that is due."""
         due = self._schedule.due_in_world(("event",), event.kind, event.name, 1, lambda _: True)
         if due is None:
-            return (Told(event.at),)
+            return (NoticeTime(event.at),)
         receipt = self._schedule.plan(due, None)
         effect = effect_at(due.fault.effect, due.fault.point, NoticeEffect)
         told = effect.strike(event.at, following, due.fault.minutes)
         if told is None:
             receipt.enter("not_applicable", f"nothing comes after {event.name}")
-            return (Told(event.at),)
+            return (NoticeTime(event.at),)
         receipt.enter("delivered", event.name)
         return told
 
@@ -267,14 +267,14 @@ class Acting:
         self.world.died(point)
 
 
-class _Call:
+class _CallInHand:
     """One call as an effect has it in hand (`bench.worlds.runtime.effects.ToolCall`)."""
 
     def __init__(
         self,
         world: World,
         tool: str,
-        arguments: Arguments,
+        arguments: ToolArguments,
         key: str | None,
         expect: Mapping[str, int] | None,
         role: str,
@@ -296,7 +296,7 @@ class _Call:
     def past(self) -> Acted | None:
         return self._world.past(self.tool, self.arguments)
 
-    def unanswered(self, reason: str, code: Code = "unanswered") -> Acted:
+    def unanswered(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
         return Acted(self.tool, self.effect, "failed", reason=reason, code=code)
 
     def pass_time(self, minutes: int) -> None:

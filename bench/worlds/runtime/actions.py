@@ -18,9 +18,10 @@ from typing import Any, Literal
 from bench.runtime.endpoint_session import Server
 from bench.runtime.session_host import served
 from bench.runtime.trial import Trial
-from bench.worlds.environment import Acted, Arrival, Environment, Moment, Step, Verdict
+from bench.worlds.environment import Acted, Arrival, Environment, Moment, PolicyVerdict, ProcedureStep
 from bench.worlds.environment.procedure import AGENT
-from bench.worlds.runtime.acting import Acting, Arguments
+from bench.worlds.environment.scene import ToolArguments
+from bench.worlds.runtime.acting import Acting
 from bench.worlds.runtime.agent_session import AgentSession, session_of
 from bench.worlds.runtime.lasting import Lasting
 from bench.worlds.runtime.process import Store
@@ -61,7 +62,7 @@ class WorldActions:
     async def act(
         self,
         tool: str,
-        arguments: Arguments,
+        arguments: ToolArguments,
         key: str | None = None,
         *,
         expect: Mapping[str, int] | None = None,
@@ -117,15 +118,15 @@ class WorldActions:
         self.acting.decided(kind, decision.ticket, decision.answer)
         return decision
 
-    def begin_step(self, step: Step) -> None:
+    def begin_step(self, step: ProcedureStep) -> None:
         """Say, for the record, that a step of the procedure is attempted."""
         self.acting.stepped(step.name, "began", "")
 
-    def end_step(self, step: Step, why: str) -> None:
+    def end_step(self, step: ProcedureStep, why: str) -> None:
         """Say, for the record, that a step is done, or `why` it came to nothing."""
         self.acting.stepped(step.name, "ended", why)
 
-    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+    def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         """What the policy, and the kill switch, say of a call that is not yet made: a gate asks it, and nothing else does."""
         return self.acting.verdict(tool, arguments)
 
@@ -134,7 +135,7 @@ class WorldActions:
         policy = self.environment.policy
         return policy.version if policy else ""
 
-    def effect_of(self, tool: str, arguments: Arguments) -> str:
+    def effect_of(self, tool: str, arguments: ToolArguments) -> str:
         """The business key of what a call means to do; "" where there is no such tool, or its arguments do not fit."""
         return self.acting.world.effect_of(tool, arguments)
 
@@ -149,7 +150,7 @@ class WorldActions:
         return self.environment.undoes
 
     @property
-    def procedure(self) -> tuple[Step, ...]:
+    def procedure(self) -> tuple[ProcedureStep, ...]:
         """The steps of the pack's work; none where it declares no procedure."""
         return self.environment.procedure
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
 
-from bench.runtime.causes import Ask, Causes
+from bench.runtime.causes import CallPurpose, Causes
 from bench.runtime.events import Cause
 from bench.runtime.log import TrialLog
 
@@ -33,7 +33,7 @@ class AgentCauses:
         self._crash = 0
         self._loss: int | None = None
 
-    def next(self, name: str, question: Hashable) -> Ask:
+    def next(self, name: str, question: Hashable) -> CallPurpose:
         """The next call, which asks this question."""
         cause, caused_by = self._cause(question)
         if not self._asked[question]:

@@ -11,11 +11,11 @@ from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
 from bench.runtime.call import Received
 from bench.runtime.caller import Caller
-from bench.runtime.causes import Ask
-from bench.runtime.endpoint_session import EndpointSession, Question
+from bench.runtime.causes import CallPurpose
+from bench.runtime.endpoint_session import EndpointSession, RequestKey
 from bench.runtime.host import Host
 from bench.runtime.proposal import Proposal
-from bench.runtime.reply import Part
+from bench.runtime.reply import ReplyPart
 from bench.runtime.session_host import SessionHost
 from bench.runtime.trial import Trial
 from bench.runtime.turns import Turns
@@ -33,7 +33,7 @@ UNASKED = {"text": "There is nothing that I can do without tools."}
 """What a simulated model says to an agent that offers it no tools."""
 
 
-Said = tuple[str, tuple[tuple[str, str], ...]]
+TextAndCalls = tuple[str, tuple[tuple[str, str], ...]]
 """A text, and the name and arguments of each tool call."""
 
 
@@ -43,7 +43,7 @@ class _Answered:
 
     life: int
     messages: tuple[Message, ...]
-    ask: Ask
+    ask: CallPurpose
     received: Received
 
 
@@ -84,7 +84,7 @@ class AgentSession(EndpointSession):
             attempt=last.ask.context.attempt,
             calls=tuple(answered.received.call for answered in on),
             text=text,
-            parts={AGENT.name: Part(text, Unreadable("not_json", "nobody asked for a form", is_prose=True))},
+            parts={AGENT.name: ReplyPart(text, Unreadable("not_json", "nobody asked for a form", is_prose=True))},
             made_from=(),
             receipts=tuple(receipt for answered in on for receipt in answered.received.receipts),
         )
@@ -92,19 +92,19 @@ class AgentSession(EndpointSession):
     def attempts(self) -> dict[str, int]:
         return {AGENT.name: self._agent_causes.attempts}
 
-    def _counts(self, answered: _Answered, carried: set[Said]) -> bool:
+    def _counts(self, answered: _Answered, carried: set[TextAndCalls]) -> bool:
         is_sole = answered.life == self.life and answered.ask.context.sample == 1
         return is_sole or _words_of(answered.received.text, answered.received.tool_calls) in carried
 
-    def _ask(self, question: Question, subtasks: tuple[Subtask, ...]) -> Ask:
+    def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
         del subtasks
         return self._agent_causes.next(AGENT.name, question)
 
-    def _keep(self, question: Question, subtasks: tuple[Subtask, ...], ask: Ask, received: Received) -> None:
+    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
         super()._keep(question, subtasks, ask, received)
         self._answered_calls.append(_Answered(self.life, question[1], ask, received))
 
-    def _lost(self, ask: Ask, event: int) -> None:
+    def _lost(self, ask: CallPurpose, event: int) -> None:
         del ask
         self._agent_causes.lost(event)
 
@@ -120,12 +120,12 @@ def session_of(trial: Trial) -> AgentSession:
     return AgentSession(SessionHost(trial), trial.caller, trial.turns(), causes)
 
 
-def _said_in(messages: tuple[Message, ...]) -> set[Said]:
+def _said_in(messages: tuple[Message, ...]) -> set[TextAndCalls]:
     """What the assistant has said in a conversation."""
     return {_words_of(message.content, message.tool_calls) for message in messages if message.role == "assistant"}
 
 
-def _words_of(text: str, calls: Iterable[ToolCall]) -> Said:
+def _words_of(text: str, calls: Iterable[ToolCall]) -> TextAndCalls:
     """What tells one thing said from another, though a framework writes it anew: ids and the spacing of JSON do not."""
     return text.strip(), tuple((call.name, _plain(call.arguments)) for call in calls)
 

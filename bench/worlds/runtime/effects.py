@@ -13,11 +13,11 @@ from typing import ClassVar, Literal, Protocol
 from bench.registry import module_of
 from bench.runtime.effects import Effect, Point
 from bench.worlds.environment import Acted, Moment
-from bench.worlds.environment.calling import Code
-from bench.worlds.environment.schedule import Told
+from bench.worlds.environment.calling import RefusalCode
+from bench.worlds.environment.schedule import NoticeTime
 
 
-class ToolCall(Protocol):
+class StruckToolCall(Protocol):
     """One call of a tool, as an effect has it in hand."""
 
     writes: bool
@@ -31,14 +31,14 @@ class ToolCall(Protocol):
     def past(self) -> Acted | None:
         """What it would have shown before the last change."""
 
-    def unanswered(self, reason: str, code: Code = "unanswered") -> Acted:
+    def unanswered(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
         """What the agent is told where no result comes."""
 
     def pass_time(self, minutes: int) -> None: ...
 
 
-ToolStrike = Callable[[ToolCall, int], Acted | None]
-NoticeStrike = Callable[[Moment, Moment | None, int], Sequence[Told] | None]
+ToolStrike = Callable[[StruckToolCall, int], Acted | None]
+NoticeStrike = Callable[[Moment, Moment | None, int], Sequence[NoticeTime] | None]
 """(when an event happened, when the next does, minutes) -> when the agent is told; None where it cannot be carried."""
 Death = Literal["before", "unacknowledged", "unrecorded", "recorded", "mid_reply"]
 """At one of the four points of an effect, or when half of a reply of the model is there."""

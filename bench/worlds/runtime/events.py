@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.bounds import Table
+from bench.bounds import BoundedTable
 from bench.numbers import Count, Seconds
 
 
@@ -148,8 +148,8 @@ class WorldEnded:
     day: int
     minute: Count
     lives: Count
-    damage: Table[str, int | None]
-    recount: Table[str, int | None]
+    damage: BoundedTable[str, int | None]
+    recount: BoundedTable[str, int | None]
     kind: Literal["world_ended"] = "world_ended"
 
 

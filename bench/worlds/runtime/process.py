@@ -13,7 +13,7 @@ from typing import Literal, NoReturn
 
 from bench.models.base import Reply
 from bench.runtime.effects import AskerDies, halved
-from bench.runtime.faults import Receipt
+from bench.runtime.faults import OpenReceipt
 from bench.scenario import Json
 
 When = Literal["unrecorded", "recorded"]
@@ -23,7 +23,7 @@ class Crashed(BaseException):
     """The agent's process has died."""
 
 
-class Body:
+class AgentBody:
     """What really runs of an agent: of one that is code in this process, nothing."""
 
     def freeze(self) -> None:
@@ -38,10 +38,10 @@ class Process:
 
     def __init__(self, died: Callable[[str], object]):
         self._died = died
-        self.body = Body()
+        self.body = AgentBody()
         self.is_dead = False
-        self._armed: list[tuple[When, Receipt]] = []
-        self._dead_of: tuple[Receipt, ...] = ()
+        self._armed: list[tuple[When, OpenReceipt]] = []
+        self._dead_of: tuple[OpenReceipt, ...] = ()
 
     def step(self, effect: bool = False) -> None:
         """The agent goes on; `effect`: to do something to the world. Raises Crashed where it is to die before that."""
@@ -57,7 +57,7 @@ class Process:
             self._die_if(lambda _: True)
         return self.is_dead
 
-    def arm(self, when: When, receipt: Receipt) -> None:
+    def arm(self, when: When, receipt: OpenReceipt) -> None:
         """It dies once it has, or before it has, recorded what it was just told."""
         self._armed.append((when, receipt))
 
@@ -76,7 +76,7 @@ class Process:
             receipt.enter("not_applicable", why)
         self._armed = []
 
-    def die(self, *receipts: Receipt) -> NoReturn:
+    def die(self, *receipts: OpenReceipt) -> NoReturn:
         """Raises Crashed."""
         self.body.kill()
         for receipt in receipts:
@@ -101,7 +101,7 @@ class Process:
 class DiesInMidReply(AskerDies):
     """Half of a reply arrives, and then the process dies."""
 
-    def __init__(self, process: Process, receipt: Receipt, reply: Reply):
+    def __init__(self, process: Process, receipt: OpenReceipt, reply: Reply):
         super().__init__(halved(reply))
         self.detail = "the agent died in mid-reply (injected)"
         self._process, self._receipt = process, receipt

@@ -1,15 +1,15 @@
 """The recovery scorecard: what became of each system's work, and of its world, when it was killed and started again."""
 
 from bench.worlds.scorecard.build import scorecard_of
-from bench.worlds.scorecard.card import ALL_CRASHES, VERSION, Row, Scorecard, Struck, as_json, read_scorecard
+from bench.worlds.scorecard.card import ALL_CRASHES, VERSION, Scorecard, ScorecardRow, Struck, as_json, read_scorecard
 from bench.worlds.scorecard.compare import CardComparison, compare_scorecards
 
 __all__ = [
     "ALL_CRASHES",
     "VERSION",
     "CardComparison",
-    "Row",
     "Scorecard",
+    "ScorecardRow",
     "Struck",
     "as_json",
     "compare_scorecards",

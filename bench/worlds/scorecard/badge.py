@@ -6,7 +6,7 @@ import json
 
 from bench.errors import ResultsError
 from bench.render.escaping import escape_terminal
-from bench.worlds.scorecard import ALL_CRASHES, Row, Scorecard
+from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow
 from bench.worlds.scorecard.cells import ANY
 
 OFTEN = 0.5
@@ -25,7 +25,7 @@ def badge(card: Scorecard) -> str:
     return json.dumps({"schemaVersion": 1, "label": label, "message": message, "color": color}) + "\n"
 
 
-def _badness(row: Row) -> tuple[float, float]:
+def _badness(row: ScorecardRow) -> tuple[float, float]:
     """What was not measured is the worst."""
     crashed = row.struck_by(ALL_CRASHES)
     if crashed is None or crashed.right.rate is None or crashed.any_harm.rate is None:
@@ -33,7 +33,7 @@ def _badness(row: Row) -> tuple[float, float]:
     return (crashed.any_harm.rate, 1 - crashed.right.rate)
 
 
-def _label_and_value(row: Row) -> tuple[str, str]:
+def _label_and_value(row: ScorecardRow) -> tuple[str, str]:
     crashed = row.struck_by(ALL_CRASHES)
     if crashed is None or not crashed.paired:
         return "not measured", "lightgrey"

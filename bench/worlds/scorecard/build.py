@@ -24,12 +24,12 @@ from bench.worlds.scorecard.card import (
     CONTROL,
     VERSION,
     Receipts,
-    Row,
     Scorecard,
-    Source,
-    TrialResult,
+    ScorecardRow,
+    ScorecardWorld,
+    ScoredTrial,
+    SourceRun,
     Whose,
-    World,
 )
 from bench.worlds.scorecard.cells import ANY, beyond_of, pass_hats, share_of, struck_cell
 from bench.worlds.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
@@ -47,7 +47,7 @@ def scorecard_of(runs: Sequence[Run]) -> Scorecard:
     return Scorecard(
         version=VERSION,
         kind="recovery scorecard",
-        sources=tuple(Source(run.name, run.sources, run.manifest.code.digest) for run in runs),
+        sources=tuple(SourceRun(run.name, run.sources, run.manifest.code.digest) for run in runs),
         worlds=tuple(_world(run, world) for world, run in by_world.items()),
         rows=tuple(chain.from_iterable(_rows(run, world) for world, run in by_world.items())),
         notes=tuple(dict.fromkeys(chain.from_iterable(run.notes for run in by_world.values()))),
@@ -81,14 +81,14 @@ def _with_own_logs(run: Run) -> Run:
     return replace(run, trials=run.trials.assign(own_log=run.trials["trial"].map(agree).astype("boolean")))
 
 
-def _world(run: Run, world: str) -> World:
+def _world(run: Run, world: str) -> ScorecardWorld:
     cases = {instance: digest for (_, instance), digest in asked(run).items()}
     texts, seed, repetitions = plan_texts(run), run.config.seed, int(run.trials["repetition"].max())
     schedule = json.dumps([seed, texts, cases, repetitions], sort_keys=True)
-    return World(world, digest_of(schedule), seed, len(cases), repetitions, tuple(run.names("plan")))
+    return ScorecardWorld(world, digest_of(schedule), seed, len(cases), repetitions, tuple(run.names("plan")))
 
 
-def _rows(run: Run, world: str) -> Iterator[Row]:
+def _rows(run: Run, world: str) -> Iterator[ScorecardRow]:
     trials = with_strikes(run.trials, run.faults)
     paired = with_strikes(beyond_control(run), run.faults)
     kinds = kinds_of_failure(run, run.names("plan"))
@@ -118,12 +118,12 @@ def _row(
     paired: pd.DataFrame,
     faults: pd.DataFrame,
     kinds: Iterable[str],
-) -> Row:
+) -> ScorecardRow:
     usable = trials[~trials["outcome"].isin(UNUSABLE)]
     control, under_faults = usable[usable["plan"] == FAULT_FREE], usable[usable["plan"] != FAULT_FREE]
     struck = under_faults[~under_faults["by"].isin([NONE, MIXED])]
     recounts, logs = usable["recount_agrees"].dropna(), usable["own_log"].dropna()
-    return Row(
+    return ScorecardRow(
         world=world,
         model=model,
         whose=whose,
@@ -152,9 +152,9 @@ def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
     return Receipts(kind, *(int(struck[stage].sum()) for stage in ("planned", "delivered", "not_applicable")))
 
 
-def _results(trials: pd.DataFrame, paired: pd.DataFrame) -> Iterator[TrialResult]:
+def _results(trials: pd.DataFrame, paired: pd.DataFrame) -> Iterator[ScoredTrial]:
     harm = dict(zip(paired["trial"].tolist(), beyond_of(paired, ANY).tolist(), strict=True))
     columns = ["trial", "repetition", "plan", "by", "failures", "outcome"]
     rows = trials[columns].itertuples(index=False, name=None)
     for instance, (trial, repetition, plan, by, failures, outcome) in zip(instances_of(trials), rows, strict=True):
-        yield TrialResult(instance, int(repetition), plan, by, int(failures), outcome == "solved", harm.get(trial))
+        yield ScoredTrial(instance, int(repetition), plan, by, int(failures), outcome == "solved", harm.get(trial))

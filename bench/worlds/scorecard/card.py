@@ -24,7 +24,7 @@ MOST_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class Rate:
+class RatePerFailure:
     """So much for each failure, or a ratio, with its 95% interval.
 
     n      how many trials it is of
@@ -39,7 +39,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Harm:
+class HarmRates:
     """One kind of damage, of the struck trials that have a control.
 
     effects       how many effects more than their controls did, less how many fewer
@@ -51,7 +51,7 @@ class Harm:
     effects: int
     more: int
     fewer: int
-    per_100: Rate
+    per_100: RatePerFailure
     after: Share
 
 
@@ -78,10 +78,10 @@ class Struck:
     pass_hat: Many[PassHat]
     paired: int
     any_harm: Share
-    harm: Lookup[str, Harm]
+    harm: Lookup[str, HarmRates]
     compared: int
-    work: Lookup[str, Rate]
-    recovery: Lookup[str, Rate]
+    work: Lookup[str, RatePerFailure]
+    recovery: Lookup[str, RatePerFailure]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Receipts:
 
 
 @dataclass(frozen=True)
-class TrialResult:
+class ScoredTrial:
     """A struck trial, or one without faults (`by` is then `control`), so that two scorecards can be compared pair by pair.
 
     harm   effects damaged beyond the control, of all kinds, less those it damaged fewer; None without a control
@@ -111,7 +111,7 @@ class TrialResult:
 
 
 @dataclass(frozen=True)
-class Row:
+class ScorecardRow:
     """One system in one world with one model.
 
     whose          whose the replies are
@@ -137,7 +137,7 @@ class Row:
     mixed: int
     errors: int
     two_counts_agree: Share
-    results: Many[TrialResult]
+    results: Many[ScoredTrial]
     own_log: Share | None = None
 
     def struck_by(self, by: str) -> Struck | None:
@@ -145,7 +145,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class World:
+class ScorecardWorld:
     """`schedule`: the digest of the fault schedule: of the seed, the plans' texts, what the instances ask, and the repetitions.
     Under the same digest two systems met the same faults at the same places."""
 
@@ -158,7 +158,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceRun:
     """A run that it was made from; `files`: the digests of its files, `code`: that of the code that ran it."""
 
     run: str
@@ -170,9 +170,9 @@ class Source:
 class Scorecard:
     version: Literal[1]
     kind: Literal["recovery scorecard"]
-    sources: Many[Source]
-    worlds: Many[World]
-    rows: Many[Row]
+    sources: Many[SourceRun]
+    worlds: Many[ScorecardWorld]
+    rows: Many[ScorecardRow]
     notes: Many[str]
 
 

@@ -20,7 +20,7 @@ from bench.analysis.statistics import (
 )
 from bench.worlds.analysis.beyond_control import SPENT
 from bench.worlds.environment.damage import DAMAGES
-from bench.worlds.scorecard.card import Harm, Rate, Struck
+from bench.worlds.scorecard.card import HarmRates, RatePerFailure, Struck
 
 KS = (1, 2, 4, 8)
 WORK = ("tokens", "calls", "tool_calls")
@@ -66,36 +66,36 @@ def pass_hats(trials: pd.DataFrame) -> tuple[PassHat, ...]:
     return tuple(pass_hat(k, tasks) for k in KS)
 
 
-def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> Harm:
+def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
     known = beyond.notna()
     beyond, paired = beyond[known].astype(int), paired[known]
     after = share_of(paired, beyond > 0)
     rate = _for_each_failure(paired, 100 * beyond) if (beyond < 0).any() else _amount(paired, 100 * beyond)
     if len(beyond) and not beyond.any():  # what never came up has no spread, and yet an upper end
-        rate = Rate(0.0, 0.0, 100 * (after.high or 0.0), rate.n, rate.units)
-    return Harm(int(beyond.sum()), int(beyond.clip(lower=0).sum()), int((-beyond).clip(lower=0).sum()), rate, after)
+        rate = RatePerFailure(0.0, 0.0, 100 * (after.high or 0.0), rate.n, rate.units)
+    return HarmRates(int(beyond.sum()), int(beyond.clip(lower=0).sum()), int((-beyond).clip(lower=0).sum()), rate, after)
 
 
-def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> Rate:
+def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:
     failures = _by_unit(paired, paired["failures"])
     ratio = ratio_of_sums(list(_by_unit(paired, beyond).values()), list(failures.values()))
     return _rate(ratio, len(paired))
 
 
-def _amount(paired: pd.DataFrame, beyond: pd.Series[int]) -> Rate:
+def _amount(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:
     """The same of what is nowhere below 0: neither is its interval."""
     ratio = ratio_of_means(_by_unit(paired, beyond), _by_unit(paired, paired["failures"]))
     return _rate(ratio, len(paired))
 
 
-def _ratio(paired: pd.DataFrame, column: str) -> Rate:
+def _ratio(paired: pd.DataFrame, column: str) -> RatePerFailure:
     ratio = ratio_of_means(_by_unit(paired, paired[column]), _by_unit(paired, paired[f"{column}_control"]))
     return _rate(ratio, len(paired))
 
 
-def _rate(ratio: Ratio, n: int) -> Rate:
+def _rate(ratio: Ratio, n: int) -> RatePerFailure:
     low, high = (ratio.low, ratio.high) if has_width(ratio) else (None, None)
-    return Rate(ratio.ratio, low, high, n, ratio.pairs)
+    return RatePerFailure(ratio.ratio, low, high, n, ratio.pairs)
 
 
 def _by_unit(trials: pd.DataFrame, values: Sequence[float] | pd.Series[int]) -> Mapping[Hashable, float]:

@@ -37,21 +37,21 @@ from bench.analysis.statistics import (
     unpaired_rates,
 )
 from bench.errors import ResultsError
-from bench.worlds.scorecard.card import ALL_CRASHES, CONTROL, Row, Scorecard, TrialResult
+from bench.worlds.scorecard.card import ALL_CRASHES, CONTROL, Scorecard, ScorecardRow, ScoredTrial
 from bench.worlds.scorecard.struck import belongs
 
 LEVEL = 0.05
 ALIKE = 6
 """Pairs from which on the same difference in each is no chance (`bench.analysis.compare`)."""
-Measured = Literal["right", "harm", "harmed"]
-Finding = Literal["worse", "better", "no worse", "inconclusive", "not measured"]
-Verdict = Literal["worse", "inconclusive", "better", "no worse"]
+CardMeasure = Literal["right", "harm", "harmed"]
+CardFinding = Literal["worse", "better", "no worse", "inconclusive", "not measured"]
+CardVerdict = Literal["worse", "inconclusive", "better", "no worse"]
 Value = TypeVar("Value")
 NOTHING = exact_share(0, 0)
 
 
 @dataclass(frozen=True)
-class Found:
+class Contrast:
     """What two rows say of one measure: rates, or effects for 100 failures, and the ends of their difference's interval.
 
     pairs   how many trials were paired; None where they are none
@@ -77,11 +77,11 @@ class Difference:
     systems: tuple[str, str]
     models: tuple[str, str]
     by: str
-    measure: Measured
+    measure: CardMeasure
     trials: tuple[int, int]
-    measurement: Found
+    measurement: Contrast
     adjusted: float | None = None
-    finding: Finding = "not measured"
+    finding: CardFinding = "not measured"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class CardComparison:
     left_out: tuple[str, ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CardVerdict:
         findings = {difference.finding for difference in self.differences}
         if "worse" in findings:
             return "worse"
@@ -124,14 +124,14 @@ def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole
     )
 
 
-def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[Row, Row]], tuple[str, ...]]:
+def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[ScorecardRow, ScorecardRow]], tuple[str, ...]]:
     """Rows of the same world, system and model. Where each scorecard has one system, or one model, their names may differ."""
     cards = (first, second)
     one_system, one_model = (
         all(len({getattr(row, name) for row in card.rows}) == 1 for card in cards) for name in ("system", "model")
     )
 
-    def place(row: Row) -> tuple[str, ...]:
+    def place(row: ScorecardRow) -> tuple[str, ...]:
         return (row.world, *([] if one_system else [row.system]), *([] if one_model else [row.model]))
 
     before, after = ({place(row): row for row in card.rows} for card in cards)
@@ -140,7 +140,7 @@ def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[Row, 
     return rows, tuple(f"the row {' / '.join(at)} (only in the {which})" for at, which in alone)
 
 
-def _of_row(before: Row, after: Row, same_faults: bool) -> Iterator[Difference]:
+def _of_row(before: ScorecardRow, after: ScorecardRow, same_faults: bool) -> Iterator[Difference]:
     """A kind of failure that only the first has is inconclusive: the second was not tried there."""
     measure = _paired if same_faults else _unpaired
     for by in (CONTROL, *(struck.by for struck in before.struck if not _is_repeated(struck.by, before))):
@@ -150,37 +150,37 @@ def _of_row(before: Row, after: Row, same_faults: bool) -> Iterator[Difference]:
             yield Difference(before.world, systems, models, by, name, trials, measurement)
 
 
-def _is_repeated(by: str, row: Row) -> bool:
+def _is_repeated(by: str, row: ScorecardRow) -> bool:
     """Whether all crashes are at one point: then what is said of that is said of all."""
     return by == ALL_CRASHES and sum(belongs(struck.by, by) for struck in row.struck) == 2
 
 
-def _trials(row: Row, by: str) -> int:
+def _trials(row: ScorecardRow, by: str) -> int:
     return sum(belongs(result.by, by) for result in row.results)
 
 
 # Unpaired: under other faults
 
 
-def _unpaired(before: Row, after: Row, by: str) -> Iterator[tuple[Measured, Found]]:
+def _unpaired(before: ScorecardRow, after: ScorecardRow, by: str) -> Iterator[tuple[CardMeasure, Contrast]]:
     yield "right", _two_rates(_right(before, by), _right(after, by))
     if by != CONTROL:
         yield "harmed", _two_rates(_harmed(before, by), _harmed(after, by))
 
 
-def _two_rates(share: Share, other: Share) -> Found:
+def _two_rates(share: Share, other: Share) -> Contrast:
     low, high = unpaired_rates(other, share) or (None, None)
-    return Found(share.rate, other.rate, low, high, None, rates_differ(share, other))
+    return Contrast(share.rate, other.rate, low, high, None, rates_differ(share, other))
 
 
-def _right(row: Row, by: str) -> Share:
+def _right(row: ScorecardRow, by: str) -> Share:
     if by == CONTROL:
         return row.control
     struck = row.struck_by(by)
     return struck.right if struck else NOTHING
 
 
-def _harmed(row: Row, by: str) -> Share:
+def _harmed(row: ScorecardRow, by: str) -> Share:
     struck = row.struck_by(by)
     return struck.any_harm if struck else NOTHING
 
@@ -188,7 +188,7 @@ def _harmed(row: Row, by: str) -> Share:
 # Paired
 
 
-def _paired(before: Row, after: Row, by: str) -> Iterator[tuple[Measured, Found]]:
+def _paired(before: ScorecardRow, after: ScorecardRow, by: str) -> Iterator[tuple[CardMeasure, Contrast]]:
     rights = _in_common(before, after, by, lambda result: result.right)
     yield "right", _two_by_pair(rights)
     if by != CONTROL:
@@ -198,24 +198,24 @@ def _paired(before: Row, after: Row, by: str) -> Iterator[tuple[Measured, Found]
         yield "harm", _harm_by_pair(harms)
 
 
-def _two_by_pair(rights: tuple[Mapping[Pair, bool], Mapping[Pair, bool]]) -> Found:
+def _two_by_pair(rights: tuple[Mapping[Pair, bool], Mapping[Pair, bool]]) -> Contrast:
     before, after = rights
     difference = paired_rates(after, before)
     low, high = (0.0, 0.0) if before and before == after else (difference.low, difference.high)
-    return Found(_mean(before), _mean(after), low, high, difference.pairs, mcnemar_test(after, before).p)
+    return Contrast(_mean(before), _mean(after), low, high, difference.pairs, mcnemar_test(after, before).p)
 
 
-def _harm_by_pair(harms: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> Found:
+def _harm_by_pair(harms: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> Contrast:
     before, after = harms
     found = paired_difference(after, before)
     difference, equal = found.difference, bool(before) and before == after
     told = equal or has_width(difference) or difference.n >= ALIKE
     low, high = (0.0, 0.0) if equal else (difference.low, difference.high) if told else (None, None)
-    return Found(_mean(before), _mean(after), low, high, found.pairs, paired_test(after, before).p)
+    return Contrast(_mean(before), _mean(after), low, high, found.pairs, paired_test(after, before).p)
 
 
 def _in_common(
-    before: Row, after: Row, by: str, read: Callable[[TrialResult], Value | None]
+    before: ScorecardRow, after: ScorecardRow, by: str, read: Callable[[ScoredTrial], Value | None]
 ) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
     """What both tell of a trial, by its instance and a number for (repetition, plan)."""
     first, other = (
@@ -238,7 +238,7 @@ def _mean(values: Mapping[Pair, float]) -> float | None:
 # The finding
 
 
-def _finding(difference: Difference, margin: float) -> Finding:
+def _finding(difference: Difference, margin: float) -> CardFinding:
     measurement = difference.measurement
     if not any(difference.trials):
         return "not measured"

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from bench.render.table import AdjustedP, BoundedNumber, Cell, Number, Table
 from bench.worlds.scorecard import CardComparison
-from bench.worlds.scorecard.compare import Difference, Found
+from bench.worlds.scorecard.compare import Contrast, Difference
 from bench.worlds.scorecard.words import failure
 
 MEASURES = {
@@ -57,7 +57,7 @@ def _row(difference: Difference) -> tuple[Cell, ...]:
     )
 
 
-def _ends(measurement: Found, digits: int, percent: bool) -> BoundedNumber:
+def _ends(measurement: Contrast, digits: int, percent: bool) -> BoundedNumber:
     difference = None if measurement.before is None or measurement.after is None else measurement.after - measurement.before
     return BoundedNumber(difference, measurement.low, measurement.high, digits, percent)
 

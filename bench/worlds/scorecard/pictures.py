@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from bench.render.drawing import BLUE, GREEN, PALE, VERMILION, Picture, finish, panels
 from bench.render.labels import slug
-from bench.worlds.scorecard import ALL_CRASHES, Row, Scorecard, Struck
+from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.scorecard.cells import ANY
 from bench.worlds.scorecard.words import model
 
@@ -23,7 +23,7 @@ def pictures(card: Scorecard) -> Iterator[Picture]:
             yield _figure(world, name, rows)
 
 
-def _figure(world: str, name: str, rows: Sequence[Row]) -> Picture:
+def _figure(world: str, name: str, rows: Sequence[ScorecardRow]) -> Picture:
     figure, axes = panels(3, 3, 3.6, 0.9 + 0.3 * len(rows))
     titles = ("finished right after a crash, %", "effects damaged for 100 crashes", "tokens, × the control")
     for place, (ax, title, colour) in enumerate(zip(axes, titles, (BLUE, VERMILION, GREEN), strict=True)):
@@ -48,7 +48,7 @@ def _figure(world: str, name: str, rows: Sequence[Row]) -> Picture:
     return finish(figure, slug("scorecard", world, name), title, f"{title}. {caption}")
 
 
-def _crashed(row: Row) -> Struck | None:
+def _crashed(row: ScorecardRow) -> Struck | None:
     crashed = row.struck_by(ALL_CRASHES)
     return crashed if crashed and crashed.trials else None
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from bench.analysis.statistics import PassHat, Share
 from bench.render.table import BoundedNumber, Cell, Rate, Table, text_of
 from bench.worlds.environment.damage import DAMAGES
-from bench.worlds.scorecard import ALL_CRASHES, Row, Scorecard, Struck
-from bench.worlds.scorecard.card import Rate as Measured
+from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
+from bench.worlds.scorecard.card import RatePerFailure as Measured
 from bench.worlds.scorecard.cells import ANY, KS
 from bench.worlds.scorecard.words import KINDS, failure, legend, model, notes
 
@@ -209,28 +209,28 @@ def receipts(card: Scorecard) -> Table:
     )
 
 
-def _trials(row: Row, number: int) -> tuple[Cell, ...]:
+def _trials(row: ScorecardRow, number: int) -> tuple[Cell, ...]:
     """Of the whole row, beside its first receipt."""
     return (row.trials, row.not_struck, row.mixed, row.errors) if not number else ("", "", "", "")
 
 
-def _told(row: Row, number: int) -> Cell:
+def _told(row: ScorecardRow, number: int) -> Cell:
     return f"{row.two_counts_agree.k} of {row.two_counts_agree.n}" if not number else ""
 
 
-def _place(row: Row) -> tuple[str, str, str]:
+def _place(row: ScorecardRow) -> tuple[str, str, str]:
     return row.world, model(row), row.system
 
 
 NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share(0, 0, None, None, None), {}, 0, {}, {})
 
 
-def _crashed(row: Row) -> Struck:
+def _crashed(row: ScorecardRow) -> Struck:
     """All its crashes; none where the run has no plan with any."""
     return row.struck_by(ALL_CRASHES) or NEVER
 
 
-def _without_repeats(row: Row) -> Iterator[Struck]:
+def _without_repeats(row: ScorecardRow) -> Iterator[Struck]:
     """Its failures; where all crashes are at one point, these alone."""
     points = sum(struck.by.startswith("process:") for struck in row.struck)
     return (struck for struck in row.struck if struck.by != ALL_CRASHES or points != 2)

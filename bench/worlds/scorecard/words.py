@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from bench.worlds.environment.damage import DAMAGES
-from bench.worlds.scorecard import ALL_CRASHES, Row, Scorecard, Struck
+from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.scorecard.cells import ANY
 
 ABOUT = (
@@ -55,7 +55,7 @@ def units(by: str) -> str:
     return "crashes" if by.startswith("process:") else "lost answers" if by == "tool:lost_ack" else "faults"
 
 
-def model(row: Row) -> str:
+def model(row: ScorecardRow) -> str:
     return f"{row.model} ({'SIMULATED' if row.whose == 'simulated' else 'recorded'})" if row.whose != "live" else row.model
 
 
@@ -70,7 +70,7 @@ def findings(card: Scorecard) -> Iterator[str]:
         yield f"{', '.join(systems)}{place}{', each' if len(systems) > 1 else ''}: {text}"
 
 
-def _summary(row: Row) -> str:
+def _summary(row: ScorecardRow) -> str:
     told = [_of_failure(struck) for struck in row.struck if struck.by in (ALL_CRASHES, "tool:lost_ack") and struck.trials]
     control = f"Undisturbed: {_of(row.control.k, row.control.n)} right." if row.control.n else "Undisturbed: not measured."
     return " ".join([*told, control])

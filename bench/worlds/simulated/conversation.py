@@ -16,7 +16,7 @@ NOTHING_TOLD = "unanswered"
 
 
 @dataclass(frozen=True)
-class Told:
+class ToolResult:
     """What came of a call: `value` is the result, bare or as the world's door wraps it; `code` says why there is none, "" where
     there is one."""
 
@@ -29,7 +29,7 @@ class Conversation:
     under."""
 
     def __init__(self, messages: Iterable[Message], names: Mapping[str, str]):
-        self._answers: dict[str, deque[Told]] = {}
+        self._answers: dict[str, deque[ToolResult]] = {}
         by_offer = {offered: name for name, offered in names.items()}
         open_calls: dict[str, Call | None] = {}
         for message in messages:
@@ -39,7 +39,7 @@ class Conversation:
             if call:
                 self._answers.setdefault(_key(call), deque()).append(told_in(message.content))
 
-    def next_answer(self, call: Call) -> Told | None:
+    def next_answer(self, call: Call) -> ToolResult | None:
         """The next answer to this call; None where it was not made again."""
         answers = self._answers.get(_key(call))
         return answers.popleft() if answers else None
@@ -57,15 +57,15 @@ def offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[s
     return values
 
 
-def told_in(content: str) -> Told:
+def told_in(content: str) -> ToolResult:
     """What a tool's result says: JSON, Python's own way of writing it, or an error in whatever words."""
     value = _unpacked(_read(content))
     if value is _UNREADABLE:
-        return Told(code=NOTHING_TOLD)
+        return ToolResult(code=NOTHING_TOLD)
     if isinstance(value, dict) and isinstance(error := value.get("error"), dict | str):
         code = error.get("code") if isinstance(error, dict) else ""
-        return Told(code=code if isinstance(code, str) and code else NOTHING_TOLD)
-    return Told(value)
+        return ToolResult(code=code if isinstance(code, str) and code else NOTHING_TOLD)
+    return ToolResult(value)
 
 
 def result_of(value: Any) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.scenario import Json, Task, as_document
-from bench.worlds.environment import KILL_SWITCH, Arrival, Call, Environment, Facts, Moment, Question, Step
+from bench.worlds.environment import KILL_SWITCH, Arrival, Call, Environment, Facts, Moment, ProcedureStep, Question
 from bench.worlds.environment.procedure import AsFarAsKnown, NotKnown
 from bench.worlds.simulated.world import RememberedWorld
 
@@ -87,12 +87,12 @@ class ProcedureCourse:
             self._facts = replace(self._facts, events={event.kind: event.payload, **self._facts.events})
         return event
 
-    def _may_begin(self, step: Step) -> bool:
+    def _may_begin(self, step: ProcedureStep) -> bool:
         has_come = not step.on or step.on in self._facts.events
         in_time = step.starts is None or self.world.now >= step.starts
         return step.name not in self._settled and has_come and in_time and self._settled.issuperset(step.after)
 
-    def _attempt(self, step: Step) -> str:
+    def _attempt(self, step: ProcedureStep) -> str:
         """Read, judge, act; why it came to nothing, or "". What needs what a failed step never found out fails in its turn."""
         try:
             return self._attempted(step)
@@ -101,7 +101,7 @@ class ProcedureCourse:
                 raise
             return "failed"
 
-    def _attempted(self, step: Step) -> str:
+    def _attempted(self, step: ProcedureStep) -> str:
         if step.saga and step.saga in self._fallen:
             return "fallen"
         if not step.needed(self._facts):
@@ -121,14 +121,14 @@ class ProcedureCourse:
                 return why
         return ""
 
-    def _read(self, step: Step) -> bool:
+    def _read(self, step: ProcedureStep) -> bool:
         calls = step.reads(self._facts)
         answers = dict(zip(calls, self.world.call_all(list(calls.values())), strict=True))
         read = {name: acted.result.model_dump(mode="json") for name, acted in answers.items() if acted.ok}
         self._facts = replace(self._facts, read=AsFarAsKnown({**self._facts.read, **read}))
         return len(read) == len(calls)
 
-    def _documents(self, step: Step) -> Mapping[str, str]:
+    def _documents(self, step: ProcedureStep) -> Mapping[str, str]:
         facts = self._facts
         shown = (
             step.documents(facts)
@@ -137,7 +137,7 @@ class ProcedureCourse:
         )
         return {name: as_document(value) for name, value in shown.items()}
 
-    def _act(self, step: Step, call: Call) -> str:
+    def _act(self, step: ProcedureStep, call: Call) -> str:
         if why := self._gate(step, call):
             return why
         acted = self.world.call(call.tool, call.arguments)
@@ -155,7 +155,7 @@ class ProcedureCourse:
     def _is_undone(self, done: _Done, call: Call, effect: str) -> bool:
         return self.environment.undoes.get(call.tool) == done.call.tool and done.effect == effect
 
-    def _gate(self, step: Step, call: Call) -> str:
+    def _gate(self, step: ProcedureStep, call: Call) -> str:
         """Why a call is not to be made, or ""."""
         verdict = self.world.verdict(call.tool, call.arguments)
         if verdict.decision != "person":
@@ -168,7 +168,7 @@ class ProcedureCourse:
     def _question(self, call: Call) -> Question:
         return Question(next(iter(self.environment.people)), self.world.effect_of(call), call.arguments)
 
-    def _give_up(self, step: Step, why: str) -> None:
+    def _give_up(self, step: ProcedureStep, why: str) -> None:
         peers = {other.name for other in self.environment.procedure if other is step or (step.saga and other.saga == step.saga)}
         self._fallen |= {step.saga} - {""}
         for standing in reversed([done for done in self._standing if done.step in peers]):
@@ -177,7 +177,7 @@ class ProcedureCourse:
             if all(done.call != call for done in self._standing):  # two steps may fall back on the same
                 self._act(step, call)
 
-    def _take_back(self, step: Step, done: _Done) -> None:
+    def _take_back(self, step: ProcedureStep, done: _Done) -> None:
         tool = self.environment.by_name[done.call.tool]
         if not tool.undo:
             return

@@ -13,14 +13,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from bench.worlds.environment import Acted, Arrival, Call, Environment, Moment, Verdict, World
-from bench.worlds.simulated.conversation import Conversation, Told, result_of
+from bench.worlds.environment import Acted, Arrival, Call, Environment, Moment, PolicyVerdict, World
+from bench.worlds.environment.scene import ToolArguments
+from bench.worlds.simulated.conversation import Conversation, ToolResult, result_of
 
 TRIES = 5
 """Of a call that fails, a minute apart."""
 PASSING = ("throttled", "unanswered", "unavailable", "broke", "hung", "wrong_type")
-Arguments = BaseModel | Mapping[str, Any]
-Answer = Literal["approved", "denied", "late"]
+PersonAnswer = Literal["approved", "denied", "late"]
 
 
 class NotYet(Exception):
@@ -45,7 +45,7 @@ class RememberedWorld:
     def close(self) -> None:
         self._own.close()
 
-    def call(self, tool: str, arguments: Arguments, key: str | None = None, **_: Any) -> Acted:
+    def call(self, tool: str, arguments: ToolArguments, key: str | None = None, **_: Any) -> Acted:
         """Keys are for whoever makes the call: a model proposes it alone."""
         del key
         [acted] = self.call_all([Call(tool, _plain(arguments))])
@@ -58,7 +58,7 @@ class RememberedWorld:
             raise NotYet(*missing)
         return [self._acted(call, told) for call, told in zip(calls, answers, strict=True) if told]
 
-    def verdict(self, tool: str, arguments: Arguments) -> Verdict:
+    def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         return self._own.verdict(tool, arguments)
 
     def effect_of(self, call: Call) -> str:
@@ -99,7 +99,7 @@ class RememberedWorld:
         self.decision(kind, about, question)
         return f"{kind}: {about}"
 
-    def decision(self, kind: str, about: str, question: Mapping[str, Any]) -> Answer:
+    def decision(self, kind: str, about: str, question: Mapping[str, Any]) -> PersonAnswer:
         told = self._told(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
         content = told.value if isinstance(told.value, dict) else {}
         if isinstance(event := content.get("event"), dict):
@@ -109,7 +109,7 @@ class RememberedWorld:
         answer = content.get("answer")
         return answer if answer in ("approved", "denied") else "late"
 
-    def _acted(self, call: Call, told: Told) -> Acted:
+    def _acted(self, call: Call, told: ToolResult) -> Acted:
         tool, tries = self.environment.by_name[call.tool], 1
         while told.code in PASSING and tries < TRIES:
             self.wait(minutes=1)
@@ -124,16 +124,16 @@ class RememberedWorld:
         self._pass_to(self.now.after(minutes=tool.minutes))
         return Acted(call.tool, effect, "done", result)
 
-    def _told(self, call: Call) -> Told:
+    def _told(self, call: Call) -> ToolResult:
         """What came of a call of one of the tools that every world has."""
         told = self._answer(call)
         for _ in range(TRIES - 1):
             if told.code not in PASSING:
                 break
             told = self._answer(call)
-        return Told(result_of(told.value), told.code)
+        return ToolResult(result_of(told.value), told.code)
 
-    def _answer(self, call: Call) -> Told:
+    def _answer(self, call: Call) -> ToolResult:
         told = self._conversation.next_answer(call)
         if told is None:
             raise NotYet(call)
@@ -145,7 +145,7 @@ class RememberedWorld:
             self._own.wait_until(moment)
 
 
-def _plain(arguments: Arguments) -> Mapping[str, Any]:
+def _plain(arguments: ToolArguments) -> Mapping[str, Any]:
     return arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else dict(arguments)
 
 

@@ -8,7 +8,7 @@ from bench.errors import ServerFailed
 from bench.models.base import Reply
 from bench.runtime.effects import CallEffect, Disturbance, Send, Target, TextEffect
 from bench.worlds.environment import Acted
-from bench.worlds.runtime.effects import ToolCall, ToolEffect
+from bench.worlds.runtime.effects import StruckToolCall, ToolEffect
 
 
 def squawked(_: Target, draw: Random) -> str | None:
@@ -22,7 +22,7 @@ async def startled(_: Send, fault: Disturbance) -> Reply:
     raise ServerFailed("503 startled (injected)", injected=True)
 
 
-def repeated(call: ToolCall, _: int) -> Acted | None:
+def repeated(call: StruckToolCall, _: int) -> Acted | None:
     """The request arrives three times."""
     first = call.first()
     if not first.ok:

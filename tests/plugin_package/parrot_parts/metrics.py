@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bench.analysis.metrics import Metric
-from bench.analysis.trial import Trial
+from bench.analysis.trial import TrialReading
 
 
-def first_tokens(trial: Trial) -> int:
+def first_tokens(trial: TrialReading) -> int:
     return sum(entry.tokens for entry in trial.entries if entry.call.cause == "first")
 
 

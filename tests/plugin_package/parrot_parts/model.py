@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from bench.experiment.model_part import Asked, ModelPart
+from bench.experiment.model_part import BaseModelEntry, ModelPart
 from bench.models.making import Making
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 
 
-class ParrotEntry(Asked):
+class ParrotEntry(BaseModelEntry):
     """A model that says the packs' references."""
 
     kind: Literal["parrot"]

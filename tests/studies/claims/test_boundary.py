@@ -13,7 +13,7 @@ from bench.analysis.frames import Run
 from bench.studies.claims.comparable import ON_SIMULATED
 from bench.studies.claims.published import load_others
 from bench.studies.claims.table import COUNTEREXAMPLE_NOTE, MODEL_NOTE, RUNTIME_NOTE, notes_on, other_claims
-from bench.studies.claims.verdicts import Judged, Judgement, can_judge, judge_all
+from bench.studies.claims.verdicts import JudgedSource, Judgement, can_judge, judge_all
 from bench.worlds.analysis.workflow import compensations
 from bench.worlds.runtime.events import ToolCalled
 
@@ -66,7 +66,7 @@ def test_effects_taken_back_in_another_order_are_counted() -> None:
 
 
 def test_the_notes_say_that_the_runtime_is_judged_on_a_simulated_proposer_and_a_model_is_not(run: Run) -> None:
-    notes = other_claims(run, Judged(BOUNDARY, judge_all(run, BOUNDARY))).notes
+    notes = other_claims(run, JudgedSource(BOUNDARY, judge_all(run, BOUNDARY))).notes
     assert RUNTIME_NOTE in notes and MODEL_NOTE not in notes and COUNTEREXAMPLE_NOTE in notes
     assert not any("a loss" in note.lower() or "(floor)" in note for note in notes)
     for source in load_others():

@@ -12,13 +12,13 @@ from records import write_with_texts
 from trials import Fault
 
 from bench.runtime.events import Faulted
-from bench.worlds.analysis.own_logs import Kept, kept_by
+from bench.worlds.analysis.own_logs import LoggedTrial, kept_by
 from bench.worlds.scorecard import scorecard_of
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 
 
-def kept(*how: str, faults: list[Fault] | None = None) -> Kept:
+def kept(*how: str, faults: list[Fault] | None = None) -> LoggedTrial:
     result = driven(["python", "noting.py", *how], faults or [])
     found = kept_by(result.record, result.texts)
     assert found

@@ -13,7 +13,7 @@ from bench.cli.check import check_pack
 from bench.cli.hooks import Hooks
 from bench.cli.soundness import OF_WORLDS
 from bench.scenario import Grade
-from bench.worlds.environment import Policy, Verdict, World
+from bench.worlds.environment import Policy, PolicyVerdict, World
 
 
 def problems(grade: Callable[..., Any] = REFUNDS.grade, **changes: Any) -> list[str]:
@@ -42,8 +42,8 @@ def impatient(world: World) -> None:
     ENVIRONMENT.reference(world)
 
 
-def forbids(*_: Any) -> Verdict:
-    return Verdict("deny", "never")
+def forbids(*_: Any) -> PolicyVerdict:
+    return PolicyVerdict("deny", "never")
 
 
 UNSOUND: list[tuple[Mapping[str, Any], str]] = [

@@ -13,7 +13,7 @@ from bench.worlds.doors.answers import answer_of
 from bench.worlds.doors.openapi import openapi
 from bench.worlds.doors.tools import Offer
 from bench.worlds.environment import Acted
-from bench.worlds.environment.calling import Code
+from bench.worlds.environment.calling import RefusalCode
 
 OFFERS = [Offer(tool.name, tool.description, tool.arguments, tool.result) for tool in ENVIRONMENT.tools]
 COMMON = ["wait", "next_event", "list_events", "ask_person"]
@@ -49,7 +49,7 @@ def test_a_crash_strikes_over_mcp_as_over_http() -> None:
 @pytest.mark.parametrize(
     ("code", "status"), [("declined", 403), ("forbidden", 403), ("quota", 403), ("throttled", 429), ("hung", 503)]
 )
-def test_what_no_repetition_mends_is_no_fault_of_the_tool(code: Code, status: int) -> None:
+def test_what_no_repetition_mends_is_no_fault_of_the_tool(code: RefusalCode, status: int) -> None:
     """An agent that follows HTTP tries a 503 again, and a 429 later."""
     said = answer_of(Acted("refund", "order 1", "refused", reason="why", code=code))
     assert (said.status, said.body["error"]) == (status, {"code": code, "message": "why"})

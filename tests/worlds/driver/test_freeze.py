@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.runtime.loop import run
-from bench.worlds.driver.life import Life
+from bench.worlds.driver.life import AgentProcess
 
 COUNTS = """
 import threading, time
@@ -28,7 +28,7 @@ time.sleep(600)
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux tells whether a thread has stopped")
 def test_no_thread_of_a_frozen_process_goes_on(tmp_path: Path) -> None:
     async def frozen() -> list[int]:
-        life = Life([sys.executable, "-c", COUNTS], tmp_path, {}, 10**9)
+        life = AgentProcess([sys.executable, "-c", COUNTS], tmp_path, {}, 10**9)
         try:
             while "ready" not in life.output.text:  # noqa: ASYNC110  it writes when it is ready
                 await asyncio.sleep(0.01)

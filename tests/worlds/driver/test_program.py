@@ -118,7 +118,7 @@ def test_a_machine_that_can_start_nothing_is_an_error(monkeypatch: pytest.Monkey
     def no_life(*_: object) -> None:
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(place, "Life", no_life)
+    monkeypatch.setattr(place, "AgentProcess", no_life)
     result = driven(["python", "clerk.py"])
     said = "the command cannot be started: Resource temporarily unavailable; see to this machine"
     assert (result.record.outcome, result.record.reason) == ("error", said)

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 import pytest
 
 from bench.runtime.loop import run
-from bench.worlds.driver.life import Ended, Life
+from bench.worlds.driver.life import AgentProcess, Ended
 
 SILENCES = """
 import os, signal, time
@@ -33,7 +33,7 @@ time.sleep(600)
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="elsewhere nobody can open another's files")
 def test_an_agent_that_silences_who_watches_over_it_is_ended_with_its_daemon(tmp_path: Path) -> None:
     async def silenced() -> tuple[int, Ended, float]:
-        life = Life([sys.executable, "-c", SILENCES], tmp_path, {"AGENT_FOLDER": str(tmp_path)}, 10**9, patience=0.1)
+        life = AgentProcess([sys.executable, "-c", SILENCES], tmp_path, {"AGENT_FOLDER": str(tmp_path)}, 10**9, patience=0.1)
         try:
             while not life.output.text.endswith("\n"):  # noqa: ASYNC110  it writes when it is ready
                 await asyncio.sleep(0.01)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from little_worlds import Nothing, with_tool, world
 
-from bench.worlds.environment import Acted, Db, Moment, Policy, Tool, Verdict, World
+from bench.worlds.environment import Acted, Db, Moment, Policy, PolicyVerdict, Tool, World
 from bench.worlds.environment.limits import DidNotEnd
 
 
@@ -119,7 +119,7 @@ def test_an_event_of_an_unknown_kind_is_the_tools_fault() -> None:
 
 
 def test_a_policy_that_does_not_end_raises_what_a_trial_can_hold() -> None:
-    def spins_on(*_: Any) -> Verdict:
+    def spins_on(*_: Any) -> PolicyVerdict:
         while True:
             pass
 

@@ -5,23 +5,28 @@ from __future__ import annotations
 import pytest
 
 from bench.errors import PackError
-from bench.worlds.environment import Moment, Step
+from bench.worlds.environment import Moment, ProcedureStep
 from bench.worlds.environment.procedure import refuse_procedure
 
 
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
-        ([Step("a"), Step("a")], "step 'a' stands twice in the procedure"),
-        ([Step("b", after=("a",)), Step("a")], "step 'b' comes after 'a', which is no step before it"),
-        ([Step("a", on="opend")], "begun by 'opend', which is no kind of event; did you mean 'opened'"),
-        ([Step("a", starts=Moment(3), until=Moment(2))], "may end at day 2, 00:00 at last and begins at day 3, 00:00 at first"),
+        ([ProcedureStep("a"), ProcedureStep("a")], "step 'a' stands twice in the procedure"),
+        ([ProcedureStep("b", after=("a",)), ProcedureStep("a")], "step 'b' comes after 'a', which is no step before it"),
+        ([ProcedureStep("a", on="opend")], "begun by 'opend', which is no kind of event; did you mean 'opened'"),
+        (
+            [ProcedureStep("a", starts=Moment(3), until=Moment(2))],
+            "may end at day 2, 00:00 at last and begins at day 3, 00:00 at first",
+        ),
     ],
 )
-def test_each_of_these_is_refused(steps: list[Step], said: str) -> None:
+def test_each_of_these_is_refused(steps: list[ProcedureStep], said: str) -> None:
     with pytest.raises(PackError, match=said):
         refuse_procedure(steps, ["opened"], [], "pack")
 
 
 def test_steps_that_follow_each_other_are_taken() -> None:
-    refuse_procedure([Step("a", on="opened"), Step("b", after=("a",), starts=Moment(1))], ["opened"], [], "pack")
+    refuse_procedure(
+        [ProcedureStep("a", on="opened"), ProcedureStep("b", after=("a",), starts=Moment(1))], ["opened"], [], "pack"
+    )

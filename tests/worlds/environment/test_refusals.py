@@ -9,7 +9,7 @@ import pytest
 from little_worlds import ENVIRONMENT
 
 from bench.errors import PackError
-from bench.worlds.environment import EventKind, Moment, Policy, Scheduled, Tool, Verdict
+from bench.worlds.environment import EventKind, Moment, Policy, PolicyVerdict, Scheduled, Tool
 from bench.worlds.environment.refusals import refuse_environment
 
 READ, REFUND, RESERVE, RELEASE, NOTIFY = ENVIRONMENT.tools
@@ -45,7 +45,7 @@ def but(tool: Tool, **changes: Any) -> Tool:
         ({"events": (Scheduled("a", "opened", Moment(-1)),)}, "outside of the world's time"),
         ({"kinds": (EventKind("opened"), EventKind("opened"))}, "two of its kinds of event"),
         ({"people": {"manager": "Ann"}}, "must be a bench.worlds.environment.Person"),
-        ({"policy": Policy("", lambda *_: Verdict())}, "with a version"),
+        ({"policy": Policy("", lambda *_: PolicyVerdict())}, "with a version"),
         ({"reference": None}, "reference must be a function"),
     ],
 )

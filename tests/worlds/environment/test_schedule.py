@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from little_worlds import ENVIRONMENT, world
 
 from bench.worlds.environment import EventKind, Moment, Scheduled
-from bench.worlds.environment.schedule import Told
+from bench.worlds.environment.schedule import NoticeTime
 
 THREE = (
     Scheduled("first", "opened", Moment(1)),
@@ -73,6 +73,8 @@ def test_an_event_that_breaks_off_has_not_happened() -> None:
 def test_a_held_notice_comes_behind_what_is_due_then() -> None:
     one = world(events=THREE)
     one.told_by(
-        lambda event, following: (Told(following, held=True),) if event.name == "first" and following else (Told(event.at),)
+        lambda event, following: (
+            (NoticeTime(following, held=True),) if event.name == "first" and following else (NoticeTime(event.at),)
+        )
     )
     assert names(one.wait(days=3)) == ["second", "third", "first"]

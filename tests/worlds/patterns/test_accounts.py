@@ -20,7 +20,7 @@ from bench.models.base import Reply, Request, Sleep
 from bench.runtime.events import Faulted
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Call, Environment, Moment, Scheduled, Step
+from bench.worlds.environment import Call, Environment, Moment, ProcedureStep, Scheduled
 from bench.worlds.patterns.parts.accounts import IRREGULAR
 from bench.worlds.runtime.events import Stored
 
@@ -95,7 +95,7 @@ def test_a_divergence_is_noted_once_however_often_the_agent_dies_and_none_where_
 
 # Watermarks
 
-LOOK = Step("look", starts=Moment(2, 60), reads=lambda _: {"seen": Call("read_trip", {"trip": 1})})
+LOOK = ProcedureStep("look", starts=Moment(2, 60), reads=lambda _: {"seen": Call("read_trip", {"trip": 1})})
 """Reads the trip an hour after its flight was struck."""
 
 

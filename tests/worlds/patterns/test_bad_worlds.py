@@ -14,7 +14,7 @@ from worlds.trips.scenario import Done
 from bench.experiment.trial import TrialResult
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Db, Environment, Policy, Verdict
+from bench.worlds.environment import Db, Environment, Policy, PolicyVerdict
 from bench.worlds.patterns.parts.compensation import FOR_A_PERSON
 from bench.worlds.runtime.events import ToolCalled
 
@@ -93,7 +93,7 @@ def test_an_undo_that_fails_for_good_is_for_a_person_and_the_others_are_undone(p
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_under_a_policy_that_forbids_what_is_right_nothing_is_done_with_remedies(pattern: str) -> None:
-    forbids = replace(environment(ONE), policy=Policy("never", lambda *_: Verdict("deny", "never")))
+    forbids = replace(environment(ONE), policy=Policy("never", lambda *_: PolicyVerdict("deny", "never")))
     result = worked(pattern, REMEDIED, world=forbids)
     assert_has_a_result(result)
     assert (effects(result), set(harm(result))) == ([], {"lost"})

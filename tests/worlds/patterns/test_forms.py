@@ -15,7 +15,7 @@ from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.models.base import Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel, SimulatedSettings
-from bench.worlds.environment import Call, Policy, Step, Verdict
+from bench.worlds.environment import Call, Policy, PolicyVerdict, ProcedureStep
 
 LOST = [{"point": "tool", "effect": "lost_ack", "tool": "pay", "attempts": [1]}]
 
@@ -79,11 +79,11 @@ AGAINST_POLICY = '{"book": true, "amount": 499}'
 def denying() -> Any:
     """The world of one trip that is paid as soon as it is judged, and whose policy denies a payment of anything but 300."""
 
-    def decide(_: Any, tool: str, arguments: Any, __: Any) -> Verdict:
+    def decide(_: Any, tool: str, arguments: Any, __: Any) -> PolicyVerdict:
         wrong = tool == "pay" and arguments.amount != 300
-        return Verdict("deny", "price", f"{arguments.amount} is not the price") if wrong else Verdict()
+        return PolicyVerdict("deny", "price", f"{arguments.amount} is not the price") if wrong else PolicyVerdict()
 
-    paid = Step(
+    paid = ProcedureStep(
         "choose 1",
         on="requested",
         reads=lambda _: {"trip": Call("read_trip", {"trip": 1})},

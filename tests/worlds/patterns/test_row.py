@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.worlds.patterns.parts.row import Row
+from bench.worlds.patterns.parts.row import DurableRow
 from bench.worlds.runtime.process import Process, Store
 
 
-def row() -> Row:
-    return Row(Store(Process(lambda _: None), lambda *_: None))
+def row() -> DurableRow:
+    return DurableRow(Store(Process(lambda _: None), lambda *_: None))
 
 
 def test_a_stale_transition_is_rejected_and_writes_nothing() -> None:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from bench.runtime.events import Faulted
-from bench.runtime.faults import Due, Fault, Receipt
+from bench.runtime.faults import Due, Fault, OpenReceipt
 from bench.worlds.runtime.process import Crashed, Process, Store
 
 
@@ -18,9 +18,9 @@ class Parts:
         self.process = Process(self.deaths.append)
         self.store = Store(self.process, lambda *_: None)
 
-    def receipt(self, effect: str) -> Receipt:
+    def receipt(self, effect: str) -> OpenReceipt:
         due = Due(Fault("process", effect), "refund", 1, Random(0))
-        return Receipt(1, due, None, self.events.append)
+        return OpenReceipt(1, due, None, self.events.append)
 
     @property
     def stages(self) -> list[str]:

@@ -18,7 +18,7 @@ from bench.analysis.statistics import exact_share
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
 from bench.worlds.environment.damage import DAMAGES
-from bench.worlds.scorecard import ALL_CRASHES, Row, Scorecard, Struck, as_json, read_scorecard, scorecard_of
+from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck, as_json, read_scorecard, scorecard_of
 from bench.worlds.scorecard.card import SCORECARD
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "scorecard.schema.json"
@@ -28,7 +28,7 @@ def card_of(folder: Path, records: list[TrialRecord]) -> Scorecard:
     return scorecard_of([run_of(folder, records)])
 
 
-def only(card: Scorecard) -> Row:
+def only(card: Scorecard) -> ScorecardRow:
     [row] = card.rows
     return row
 

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from bench.runtime.workbench import Workbench
 from bench.worlds.environment import Arrival
 from bench.worlds.environment.knowledge import FIRST
-from bench.worlds.patterns.parts.memory import Effect, Memory
+from bench.worlds.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.runtime.actions import WorldActions
 
 IRREGULAR = "irregular"
@@ -83,7 +83,7 @@ class Accounts:
             if (changes := version - FIRST - changed) > len(told):
                 yield thing, version, changes
 
-    def _changes(self, effect: Effect, thing: str) -> int:
+    def _changes(self, effect: StepEffect, thing: str) -> int:
         """How often this effect of the agent may have changed a thing: done, and perhaps taken back."""
         if effect.state == "refused" or thing not in self._about(effect.tool, effect.arguments):
             return 0

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from bench.architectures.form import Form
-from bench.worlds.environment import Acted, Call, Step
+from bench.worlds.environment import Acted, Call, ProcedureStep
 from bench.worlds.environment.procedure import AGENT, COMPENSATION
-from bench.worlds.patterns.parts.memory import Effect, Memory
+from bench.worlds.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.runtime.actions import WorldActions
 
 TRIES = 3
@@ -25,10 +25,10 @@ class Calling:
     def __init__(self, world: WorldActions, form: Form, memory: Memory):
         self._world, self._form, self._memory = world, form, memory
 
-    async def read(self, step: Step, call: Call) -> Acted:
+    async def read(self, step: ProcedureStep, call: Call) -> Acted:
         return await self._until_answered(call, None, None, step.role)
 
-    async def effect(self, step: Step, call: Call) -> Acted:
+    async def effect(self, step: ProcedureStep, call: Call) -> Acted:
         """Make an effect of a step. One that this step is known to have done is not made again; one of which it is known only
         that it was meant is made under the key that it had."""
         meant = self.meant(step.name, call)
@@ -43,7 +43,7 @@ class Calling:
         self._note(meant, acted)
         return acted
 
-    def meant(self, step: str, call: Call) -> Effect | None:
+    def meant(self, step: str, call: Call) -> StepEffect | None:
         """The effect as this step has written it down, done or only intended; without keys nobody looks."""
         if not self._form.keys:
             return None
@@ -52,7 +52,7 @@ class Calling:
             (effect for effect in of_step if (effect.tool, effect.arguments) == (call.tool, dict(call.arguments))), None
         )
 
-    def _note(self, meant: Effect, acted: Acted) -> None:
+    def _note(self, meant: StepEffect, acted: Acted) -> None:
         if acted.outcome == "failed":
             return  # it may have happened: it stays what is meant
         if not acted.ok:
@@ -93,7 +93,7 @@ class Calling:
         else:
             await self._world.wait(minutes=2 ** (attempt - 1))
 
-    async def undo(self, effect: Effect) -> bool:
+    async def undo(self, effect: StepEffect) -> bool:
         """Take an effect back; whether it no longer stands. What is refused does not stand."""
         tool = self._world.tools[effect.tool]
         arguments: Mapping[str, Any] = effect.arguments

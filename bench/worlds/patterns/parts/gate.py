@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from bench.worlds.environment import KILL_SWITCH, Call, Question, Step
+from bench.worlds.environment import KILL_SWITCH, Call, ProcedureStep, Question
 from bench.worlds.runtime.actions import WorldActions
 
-Gate = Literal["open", "stamps", "asks", "keeps_asking"]
+GateRule = Literal["open", "stamps", "asks", "keeps_asking"]
 """open           there is none
 stamps         a denial holds; where a person is needed, it lets pass
 asks           a person is asked anew after each crash, and who does not answer in time has agreed
@@ -21,7 +21,13 @@ Why = Literal["", "denied", "late"]
 
 
 async def passes(
-    gate: Gate, step: Step, call: Call, question: Callable[[], Question], world: WorldActions, *, meant: bool = False
+    gate: GateRule,
+    step: ProcedureStep,
+    call: Call,
+    question: Callable[[], Question],
+    world: WorldActions,
+    *,
+    meant: bool = False,
 ) -> Why:
     """Why an effect is not to be made, or "". `question` is what a person is asked. What is already `meant` was let pass once
     and may have happened: only the kill switch keeps it from being made certain. A call of a tool that does not exist passes:

@@ -12,7 +12,7 @@ from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
-from bench.worlds.environment import KILL_SWITCH, Call, Facts, Step
+from bench.worlds.environment import KILL_SWITCH, Call, Facts, ProcedureStep
 from bench.worlds.environment.procedure import NotKnown
 from bench.worlds.patterns.parts.calling import Calling
 from bench.worlds.patterns.parts.memory import Memory
@@ -20,7 +20,7 @@ from bench.worlds.runtime.actions import WorldActions
 
 CONTENT = ("check", "insufficient", "found_wrong")
 """Rejections that are no schema's."""
-Said = TypeVar("Said")
+T = TypeVar("T")
 
 
 class Judging:
@@ -29,10 +29,10 @@ class Judging:
         self._world: WorldActions = workbench.world
         self._memory, self._calling = memory, calling
 
-    def facts(self, step: Step) -> Facts:
+    def facts(self, step: ProcedureStep) -> Facts:
         return self._memory.facts(step.name, self._world.arrivals())
 
-    def ask_pack(self, function: Callable[..., Said], step: Step, *more: Any) -> Said:
+    def ask_pack(self, function: Callable[..., T], step: ProcedureStep, *more: Any) -> T:
         """Call a function of the pack with the facts of a step.
 
         Raises NotKnown where a fact is missing, or where the boundary let an output pass for which the function is not made.
@@ -45,11 +45,11 @@ class Judging:
                 raise NotKnown(f"{step.name}: {error}") from error
             raise
 
-    def effects(self, step: Step) -> list[Call]:
+    def effects(self, step: ProcedureStep) -> list[Call]:
         """The calls that a step's effects are; a judgment may name a tool by what is no text, and the world refuses that."""
         return self.ask_pack(lambda facts: [replace(call, tool=str(call.tool)) for call in step.effects(facts)], step)
 
-    async def read(self, step: Step) -> str:
+    async def read(self, step: ProcedureStep) -> str:
         """Read what the step reads; why it cannot be, or ""."""
         read: dict[str, Any] = {}
         versions: dict[str, int] = {}
@@ -64,7 +64,7 @@ class Judging:
         self._memory.keep(step.name, read=read, versions=versions, judged=same)
         return ""
 
-    async def decide(self, step: Step) -> str:
+    async def decide(self, step: ProcedureStep) -> str:
         """Ask the judgment of a step until something of it is accepted; why nothing is, or ""."""
         subtask = self._task.subtask(step.judgment)
         repair: Rejected | None = None
@@ -84,7 +84,7 @@ class Judging:
                 return "taken as success"
             repair = rejected if self._form.tells == "typed" else replace(rejected, detail="it was not accepted")
 
-    def _verify(self, step: Step, subtask: Subtask, proposal: Proposal) -> Rejected | None:
+    def _verify(self, step: ProcedureStep, subtask: Subtask, proposal: Proposal) -> Rejected | None:
         """Hold a proposal against the boundary, as strong as it is, and commit what passes."""
         value, rejected = self._value(proposal, subtask), self._workbench.verify(proposal)
         if rejected and (value is None or self._form.holds("business_rule" if rejected.reason in CONTENT else "schema")):
@@ -99,7 +99,7 @@ class Judging:
         self._memory.keep(step.name, judged=True, decided=value, by=self._workbench.model if self._form.remedies else "")
         return None
 
-    def _against_policy(self, step: Step, value: Any) -> str:
+    def _against_policy(self, step: ProcedureStep, value: Any) -> str:
         """What the policy denies of the effects that this output would have, or ""."""
         if not self._form.holds("policy"):
             return ""
@@ -113,7 +113,7 @@ class Judging:
                 return verdict.why or verdict.rule or f"the policy denies {call.tool}"
         return ""
 
-    def _documents(self, step: Step, subtask: Subtask) -> Mapping[str, Any]:
+    def _documents(self, step: ProcedureStep, subtask: Subtask) -> Mapping[str, Any]:
         if step.documents:
             return self.ask_pack(step.documents, step)
         elsewhere = {*self._task.documents, *(other.name for other in self._task.subtasks)}

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from bench.worlds.environment import Arrival, Facts, Step
+from bench.worlds.environment import Arrival, Facts, ProcedureStep
 from bench.worlds.environment.procedure import AsFarAsKnown
 from bench.worlds.runtime.process import Store
 
 Keeps = Literal["nothing", "steps", "work"]
 """What outlives a crash: nothing; what came of each step that is done; that, and each step's work as it goes on."""
-State = Literal["intended", "done", "undone", "refused"]
+EffectState = Literal["intended", "done", "undone", "refused"]
 
 
 @dataclass(frozen=True)
-class Work:
+class StepMemory:
     """One step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and why it came to nothing. When
     it was `begun`, in minutes of world time, is kept where its time is boxed. `by` which model it was decided belongs to the
     decision: both are one write."""
@@ -32,7 +32,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Effect:
+class StepEffect:
     """One effect that a step means to have. `number` counts them; `versions` are those that it expects."""
 
     number: int
@@ -42,11 +42,11 @@ class Effect:
     effect: str
     key: str
     versions: Mapping[str, int]
-    state: State = "intended"
+    state: EffectState = "intended"
     result: Any = None
 
 
-NOTHING = Work()
+NOTHING = StepMemory()
 STEP, EFFECTS = "step ", "effects"
 """What they are called in the store."""
 
@@ -59,25 +59,25 @@ class Memory:
 
     def __init__(self, store: Store, keeps: Keeps, undoes: Mapping[str, str]):
         self._store, self._keeps, self._undoes = store, keeps, undoes
-        self._works: dict[str, Work] = {}
-        self._effects: dict[int, Effect] = {}
+        self._works: dict[str, StepMemory] = {}
+        self._effects: dict[int, StepEffect] = {}
         kept = {name.removeprefix(STEP): store.get(name) for name in store.names() if name.startswith(STEP)}
         for step, written in kept.items():
-            self._works[step] = Work(**written["work"])
+            self._works[step] = StepMemory(**written["work"])
         at_ends = sorted(
             (effect for written in kept.values() for effect in written["effects"]), key=lambda written: written["number"]
         )
         for effect in (*at_ends, *store.log(EFFECTS)):
-            self._place(Effect(**effect))
+            self._place(StepEffect(**effect))
 
-    def of(self, step: str) -> Work:
+    def of(self, step: str) -> StepMemory:
         return self._works.get(step, NOTHING)
 
-    def works(self) -> Mapping[str, Work]:
+    def works(self) -> Mapping[str, StepMemory]:
         """Step -> what is known of it."""
         return self._works
 
-    def keep(self, step: str, **change: Any) -> Work:
+    def keep(self, step: str, **change: Any) -> StepMemory:
         """Change what is known of a step."""
         work = self._works[step] = replace(self.of(step), **change)
         if self._keeps == "work" or (self._keeps == "steps" and work.done):
@@ -92,29 +92,31 @@ class Memory:
     def done(self, step: str) -> bool:
         return self.of(step).done
 
-    def intend(self, step: str, tool: str, arguments: Mapping[str, Any], effect: str, versions: Mapping[str, int]) -> Effect:
+    def intend(
+        self, step: str, tool: str, arguments: Mapping[str, Any], effect: str, versions: Mapping[str, int]
+    ) -> StepEffect:
         """What is about to be done. Its key is made of its business key: the same effect has the same key, unless it was undone
         before."""
         before = sum((other.tool, other.effect, other.state) == (tool, effect, "undone") for other in self._effects.values())
         key = f"{tool}: {effect}" + (f" ({before + 1})" if before else "")
         number = len(self._effects) + 1
-        return self.note(Effect(number, step, tool, dict(arguments), effect, key, dict(versions)))
+        return self.note(StepEffect(number, step, tool, dict(arguments), effect, key, dict(versions)))
 
-    def note(self, effect: Effect) -> Effect:
+    def note(self, effect: StepEffect) -> StepEffect:
         """What has become of an effect: one write, by which those that it took back are known to be undone as well."""
         self._place(effect)
         if self._keeps == "work":
             self._store.append(EFFECTS, vars(effect))
         return effect
 
-    def _place(self, effect: Effect) -> None:
+    def _place(self, effect: StepEffect) -> None:
         self._effects[effect.number] = effect
         undone = self._undoes.get(effect.tool)
         for later in self.effects() if undone and effect.state == "done" else ():
             if (later.tool, later.effect, later.state) == (undone, effect.effect, "done") and later.number < effect.number:
                 self._effects[later.number] = replace(later, state="undone")
 
-    def effects(self, step: str = "") -> list[Effect]:
+    def effects(self, step: str = "") -> list[StepEffect]:
         """Those of one step, or all, in order."""
         return [effect for effect in self._effects.values() if step in ("", effect.step)]
 
@@ -137,7 +139,7 @@ class Memory:
         )
 
 
-def dependents(steps: Iterable[Step], of: str) -> list[str]:
+def dependents(steps: Iterable[ProcedureStep], of: str) -> list[str]:
     """This step, and all that come after it, however far."""
     ids = [of]
     for step in steps:

@@ -10,11 +10,11 @@ from functools import partial
 from bench.architectures.form import Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Call, Moment, Question, Step
+from bench.worlds.environment import Call, Moment, ProcedureStep, Question
 from bench.worlds.environment.procedure import NotKnown
 from bench.worlds.patterns.parts.calling import Calling
 from bench.worlds.patterns.parts.compensation import take_back
-from bench.worlds.patterns.parts.gate import Gate, passes
+from bench.worlds.patterns.parts.gate import GateRule, passes
 from bench.worlds.patterns.parts.judging import Judging
 from bench.worlds.patterns.parts.memory import Keeps, Memory, dependents
 from bench.worlds.runtime.actions import WorldActions
@@ -23,7 +23,7 @@ MOST_READS = 5
 """How often a step is read anew because the world had moved."""
 
 
-class Office:
+class ProcedureRunner:
     """keeps, gate, compensates: what the pattern has of itself, bare. With remedies each of them remembers its work, has a gate
     that keeps asking, and takes back in reverse what a step did in vain."""
 
@@ -34,12 +34,12 @@ class Office:
         form: Form,
         *,
         keeps: Keeps = "nothing",
-        gate: Gate = "open",
+        gate: GateRule = "open",
         compensates: bool = False,
     ):
         self._form = form
         self._world: WorldActions = workbench.world
-        self._gate: Gate = "asks" if gate == "open" and form.holds("policy") else gate
+        self._gate: GateRule = "asks" if gate == "open" and form.holds("policy") else gate
         if form.remedies:
             self._gate = "keeps_asking"
         self._compensates = form.remedies or compensates
@@ -51,7 +51,7 @@ class Office:
 
     # What can be done now.
 
-    def ready(self) -> list[Step]:
+    def ready(self) -> list[ProcedureStep]:
         """The steps that can begin now, in the procedure's order."""
         come = {arrival.kind for arrival in self._world.arrivals()}
         return [step for step in self._possible(come) if step.starts is None or step.starts <= self._world.now]
@@ -62,7 +62,7 @@ class Office:
         waiting = [step.starts for step in self._possible(come) if step.starts is not None]
         return min((moment for moment in waiting if moment > self._world.now), default=None)
 
-    def _possible(self, come: set[str]) -> list[Step]:
+    def _possible(self, come: set[str]) -> list[ProcedureStep]:
         done = self.memory.done
         return [
             step
@@ -70,7 +70,7 @@ class Office:
             if not done(step.name) and all(map(done, step.after)) and (not step.on or step.on in come)
         ]
 
-    async def rounds(self) -> AsyncIterator[Sequence[Step]]:
+    async def rounds(self) -> AsyncIterator[Sequence[ProcedureStep]]:
         """What is ready, again and again, waiting for the world in between, until nothing can come any more."""
         while not all(self.memory.done(step.name) for step in self.steps):
             if ready := self.ready():
@@ -87,18 +87,18 @@ class Office:
 
     # One step.
 
-    async def work(self, step: Step) -> None:
+    async def work(self, step: ProcedureStep) -> None:
         """Do a step, whatever comes of it."""
         await self.settle(step, await self.attempt(step))
 
-    async def attempt(self, step: Step) -> str:
+    async def attempt(self, step: ProcedureStep) -> str:
         """Read, judge, act; why it came to nothing, or "". What needs what a failed step never found out fails in its turn."""
         try:
             return await self._attempted(step)
         except NotKnown:
             return self._told("failed")
 
-    async def _attempted(self, step: Step) -> str:
+    async def _attempted(self, step: ProcedureStep) -> str:
         self._world.begin_step(step)
         if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
             return "fallen"
@@ -115,7 +115,7 @@ class Office:
             self.memory.keep(step.name, read={}, versions={})
         return "failed"
 
-    async def settle(self, step: Step, why: str) -> None:
+    async def settle(self, step: ProcedureStep, why: str) -> None:
         """Step is done: where it came to nothing, what it did is taken back, and what the pack says for that is done."""
         if why and self._compensates:
             self.memory.keep(step.name, why=why)
@@ -126,21 +126,21 @@ class Office:
         self.memory.keep(step.name, done=True, why=why)
         self._world.end_step(step, why)
 
-    async def _done_otherwise(self, step: Step, why: str) -> None:
+    async def _done_otherwise(self, step: ProcedureStep, why: str) -> None:
         for call in self._judging.ask_pack(step.otherwise, step, why):
             if not await passes(self._gate, step, call, partial(self._question, step, call), self._world):
                 await self._calling.effect(step, call)
 
-    def _question(self, step: Step, call: Call) -> Question:
+    def _question(self, step: ProcedureStep, call: Call) -> Question:
         if step.asks:
             return self._judging.ask_pack(step.asks, step, call)
         return Question(self._world.people[0], self._world.effect_of(call.tool, call.arguments), call.arguments)
 
-    def _peers(self, step: Step) -> list[str]:
+    def _peers(self, step: ProcedureStep) -> list[str]:
         """The steps of its saga, and it."""
         return [other.name for other in self.steps if other is step or (step.saga and other.saga == step.saga)]
 
-    def wanting(self, step: Step) -> bool:
+    def wanting(self, step: ProcedureStep) -> bool:
         """Whether an effect that the step meant to have is not known to have happened."""
         return any(effect.state == "intended" for effect in self.memory.effects(step.name))
 
@@ -149,7 +149,7 @@ class Office:
         for name in dependents(self.steps, step):
             self.memory.forget(name)
 
-    async def _decided(self, step: Step) -> str:
+    async def _decided(self, step: ProcedureStep) -> str:
         work = self.memory.of(step.name)
         if not (work.read and self._form.keys and work.judged == bool(step.judgment)) and (
             why := await self._judging.read(step)
@@ -159,7 +159,7 @@ class Office:
             return await self._judging.decide(step)
         return ""
 
-    async def _acted(self, step: Step) -> str:
+    async def _acted(self, step: ProcedureStep) -> str:
         calls = self._judging.effects(step)
         if self._compensates:
             await self._drop(step, calls)
@@ -168,12 +168,12 @@ class Office:
                 return why
         return ""
 
-    def _is_over(self, step: Step) -> bool:
+    def _is_over(self, step: ProcedureStep) -> bool:
         """Whether the step has taken longer than its box allows."""
         begun = self.memory.of(step.name).begun
         return bool(step.box) and begun is not None and self._world.now.total > begun + step.box
 
-    async def _effect(self, step: Step, call: Call) -> str:
+    async def _effect(self, step: ProcedureStep, call: Call) -> str:
         meant = self._calling.meant(step.name, call)
         if not (meant and meant.state == "done"):
             question = partial(self._question, step, call)
@@ -186,7 +186,7 @@ class Office:
             return ""
         return "stale" if acted.code == "stale" else "failed"
 
-    async def _drop(self, step: Step, calls: Sequence[Call]) -> None:
+    async def _drop(self, step: ProcedureStep, calls: Sequence[Call]) -> None:
         """Take back what an earlier decision of this step had done and this one does not want."""
         wanted = [(call.tool, dict(call.arguments)) for call in calls]
         for effect in reversed(self.memory.effects(step.name)):

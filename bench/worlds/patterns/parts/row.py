@@ -9,7 +9,7 @@ from bench.worlds.runtime.process import Store
 NAME = "row"
 
 
-class Row:
+class DurableRow:
     def __init__(self, store: Store):
         self._store = store
 

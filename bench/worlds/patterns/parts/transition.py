@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from bench.worlds.environment import Step
-from bench.worlds.patterns.parts.office import Office
-from bench.worlds.patterns.parts.row import Row
+from bench.worlds.environment import ProcedureStep
+from bench.worlds.patterns.parts.office import ProcedureRunner
+from bench.worlds.patterns.parts.row import DurableRow
 
-Attempt = Callable[[Step], Awaitable[str]]
+Attempt = Callable[[ProcedureStep], Awaitable[str]]
 
 
-async def advance(office: Office, row: Row, step: Step, attempt: Attempt, *, claims: bool) -> None:
+async def advance(office: ProcedureRunner, row: DurableRow, step: ProcedureStep, attempt: Attempt, *, claims: bool) -> None:
     """Do a step by this attempt at it, and write its transition. Where it `claims`, the step is claimed before its effects, and
     whoever finds that the row has moved leaves the step to a worker that reads it again."""
     if claims and not row.swap(step.name, "claimed", row.version):

@@ -19,11 +19,11 @@ from bench.worlds.environment import (
     Moment,
     Person,
     Policy,
+    PolicyVerdict,
     Scheduled,
     Standing,
     Tool,
     ToolRefused,
-    Verdict,
     World,
 )
 
@@ -112,12 +112,12 @@ def found(db: Db, payload: Mapping[str, Any], _: Moment) -> None:
     db.write("UPDATE orders SET state = 'found' WHERE id = ?", payload["order"])
 
 
-def decide(db: Db, tool: str, arguments: Any, _: Moment) -> Verdict:
+def decide(db: Db, tool: str, arguments: Any, _: Moment) -> PolicyVerdict:
     if tool != "refund" or arguments.amount <= MOST:
-        return Verdict()
+        return PolicyVerdict()
     if db.value("SELECT 1 FROM approvals WHERE order_id = ? AND approved", arguments.order):
-        return Verdict("warn", "approved")
-    return Verdict("person", "large", f"{arguments.amount} is more than {MOST}")
+        return PolicyVerdict("warn", "approved")
+    return PolicyVerdict("person", "large", f"{arguments.amount} is more than {MOST}")
 
 
 def careful(db: Db, question: Mapping[str, Any], _: Moment) -> bool:

@@ -23,12 +23,12 @@ from bench.worlds.environment import (
     Moment,
     Person,
     Policy,
+    PolicyVerdict,
+    ProcedureStep,
     Scheduled,
     Standing,
-    Step,
     Tool,
     ToolRefused,
-    Verdict,
     World,
 )
 
@@ -142,12 +142,12 @@ def strike(db: Db, payload: Mapping[str, Any], _: Moment) -> None:
     db.write("UPDATE trips SET carrier = 'south' WHERE id = ?", payload["trip"])
 
 
-def decide(db: Db, tool: str, arguments: Any, _: Moment) -> Verdict:
+def decide(db: Db, tool: str, arguments: Any, _: Moment) -> PolicyVerdict:
     if tool != "pay" or arguments.amount <= MOST:
-        return Verdict()
+        return PolicyVerdict()
     if db.value("SELECT 1 FROM approvals WHERE trip = ? AND approved", arguments.trip):
-        return Verdict("warn", "approved")
-    return Verdict("person", "large", f"{arguments.amount} is more than {MOST}")
+        return PolicyVerdict("warn", "approved")
+    return PolicyVerdict("person", "large", f"{arguments.amount} is more than {MOST}")
 
 
 def careful(db: Db, question: Mapping[str, Any], _: Moment) -> bool:
@@ -173,7 +173,7 @@ def audit(db: Db) -> Iterable[Standing]:
         yield Standing(f"letter on trip {trip.id}", sent, owed=True)
 
 
-def procedure(trips: Sequence[Trip], strikes: Sequence[int]) -> tuple[Step, ...]:
+def procedure(trips: Sequence[Trip], strikes: Sequence[int]) -> tuple[ProcedureStep, ...]:
     return tuple(step for trip in trips for step in _steps(trip.id, trip.id in strikes))
 
 
@@ -181,7 +181,7 @@ def _booked(part: str, n: int) -> Callable[[Facts], list[Call]]:
     return lambda facts: [Call(f"book_{part}", {"trip": n, "carrier": facts.read["trip"]["carrier"]})]
 
 
-def _steps(n: int, is_struck: bool) -> Iterable[Step]:
+def _steps(n: int, is_struck: bool) -> Iterable[ProcedureStep]:
     parts = [f"{part} {n}" for part in PARTS]
     saga, shown = f"trip {n}", {"trip": Call("read_trip", {"trip": n})}
 
@@ -194,17 +194,17 @@ def _steps(n: int, is_struck: bool) -> Iterable[Step]:
     def told(facts: Facts) -> list[Call]:
         return [Call("send", {"trip": n, "text": "booked" if f"payment for trip {n}" in facts.results else "sorry"})]
 
-    yield Step(f"choose {n}", on="requested", reads=lambda _: shown, judgment="choose")
+    yield ProcedureStep(f"choose {n}", on="requested", reads=lambda _: shown, judgment="choose")
     for part, name in zip(PARTS, parts, strict=True):
         booked = _booked(part, n)
-        yield Step(name, after=(f"choose {n}",), saga=saga, needed=wanted, reads=lambda _: shown, effects=booked)
+        yield ProcedureStep(name, after=(f"choose {n}",), saga=saga, needed=wanted, reads=lambda _: shown, effects=booked)
 
     def is_booked(facts: Facts) -> bool:
         return wanted(facts) and all(f"{part} of trip {n}" in facts.results for part in PARTS)
 
-    yield Step(f"pay {n}", after=tuple(parts), saga=saga, needed=is_booked, reads=lambda _: shown, effects=paid)
+    yield ProcedureStep(f"pay {n}", after=tuple(parts), saga=saga, needed=is_booked, reads=lambda _: shown, effects=paid)
     if is_struck:
-        yield Step(
+        yield ProcedureStep(
             f"change {n}",
             on="strike",
             after=(f"pay {n}",),
@@ -215,7 +215,7 @@ def _steps(n: int, is_struck: bool) -> Iterable[Step]:
                 Call("book_flight", {"trip": n, "carrier": facts.read["trip"]["carrier"]}),
             ],
         )
-    yield Step(f"tell {n}", after=(f"pay {n}",), starts=Moment(3), effects=told)
+    yield ProcedureStep(f"tell {n}", after=(f"pay {n}",), starts=Moment(3), effects=told)
 
 
 def reference(world: World) -> None:
