@@ -18,14 +18,14 @@ import bench
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
 from bench.experiment.config import Config
-from bench.experiment.files import runs_in
+from bench.experiment.files import runs_in, write_files
 from bench.experiment.matrix import build_matrix
 from bench.experiment.new_manifest import manifest_of
 from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.recording import recorded_entries
 from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
-from bench.report.report import report_of, write_files
+from bench.report.report import report_of
 from bench.runtime.loop import run
 from bench.studies.claims.published import load_others, load_published
 

@@ -82,7 +82,7 @@ def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
     faults = run.faults[run.faults["impact"].eq("effective") & run.faults["point"].isin(CONTENT_POINTS)]
     unnoticed = faults["finish"].eq("undetected").groupby(faults["trial"]).any()
     struck = arm.usable[arm.usable["trial"].isin(unnoticed.index)]
-    wrong = struck["outcome"].eq("wrong") & struck["trial"].map(unnoticed)
+    wrong = struck["outcome"].eq("wrong") & struck["trial"].isin(unnoticed.index[unnoticed])
     return dict(zip(pairs_of(struck), wrong.tolist(), strict=True))
 
 

@@ -214,7 +214,8 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.merge import merge  # noqa: PLC0415
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
-    from bench.report.report import report_of, write_files  # noqa: PLC0415
+    from bench.experiment.files import write_files  # noqa: PLC0415
+    from bench.report.report import report_of  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
     from bench.studies.claims.published import load_others, load_published  # noqa: PLC0415
     from bench.studies.claims.table import other_lines, verdict_lines  # noqa: PLC0415

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.terminal import Terminal
+from bench.errors import EndpointError
 from bench.experiment.matrix import Matrix
 from bench.experiment.preview import preview
 from bench.experiment.record import TrialRecord
@@ -40,6 +41,9 @@ def run_to_its_end(
             stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early))
     except KeyboardInterrupt:  # before anything ran
         stopped = signal.SIGINT
+    except EndpointError:
+        writer.remove_if_empty()
+        raise
     finally:
         writer.close()
     if stopped:

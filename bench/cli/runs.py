@@ -27,7 +27,7 @@ def runs(
     For example: bench runs
     """
     # Here, because these import pandas, for which no other command should wait.
-    from bench.report.report import write_files  # noqa: PLC0415
+    from bench.experiment.files import write_files  # noqa: PLC0415
     from bench.report.runs import index_of, index_page, solved_said  # noqa: PLC0415
     from bench.studies.claims.published import load_published  # noqa: PLC0415
 

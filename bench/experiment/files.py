@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
@@ -170,3 +170,32 @@ def damaged(path: Path, number: int) -> ResultsError:
 def _refuse_no_file(path: Path, file: int) -> None:
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise ResultsError(f"{path}: is no file; remove it, or restore the file from a copy")
+
+
+def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a folder, the last of them first: a page is written when all that it names is there.
+
+    Args:
+        to: The folder. It is made where there is none.
+        contents: The content of each file, by its path below `to`. A file of the same name is replaced.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        ResultsError: A file cannot be written, or a folder is a link.
+    """
+    for folder in (to, *{(to / name).parent for name in contents}):
+        refuse_link(folder)
+    for name in reversed(list(contents)):
+        _write(to / name, contents[name])
+    return [to / name for name in contents]
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all: under another name first."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be written: {error.strerror}") from error

@@ -15,7 +15,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,14 @@ class RunWriter:
 
     def close(self) -> None:
         self._opened.close()
+
+    def remove_if_empty(self) -> None:
+        """Remove the folder where no model replied and no trial was recorded, as where the key is missing."""
+        if not (self.recorded or self._responses.size or self._texts.size):
+            for name in (TRIALS, TEXTS, RESPONSES, MANIFEST):
+                (self.folder / name).unlink(missing_ok=True)
+            with suppress(OSError):  # of a folder in which something else lies
+                self.folder.rmdir()
 
 
 @contextmanager

@@ -73,13 +73,20 @@ RC: Mapping[Any, Any] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A finished figure: `name` names its files, `caption` says in words what it shows, `width` is in inches."""
+    """A finished figure: `name` names its files, `caption` says in words what it shows, `width` is in inches. `title`: the part
+    of the caption that stands in the figure itself."""
 
     name: str
     caption: str
     width: float
     png: bytes
     svg: bytes
+    title: str = ""
+
+    @property
+    def below(self) -> str:
+        """What stands below the figure: the caption without what the figure says itself."""
+        return self.caption.removeprefix(f"{self.title}. ")
 
 
 @contextmanager
@@ -115,7 +122,7 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     for text in figure.findobj(Text):
         text.set_text(escape_terminal(text.get_text()).replace("\t", " "))
     _settle(figure)
-    return Picture(name, caption, figure.get_figwidth(), _png(figure), _svg(figure))
+    return Picture(name, caption, figure.get_figwidth(), _png(figure), _svg(figure), title)
 
 
 # By the canvas itself: `savefig` would draw each form twice, in case a layout were still to be found.

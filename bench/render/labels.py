@@ -26,6 +26,8 @@ def model_label(run: Run, model: str) -> str:
     return f"{source}{simulated}" if is_told else f"{model}{simulated} ({source})"
 
 
+MOST_NAMED = 4
+"""Of many names, those that a sentence lists."""
 ARM = ("Scenario", "Model", "Fault plan", "Architecture")
 """The columns of a table with a row for each arm that say which."""
 
@@ -61,7 +63,9 @@ def trials_in(arms: Iterable[Arm]) -> str:
 def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
     """How many of something each value of a panel is of: "10 trials each"."""
     least, most = min(counts), max(counts)
-    shown = f"{least} {noun} each" if least == most else f"{least} to {most} {noun} each"
+    shown = (
+        f"{least} {noun if least > 1 else noun.removesuffix('s')} each" if least == most else f"{least} to {most} {noun} each"
+    )
     return shown.replace(" ", "\N{NO-BREAK SPACE}")
 
 
@@ -74,6 +78,17 @@ def extremes_said(values: Mapping[str, float | None], shown: Callable[[float], s
     if first != last and shown(low) == shown(high):
         return f"{shown(low)}{unit} with each"
     return f"{shown(low)}{unit} with {first}" + (f" and {shown(high)} with {last}" if first != last else "")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """As a sentence lists them; of many the first few."""
+    if len(names) > MOST_NAMED + 1:
+        return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def slug(*names: str) -> str:

@@ -10,11 +10,11 @@ import pandas as pd
 
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
+from bench.experiment.files import write_files
 from bench.raised import words_of
 from bench.registry import Part, Registry
 from bench.render.escaping import escape_csv
 from bench.render.labels import model_label
-from bench.report.report import write_files
 
 
 @dataclass(frozen=True)

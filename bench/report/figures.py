@@ -47,7 +47,10 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
     """Those for which there are trials that did not end in an error."""
     pictures: list[Picture] = []
     with style():
+        pictures += model_figures(run, arms)
         pictures += retry_figures(run, arms, published)
+        in_world = run.trials["lives"].notna().any()
+        pictures += recovery_figures(run, arms) if in_world else []
         for model in run.names("model"):
             drawn = _drawable(arms, model)
             plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
@@ -59,9 +62,8 @@ def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
                 pictures += [latency(run, chosen)]
             pictures += [accounts(run, drawn)] if drawn else []
             pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
-        pictures += recovery_figures(run, arms)
+        pictures += [] if in_world else recovery_figures(run, arms)
         pictures += break_even_figures(run, arms, published)
-        pictures += model_figures(run, arms)
         pictures += study_pictures(run)
     return pictures
 

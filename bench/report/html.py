@@ -9,14 +9,16 @@ import base64
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bench.render.drawing import Picture
 from bench.render.escaping import escape_terminal
 from bench.render.table import Cell, text_of
+
+if TYPE_CHECKING:
+    from bench.render.drawing import Picture  # which imports matplotlib, for which the index of runs should not wait
 
 FOLDER = Path(__file__).parent
 

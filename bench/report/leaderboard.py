@@ -9,7 +9,7 @@ from functools import cached_property
 from bench.analysis.arms import Arm, instances_of, pairs_of
 from bench.analysis.frames import Run
 from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
-from bench.analysis.per_solved import per_solved
+from bench.analysis.per_solved import PerSolved, per_solved
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import model_label
 from bench.render.table import BoundedNumber, Cell, Estimate, Rate, Spent, Table
@@ -53,6 +53,15 @@ class ArmOfRun:
     @property
     def label(self) -> str:
         return model_label(self.run, self.model)
+
+    @cached_property
+    def tokens(self) -> PerSolved:
+        """What it spent by what it solved."""
+        return per_solved(self.arm.trials, TOKENS.name)
+
+    @cached_property
+    def dollars(self) -> PerSolved:
+        return per_solved(self.arm.trials, COST.name)
 
     @cached_property
     def basis(self) -> Basis:
@@ -148,8 +157,7 @@ def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
     """The arm that solves most stands first; of those that solve as much, the cheapest."""
 
     def order(arm: ArmOfRun) -> tuple[float, float]:
-        dollars, tokens = (per_solved(arm.arm.trials, metric.name).value for metric in (COST, TOKENS))
-        return -(arm.arm.solved().rate or 0.0), dollars or tokens or 0.0
+        return -(arm.arm.solved().rate or 0.0), arm.dollars.value or arm.tokens.value or 0.0
 
     ordered = sorted(arms, key=order)
     count = f"{len(arms)} arms on the same {len(basis.asked)} instances" if len(basis.asked) > 1 else f"{len(arms)} arms"
@@ -171,7 +179,7 @@ def _row(ordered: Sequence[ArmOfRun], arm: ArmOfRun) -> tuple[Cell, ...]:
     return (
         *(place, arm.arm.architecture, arm.label, arm.name, Rate(arm.arm.solved())),
         "–" if arm is ordered[0] else BoundedNumber(gaps[0].difference, gaps[0].low, gaps[0].high, 1, percent=True),
-        Spent(per_solved(arm.arm.trials, TOKENS.name)),
-        Spent(per_solved(arm.arm.trials, COST.name), 5),
+        Spent(arm.tokens),
+        Spent(arm.dollars, 5),
         *([] if arm.plan == FAULT_FREE else [Estimate(price) if price.n >= LEAST_PRICED else "not measured"]),
     )

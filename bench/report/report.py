@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeVar
 
 from bench.analysis.arms import arms_of, require_receipts
 from bench.analysis.frames import Run
-from bench.errors import ResultsError
-from bench.experiment.files import refuse_link, write_whole
 from bench.render.drawing import Picture
 from bench.render.latex import latex, latex_document
 from bench.render.table import Table, comma_separated, markdown
@@ -85,26 +82,6 @@ def contents_of(run: Run, published: Published, others: Sequence[Published] = ()
     return Contents(page, tuple(tables), tuple(pictures), judgements, beside)
 
 
-def write_files(to: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a folder, the last of them first: a page is written when all that it names is there.
-
-    Args:
-        to: The folder. It is made where there is none.
-        files: The content of each file, by its path below `to`. A file of the same name is replaced.
-
-    Returns:
-        The paths of the files.
-
-    Raises:
-        ResultsError: A file cannot be written, or a folder is a link.
-    """
-    for folder in (to, *{(to / name).parent for name in files}):
-        refuse_link(folder)
-    for name in reversed(list(files)):
-        _write(to / name, files[name])
-    return [to / name for name in files]
-
-
 def _files(run: Run, page: Page, tables: Sequence[Table], pictures: Sequence[Picture]) -> dict[str, bytes]:
     texts = {
         "report.md": as_markdown(page),
@@ -135,12 +112,3 @@ def _named_apart(items: Iterable[Drawn]) -> list[Drawn]:
         number = seen[item.name]
         apart.append(item if number == 1 else replace(item, name=f"{item.name}.{number}"))
     return apart
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all: under another name first."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be written: {error.strerror}") from error

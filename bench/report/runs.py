@@ -131,17 +131,17 @@ def _runs_table(runs: Iterable[ListedRun]) -> Table:
         TableColumn[ListedArms]("Pack", lambda row: row[1][0].arm.condition.scenario),
         TableColumn[ListedArms]("Model", lambda row: row[1][0].label),
         TableColumn[ListedArms]("Solved", lambda row: solved_said(row[1])),
-        TableColumn[ListedArms]("Price of a failure, tokens", lambda row: _price_said(row[1])),
-        TableColumn[ListedArms]("Trials of the run", lambda row: row[0].trials),
-        TableColumn[ListedArms]("Tokens of the run", lambda row: row[0].tokens),
-        TableColumn[ListedArms]("Dollars of the run", lambda row: row[0].dollars),
+        TableColumn[ListedArms]("Price of a failure", lambda row: _price_said(row[1])),
+        TableColumn[ListedArms]("Trials", lambda row: row[0].trials),
+        TableColumn[ListedArms]("Tokens", lambda row: row[0].tokens),
+        TableColumn[ListedArms]("Dollars", lambda row: row[0].dollars),
         TableColumn[ListedArms]("The paper's claims", lambda row: row[0].verdicts or "–"),
     )
     notes = (
         "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
-        "price: all that is spent after an effective fault until what it struck stands again, with its 95% interval; it is "
-        f"not measured in fewer than {LEAST_PRICED} trials",
-        "dollars are known where the config has prices",
+        "price: all tokens spent after an effective fault until what it struck stands again, with its 95% interval; it "
+        f"is not measured in fewer than {LEAST_PRICED} trials",
+        "trials, tokens and dollars are of the whole run; dollars are known where the config has prices",
     )
     return table_of("runs", "Runs by pack and model", columns, rows, notes)
 

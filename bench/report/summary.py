@@ -9,20 +9,19 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.analysis.arms import Arm, Arms, Condition, instances_by_scenario
+from bench.analysis.arms import Arms, Condition, instances_by_scenario
 from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
-from bench.analysis.metrics import COST, FIRST_PASS, FIRST_ROUND, LEAST_PRICED, METRICS, PRICE, SCORE, Metric
-from bench.analysis.per_solved import per_solved
+from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
-from bench.render.labels import each_arm, extremes_said, model_label
-from bench.render.table import BoundedNumber
+from bench.render.labels import MOST_NAMED, each_arm, listed, model_label, plural
+from bench.report.headline import harmed_trials, headline_of, paid
 
 WIDTH, MOST_LINES = 100, 11
 """Of what a terminal shows: characters of a line, and lines."""
-MOST_FINDINGS, MOST_CONDITIONS, MOST_NAMED = 5, 2, 4
+MOST_FINDINGS, MOST_CONDITIONS = 5, 2
 FAULTS, SEVERAL = 1, 2
 """Fault plans that a run has at least where a sentence names the plan; models, where one names the dollars."""
 
@@ -77,27 +76,8 @@ def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) ->
     findings = [finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]
     passes = [finding for finding in [_first_passes(run, arms)] if finding]
     return Summary(
-        _headline(run, arms), _ran(run), tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]), tuple(_limits(run, arms))
+        headline_of(run, arms), _ran(run), tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]), tuple(_limits(run, arms))
     )
-
-
-def _headline(run: Run, arms: Arms) -> str:
-    """What a repair took, or else what was solved, of the least and the most on the first pack."""
-    struck = [condition for condition in arms if condition.plan != FAULT_FREE]
-    for condition in struck:
-        means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in arms[condition].items()}
-        if told := extremes_said(means, lambda tokens: f"{tokens:,.0f}", " tokens"):
-            solved = "" if run.trials["outcome"].eq("solved").any() else ", and no trial was solved"
-            by = f" with {condition.model}" if len(run.names("model")) > 1 else ""
-            return f"A repair on {condition.scenario}{by} took {told}{solved}{_marked(run, condition)}"
-    first = next(iter(arms))
-    rates = {name: arm.solved().rate for name, arm in arms[first].items()}
-    told = extremes_said(rates, lambda rate: f"{rate:.0%}")
-    return f"Of the trials {told} were solved{_marked(run, first)}" if told else "What was run"
-
-
-def _marked(run: Run, condition: Condition) -> str:
-    return " (SIMULATED)" if run.is_simulated(condition.model) else ""
 
 
 def _ran(run: Run) -> str:
@@ -105,7 +85,7 @@ def _ran(run: Run) -> str:
     models = listed([model_label(run, model) for model in run.names("model")])
     architectures, scenarios = (listed(run.names(column)) for column in ("architecture", "scenario"))
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
-    under = f"under {_plural(len(plans), 'fault plan')} ({listed(plans)})" if plans else "without faults"
+    under = f"under {plural(len(plans), 'fault plan')} ({listed(plans)})" if plans else "without faults"
     beside = " and without faults" if plans and FAULT_FREE in run.names("plan") else ""
     return f"{len(trials):,} trials: {architectures} on {scenarios}, answered by {models}, {under}{beside}."
 
@@ -139,11 +119,17 @@ def _means(arms: Arms, conditions: Iterable[Condition], measure: Metric) -> Iter
         if known:
             (_, first, mean), *others = known
             texts = [f"{_told(mean)} tokens with {first}", *(f"{_told(mean)} with {name}" for _, name, mean in others)]
-            yield condition, f"{_ranked(texts)} (N = {_numbers([mean.n for *_, mean in known])})"
+            yield condition, f"{_ranked(texts)} ({_numbers([mean.n for *_, mean in known])})"
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    return f"{min(numbers)} to {max(numbers)}" if len(numbers) > MOST_NAMED else ", ".join(map(str, numbers))
+    """Say of how many trials the means are: "means of 10, 10 and 9 trials"."""
+    least, most = min(numbers), max(numbers)
+    means = "mean" if len(numbers) == 1 else "means"
+    if least == most:
+        return f"{means} of {plural(least, 'trial')}{' each' if len(numbers) > 1 else ''}"
+    each = listed(list(map(str, numbers))) if len(numbers) <= MOST_NAMED else f"{least} to {most}"
+    return f"{means} of {each} trials"
 
 
 def _where(run: Run, condition: Condition, least: int = SEVERAL) -> str:
@@ -181,7 +167,7 @@ def _impacts(run: Run) -> SummaryFinding | None:
     if delivered.empty:
         return None
     effective, masked, untold = (int(delivered["impact"].eq(impact).sum()) for impact in IMPACTS)
-    injected = f"{_plural(len(delivered), 'failure')} {'was' if len(delivered) == 1 else 'were'} injected"
+    injected = f"{plural(len(delivered), 'failure')} {'was' if len(delivered) == 1 else 'were'} injected"
     if effective == len(delivered):
         return SummaryFinding(f"{injected}, and none hit an answer that was bad anyway.", "receipts")
     left = f" Of {untold:,} it cannot be told." if untold else ""
@@ -195,7 +181,7 @@ def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
     for rate in recovery_rates(run, arms):
         by_condition.setdefault(rate.arm.condition, []).append(rate)
     told = [
-        f"{_where(run, condition, FAULTS)}, of {_plural(n, 'trial')} that {_all(rates)} without faults, {_solved_of(rates)}"
+        f"{_where(run, condition, FAULTS)}, {_again(rates, n)}"
         for condition, rates in by_condition.items()
         for n in [rates[0].recovered.n]
         if n
@@ -203,8 +189,11 @@ def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
     return SummaryFinding(_sentences(told), "recovery") if told else None
 
 
-def _all(rates: Sequence[RecoveryRate]) -> str:
-    return "every architecture solves" if len(rates) > 1 else f"{rates[0].arm.architecture} solves"
+def _again(rates: Sequence[RecoveryRate], n: int) -> str:
+    if len(rates) == 1:
+        name, again = rates[0].arm.architecture, rates[0].recovered.k
+        return f"{name} solved {again} of the {plural(n, 'trial')} that it solves without faults"
+    return f"of {plural(n, 'trial')} that every architecture solves without faults, {_solved_of(rates)}"
 
 
 def _solved_of(rates: Iterable[RecoveryRate]) -> str:
@@ -224,39 +213,24 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
     told = []
     for condition in undisturbed or arms:
         shares = sorted(((arm.solved(), name) for name, arm in arms[condition].items()), key=lambda pair: -(pair[0].rate or 0))
-        counts = [f"{share.k} of {share.n} with {name}{_paid(run, arms[condition][name])}" for share, name in shares if share.n]
+        counts = [f"{share.k} of {share.n} with {name}{paid(run, arms[condition][name])}" for share, name in shares if share.n]
         under = "without faults" if condition.plan == FAULT_FREE else f"under {condition.plan}"
         if counts:
             told.append(f"{_where(run, condition)}, trials solved {under}: {_ranked(counts)}")
     return SummaryFinding(_sentences(told), "outcomes") if told else None
 
 
-def _paid(run: Run, arm: Arm) -> str:
-    """What a solved task cost, for whoever chooses among models; "" where there is one, or no price."""
-    spent = per_solved(arm.trials, COST.name)
-    if len(run.names("model")) < SEVERAL or spent.value is None:
-        return ""
-    return f" at {BoundedNumber(spent.value, spent.low, spent.high, COST.digits).text()} $ each"
-
-
 def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
     """Of the trials that acted in a world, by architecture, the fewest first."""
     told = []
     for condition, named in arms.items():
-        harmed = [(count, of, name) for name, arm in named.items() for count, of in [_harmed(arm)] if of]
+        harmed = [(count, of, name) for name, arm in named.items() for count, of in [harmed_trials(arm)] if of]
         if harmed and condition.plan != FAULT_FREE:
             shares = [
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
             ]
             told.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
     return SummaryFinding(_sentences(told), "world_damage") if told else None
-
-
-def _harmed(arm: Arm) -> tuple[int, int]:
-    """Return how many of an arm's trials in a world did damage, and how many there are."""
-    lived = arm.usable[arm.usable["lives"].notna()]
-    harmed = lived[[metric.name for metric in METRICS if metric.harm]].gt(0).any(axis=1).fillna(False)
-    return int(harmed.sum()), len(lived)
 
 
 # Limits
@@ -308,14 +282,3 @@ def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
         if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:
             under = f" under {arm.condition.plan}" if several else ""
             yield f"{arm.architecture} on {arm.condition.scenario}{under}{_with_model(run, arm.condition.model)}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """As a sentence lists them; of many the first few."""
-    if len(names) > MOST_NAMED + 1:
-        return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -14,6 +14,7 @@ from bench.studies.claims.verdicts import JudgedSource, Judgement
 
 SECTIONS = {
     "paper": "The paper's tables beside ours",
+    "world": "What became of the world",
     "failure": "What one failure costs",
     "recovery": "Recovery to a right answer",
     "break_even": "Break-even",
@@ -21,7 +22,6 @@ SECTIONS = {
     "study": "The study",
     "comparison": "Every measure",
     "outcomes": "Outcomes",
-    "world": "What became of the world",
     "refusals": "Calls that were refused or failed",
     "models": "Models compared",
     "differences": "Paired differences between architectures",

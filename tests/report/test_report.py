@@ -29,10 +29,11 @@ import bench
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
+from bench.experiment.files import write_files
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.table import markdown
 from bench.report.page import page_of
-from bench.report.report import Report, report_of, write_files
+from bench.report.report import Report, report_of
 from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.runtime.events import Called, Event

@@ -31,7 +31,7 @@ from bench.render.drawing import (
     panels,
     tick_labels,
 )
-from bench.render.labels import condition_label, model_label, slug
+from bench.render.labels import condition_label, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded
 from bench.render.table import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, Table
 from bench.report.table_part import TablePart
@@ -235,7 +235,9 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
     legend_of_points(figure, SIGNS)
     last = next(name for name in reversed(names[cells[0]]) if name in published.columns)
     title = f"{_retry_said(cells[0], last)} ({model_label(run, model)})"
-    caption = "Above the line a retry is dearer than the whole call again. N: the pairs that have both rounds."
+    caption = (
+        "Above the line a retry takes more tokens than the whole call again. A pair is a repetition that has both retries."
+    )
     return finish(figure, slug("retry", model), title, f"{title}. {caption}")
 
 
@@ -262,8 +264,12 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set_ylabel("share of monolithic's retry tokens")
     ax.grid(axis="y", color=PALE, lw=0.6)
-    pairs = ", ".join(str(ratio.pairs if (ratio := cell.by_monolithic(name)) else 0) for name in names)
-    panel_title(ax, f"Table {cell.table.number}: {cell.condition.scenario}", f"{cell.condition.plan}, N = {pairs}")
+    pairs = [ratio.pairs if (ratio := cell.by_monolithic(name)) else 0 for name in names]
+    panel_title(
+        ax,
+        f"Table {cell.table.number}: {cell.condition.scenario}",
+        f"fault plan {cell.condition.plan}, {numbers_said(pairs, 'pairs')}",
+    )
 
 
 PARTS = (TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.published), "paper"),)

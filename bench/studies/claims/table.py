@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from bench.analysis.frames import Run
 from bench.analysis.statistics import limits_of
-from bench.render.labels import model_label, slug
+from bench.render.labels import listed, model_label, slug
 from bench.render.limits import noted
 from bench.render.table import AdjustedP, Cell, Table, text_of
-from bench.report.summary import SummaryFinding, listed
+from bench.report.summary import SummaryFinding
 from bench.report.table_part import TablePart
 from bench.studies.claims import sensitivity
 from bench.studies.claims.cells import by_published, measure_of, number_of, ours, theirs, to_decide

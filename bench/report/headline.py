@@ -1,0 +1,112 @@
+"""The first finding of a report in short, for its title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.analysis.arms import Arm, Arms, Condition
+from bench.analysis.frames import Run
+from bench.analysis.metrics import COST, FIRST_ROUND, METRICS
+from bench.analysis.per_solved import per_solved
+from bench.experiment.config import FAULT_FREE
+from bench.render.labels import extremes_said, listed, model_label, plural
+from bench.render.table import BoundedNumber
+
+MODELS = 2
+"""Models that a run has at least where they are compared."""
+
+
+def headline_of(run: Run, arms: Arms) -> str:
+    """Return the first of these: damage in a world, models side by side, what a repair took, what was solved."""
+    findings = (*_damage(run, arms), *_models(run, arms), *_repair(run, arms), *_solved(run, arms))
+    return findings[0] if findings else "What was run"
+
+
+def harmed_trials(arm: Arm) -> tuple[int, int]:
+    """Return how many of an arm's trials in a world did damage, and how many there are."""
+    lived = arm.usable[arm.usable["lives"].notna()]
+    harmed = lived[[metric.name for metric in METRICS if metric.harm]].gt(0).any(axis=1).fillna(False)
+    return int(harmed.sum()), len(lived)
+
+
+def paid(run: Run, arm: Arm) -> str:
+    """Say what a solved task cost, for whoever chooses among models; "" where there is one, or no price."""
+    spent = per_solved(arm.trials, COST.name)
+    if len(run.names("model")) < MODELS or spent.value is None:
+        return ""
+    return f" at {BoundedNumber(spent.value, spent.low, spent.high, COST.digits).text()} $ each"
+
+
+def _damage(run: Run, arms: Arms) -> Iterator[str]:
+    """Of the trials under a fault plan, by the architectures that did the least and the most damage."""
+    for condition, named in arms.items():
+        counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
+        if counts and condition.plan != FAULT_FREE:
+            ends = dict.fromkeys([counts[0], counts[-1]])
+            texts = [f"{name} did damage in {k} of {n} trials" for _, name, k, n in ends]
+            yield f"Under {condition.plan} on {condition.scenario}, {listed(texts)}{_marked(run, condition)}"
+
+
+def _models(run: Run, arms: Arms) -> Iterator[str]:
+    """What each model solved of the first pack with its best architecture; where none solved any, what a repair took."""
+    first = next(iter(arms))
+    beside = [condition for condition in arms if (condition.scenario, condition.plan) == (first.scenario, first.plan)]
+    best = [max(arms[condition].values(), key=lambda arm: arm.solved().rate or 0.0) for condition in beside]
+    if len(best) < MODELS:
+        return
+    if any(arm.solved().k for arm in best):
+        best.sort(key=lambda arm: -(arm.solved().rate or 0.0))
+        yield f"On {first.scenario}, {listed([_solved_with(run, arm) for arm in best])}"
+    struck = [condition for condition in arms if condition.plan != FAULT_FREE and condition.scenario == first.scenario]
+    for architecture in run.names("architecture"):
+        means = {
+            model_label(run, condition.model): arms[condition][architecture].mean(FIRST_ROUND.tokens.name).mean
+            for condition in struck
+            if architecture in arms[condition] and condition.plan == struck[0].plan
+        }
+        if sum(mean is not None for mean in means.values()) >= MODELS:
+            means_said = extremes_said(means, _tokens, " tokens")
+            yield f"A repair on {first.scenario} with {architecture} took {means_said}{_none_solved(run)}"
+
+
+def _solved_with(run: Run, arm: Arm) -> str:
+    share = arm.solved()
+    return (
+        f"{model_label(run, arm.condition.model)} solved {share.k} of {plural(share.n, 'trial')} with {arm.architecture}"
+        f"{paid(run, arm)}"
+    )
+
+
+def _repair(run: Run, arms: Arms) -> Iterator[str]:
+    for condition, named in arms.items():
+        means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in named.items()}
+        means_said = extremes_said(means, _tokens, " tokens") if condition.plan != FAULT_FREE else ""
+        if means_said:
+            by = f" with {condition.model}" if len(run.names("model")) >= MODELS else ""
+            yield f"A repair on {condition.scenario}{by} took {means_said}{_none_solved(run)}{_marked(run, condition)}"
+
+
+def _solved(run: Run, arms: Arms) -> Iterator[str]:
+    """By the architectures that solved the least and the most on the first pack."""
+    condition, named = next(iter(arms.items()))
+    shares = sorted(
+        (share.rate, name, share) for name, arm in named.items() for share in [arm.solved()] if share.rate is not None
+    )
+    if not run.trials["outcome"].eq("solved").any():
+        yield f"No trial was solved, 0 of {len(run.trials):,}{_marked(run, condition)}"
+    elif shares:
+        ends = dict.fromkeys([shares[-1][1:], shares[0][1:]])
+        texts = [f"{name} solved {share.k} of {plural(share.n, 'trial')}" for name, share in ends]
+        yield f"On {condition.scenario}, {listed(texts)}{_marked(run, condition)}"
+
+
+def _none_solved(run: Run) -> str:
+    return "" if run.trials["outcome"].eq("solved").any() else ", and no trial was solved"
+
+
+def _tokens(tokens: float) -> str:
+    return f"{tokens:,.0f}"
+
+
+def _marked(run: Run, condition: Condition) -> str:
+    return " (SIMULATED)" if run.is_simulated(condition.model) else ""

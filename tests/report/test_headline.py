@@ -1,0 +1,55 @@
+"""A report's title is its first finding: of a world, of models, of a repair, or of what was solved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from records import recovered, run_of, smooth, trial
+
+from bench.analysis.arms import arms_of
+from bench.experiment.record import TrialRecord
+from bench.report.headline import headline_of
+
+
+def headline(folder: Path, records: list[TrialRecord]) -> str:
+    run = run_of(folder, records)
+    return headline_of(run, arms_of(run))
+
+
+def undisturbed(solved: dict[tuple[str, str], int], n: int = 4) -> list[TrialRecord]:
+    """Trials without faults, so many of them solved by (architecture, model)."""
+    return [
+        trial(name, "none", repetition, "solved" if repetition <= k else "wrong", smooth(), model=model)
+        for (name, model), k in solved.items()
+        for repetition in range(1, n + 1)
+    ]
+
+
+def test_a_repair_comes_before_what_was_solved(tmp_path: Path) -> None:
+    struck = [*undisturbed({("static", "m"): 4}), trial("static", "paper", 1, events=recovered(101))]
+    assert headline(tmp_path / "run", struck) == "A repair on demo took 121 tokens with static (SIMULATED)"
+
+
+def test_that_nothing_was_solved_stands_in_the_title(tmp_path: Path) -> None:
+    lost = [*undisturbed({("static", "m"): 0}), trial("static", "paper", 1, "wrong", recovered(101))]
+    assert (
+        headline(tmp_path / "run", lost) == "A repair on demo took 121 tokens with static, and no trial was solved (SIMULATED)"
+    )
+    assert headline(tmp_path / "none", undisturbed({("a", "m"): 0})) == "No trial was solved, 0 of 4 (SIMULATED)"
+
+
+def test_without_a_repair_the_architectures_that_solved_most_and_least_are_named(tmp_path: Path) -> None:
+    said = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("c", "m"): 2, ("b", "m"): 4}))
+    assert said == "On demo, b solved 4 of 4 trials and a solved 1 of 4 trials (SIMULATED)"
+
+
+def test_models_are_told_side_by_side_each_with_its_best_architecture(tmp_path: Path) -> None:
+    said = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 3}))
+    assert said == ("On demo, big (SIMULATED) solved 4 of 4 trials with a and m (SIMULATED) solved 2 of 4 trials with b")
+
+
+def test_models_that_solved_nothing_are_told_by_what_a_repair_took(tmp_path: Path) -> None:
+    records = undisturbed({("a", "m"): 0, ("a", "big"): 0})
+    records += [trial("a", "paper", 1, "wrong", recovered(cost), model=model) for model, cost in (("m", 200), ("big", 100))]
+    said = "A repair on demo with a took 120 tokens with big (SIMULATED) and 220 with m (SIMULATED), and no trial was solved"
+    assert headline(tmp_path / "run", records) == said
