@@ -82,9 +82,11 @@ def _added(part: PartPlan) -> Subtask:
 
 def _answering(task: Task, split: Split) -> list[Subtask]:
     """The task's own subtasks, for one call that reads the notes and the documents that the split names."""
-    own = {subtask.name for subtask in task.subtasks}
+    subtask_names = {subtask.name for subtask in task.subtasks}
     told = dict.fromkeys((*split.answer_reads, *(part.name for part in split.parts)))
-    return [replace(one, reads=(*(name for name in one.reads if name in own), *told)) for one in task.subtasks]
+    return [
+        replace(subtask, reads=(*(name for name in subtask.reads if name in subtask_names), *told)) for subtask in task.subtasks
+    ]
 
 
 def splitter_of(task: Task) -> Subtask:
@@ -94,17 +96,19 @@ def splitter_of(task: Task) -> Subtask:
         return _wrong_parts(task, split) or _wrong_reads(task, split)
 
     documents = [f"- {name}, {len(text.splitlines())} lines" for name, text in task.documents.items()]
-    asked = [f"# Output: {one.name}\n{one.instructions}" for one in task.subtasks]
+    asked = [f"# Output: {subtask.name}\n{subtask.instructions}" for subtask in task.subtasks]
     told = "\n".join((INSTRUCTIONS, "", "Documents:", *documents))
     return Subtask(SPLIT, "\n\n".join((told, *asked)), (), Split, checks=(can_be_carried_out,))
 
 
 def split_of(task: Task) -> Split:
     """The split with which a simulated model answers: notes for each subtask of the pack, and an answer from notes alone."""
-    notes = {one.name: f"{one.name}_notes" for one in task.subtasks}
+    notes = {subtask.name: f"{subtask.name}_notes" for subtask in task.subtasks}
     parts = [
-        PartPlan(name=notes[one.name], instructions=one.instructions, reads=[notes.get(name, name) for name in one.reads])
-        for one in task.subtasks[:MOST_PARTS]
+        PartPlan(
+            name=notes[subtask.name], instructions=subtask.instructions, reads=[notes.get(name, name) for name in subtask.reads]
+        )
+        for subtask in task.subtasks[:MOST_PARTS]
     ]
     return Split(parts=parts, answer_reads=[])
 
@@ -113,7 +117,7 @@ def _wrong_parts(task: Task, split: Split) -> str | None:
     names = [part.name for part in split.parts]
     if len(names) > MOST_PARTS:
         return f"there are {len(names)} parts; make at most {MOST_PARTS}"
-    taken = {*task.documents, *(one.name for one in task.subtasks)}
+    taken = {*task.documents, *(subtask.name for subtask in task.subtasks)}
     for name in names:
         if name in taken:
             return f"the name '{name}' is that of a document or of an output; give the part another"

@@ -131,8 +131,8 @@ class Manifest(ManifestPart):
     def origin(self) -> str:
         """Say in a sentence where the trials were run, if it was not all of them in one place; else ""."""
         if self.merged:
-            parts = ", ".join(f"{one.name} ({one.trials} trials)" for one in self.merged)
-            machines = len({one.machine.model_dump_json() for one in self.merged})
+            parts = ", ".join(f"{part.name} ({part.trials} trials)" for part in self.merged)
+            machines = len({part.machine.model_dump_json() for part in self.merged})
             kinds = "" if machines == 1 else f", on machines of {machines} kinds"
             return f"This run was merged of {len(self.merged)} parts{kinds}: {parts}."
         return f"These are not all trials of the experiment: {self.portion}." if self.portion else ""

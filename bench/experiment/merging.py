@@ -41,9 +41,9 @@ class RunPart:
 
     @property
     def source(self) -> Merged:
-        said = {"name": self.manifest.name, "started": self.manifest.started, "portion": self.manifest.portion}
+        fields = {"name": self.manifest.name, "started": self.manifest.started, "portion": self.manifest.portion}
         return Merged(
-            **said,
+            **fields,
             trials=len(self.trials),
             digest=whole_digest(self.folder),
             commit=self.manifest.code.commit,
@@ -68,8 +68,8 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
     if target.exists() or archive_path(target).exists():
         raise ResultsError(f"{target}: exists already; give another --name")
     parts = [_checked(folder) for folder in folders]
-    for one, other in itertools.combinations(parts, 2):
-        _refuse(one, other)
+    for first, second in itertools.combinations(parts, 2):
+        _refuse(first, second)
     manifest = _manifest(parts, target.name)
     whole = _whole(manifest)
     ended = sum(outcome != "error" for part in parts for outcome in part.trials.values())
@@ -79,8 +79,8 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
     try:
         for part in sorted(parts, key=lambda part: min(part.trials)):
             _copy(part.folder, writer)
-        said = f"merged of {len(parts)} parts: {', '.join(part.manifest.name for part in parts)}"
-        writer.note(SessionRecord(now(), "began", said))
+        note = f"merged of {len(parts)} parts: {', '.join(part.manifest.name for part in parts)}"
+        writer.note(SessionRecord(now(), "began", note))
         how = "complete" if ended == whole else f"stopped: {whole - ended} trials are missing"
         writer.note(SessionRecord(now(), "ended", how, mark=writer.mark if ended == whole else None))
     finally:
@@ -98,25 +98,25 @@ def _checked(folder: Path) -> RunPart:
         raise ResultsError(f"{folder}: has {checked.ending}; let its command go on to an end, then merge")
     if holds(folder, GRADES):
         raise ResultsError(f"{folder}: was graded anew; merge the parts without {GRADES}, then `bench regrade` the whole")
-    trials = latest(one for one in checked.records if isinstance(one, TrialRecord))
+    trials = latest(record for record in checked.records if isinstance(record, TrialRecord))
     if not trials:
         raise ResultsError(f"{folder}: holds no trial; leave it out, or let its command go on")
-    tasks = frozenset((one.model, one.scenario, one.instance, one.repetition) for one in trials)
-    return RunPart(folder, manifest, {one.id: one.outcome for one in trials}, tasks)
+    tasks = frozenset((trial.model, trial.scenario, trial.instance, trial.repetition) for trial in trials)
+    return RunPart(folder, manifest, {trial.id: trial.outcome for trial in trials}, tasks)
 
 
-def _refuse(one: RunPart, other: RunPart) -> None:
+def _refuse(part: RunPart, other: RunPart) -> None:
     """Raise ResultsError where two parts are not of a single run, or share what only one of them can hold."""
-    refuse_unlike(one.manifest, other.manifest)
-    if twice := len(one.trials.keys() & other.trials.keys()):
-        said = f"{one.folder} and {other.folder} share {twice} trial{'' if twice == 1 else 's'}"
-        raise ResultsError(f"{said}; name each part once")
-    for model, scenario, instance, repetition in sorted(one.tasks & other.tasks):
-        if one.manifest.models[model].cache:
+    refuse_unlike(part.manifest, other.manifest)
+    if twice := len(part.trials.keys() & other.trials.keys()):
+        problem = f"{part.folder} and {other.folder} share {twice} trial{'' if twice == 1 else 's'}"
+        raise ResultsError(f"{problem}; name each part once")
+    for model, scenario, instance, repetition in sorted(part.tasks & other.tasks):
+        if part.manifest.models[model].cache:
             task = f"{scenario}/{instance}" if instance else scenario
-            said = f"{one.folder} and {other.folder} both hold trials of {task}, repetition {repetition}"
+            problem = f"{part.folder} and {other.folder} both hold trials of {task}, repetition {repetition}"
             why = f"'{model}' gives equal requests of all arms one reply (cache = true), and these were asked apart"
-            raise ResultsError(f"{said}: {why}; compare them by `bench report`, which takes several runs")
+            raise ResultsError(f"{problem}: {why}; compare them by `bench report`, which takes several runs")
 
 
 def _copy(folder: Path, writer: RunWriter) -> None:
@@ -144,22 +144,25 @@ def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
     manifests = [part.manifest for part in parts]
     configs = [manifest.config for manifest in manifests]
     config: dict[str, Any] = {
-        key: tuple(dict.fromkeys(itertools.chain.from_iterable(getattr(one, key) for one in configs)))
+        key: tuple(dict.fromkeys(itertools.chain.from_iterable(getattr(config, key) for config in configs)))
         for key in ("scenarios", "architectures", "models", "plans")
     }
-    config |= {key: _united(getattr(one, key) for one in configs) for key in ("architecture", "plan")}
+    config |= {key: _united(getattr(config, key) for config in configs) for key in ("architecture", "plan")}
     tables = ("models", "concurrency", "recordings", "architectures", "parts", "packages", "prepared")
-    changed: dict[str, Any] = {key: _united(getattr(one, key) for one in manifests) for key in tables}
-    packs = dict.fromkeys(itertools.chain.from_iterable(one.scenarios for one in manifests))
+    changed: dict[str, Any] = {key: _united(getattr(manifest, key) for manifest in manifests) for key in tables}
+    packs = dict.fromkeys(itertools.chain.from_iterable(manifest.scenarios for manifest in manifests))
     return manifests[0].model_copy(
         update=changed
         | {
             "name": name,
-            "started": min(one.started for one in manifests),
+            "started": min(manifest.started for manifest in manifests),
             "portion": "",
-            "config": configs[0].model_copy(update={**config, "repetitions": max(one.repetitions for one in configs)}),
-            "scenarios": {pack: _pack([one.scenarios[pack] for one in manifests if pack in one.scenarios]) for pack in packs},
-            "sandbox": _weakest([one.sandbox for one in manifests]),
+            "config": configs[0].model_copy(update={**config, "repetitions": max(config.repetitions for config in configs)}),
+            "scenarios": {
+                pack: _pack([manifest.scenarios[pack] for manifest in manifests if pack in manifest.scenarios])
+                for pack in packs
+            },
+            "sandbox": _weakest([manifest.sandbox for manifest in manifests]),
             "merged": tuple(part.source for part in parts),
         }
     )
@@ -171,7 +174,7 @@ def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
 
 def _weakest(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Each guard as it was where it was missing, if it was missing anywhere."""
-    return _united([*sandboxes, *({name: how for name, how in one.items() if how != "in force"} for one in sandboxes)])
+    return _united([*sandboxes, *({name: how for name, how in sandbox.items() if how != "in force"} for sandbox in sandboxes)])
 
 
 def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
@@ -181,7 +184,7 @@ def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
         return apart[0]
     asked, graded, reference = (_by_instance(apart, what) for what in ("asked", "graded_by", "reference"))
     baselines = [pack.baseline for pack in apart if pack.baseline]
-    is_known = len(baselines) == len(apart) and sum(one.of for one in baselines) == len(asked)
+    is_known = len(baselines) == len(apart) and sum(baseline.of for baseline in baselines) == len(asked)
     tokens = sum(pack.document_tokens * len(pack.instances) for pack in apart) / sum(len(pack.instances) for pack in apart)
     changed = {
         "instances": tuple(asked),
@@ -202,6 +205,6 @@ def _by_instance(packs: Sequence[ManifestPack], what: str) -> dict[str, str]:
 
 
 def _summed(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
-    every = sum(one.of for one in baselines)
-    score = sum(one.score * one.of for one in baselines) / every
-    return BaselineGrades(solved=sum(one.solved for one in baselines), of=every, score=score)
+    every = sum(baseline.of for baseline in baselines)
+    score = sum(baseline.score * baseline.of for baseline in baselines) / every
+    return BaselineGrades(solved=sum(baseline.solved for baseline in baselines), of=every, score=score)

@@ -99,7 +99,7 @@ def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:
 
 def _each(instances: Sequence[Scenario], digest: str) -> dict[str, str]:
     """A digest of each instance, where there are several."""
-    return {one.instance: getattr(one, digest) for one in instances} if len(instances) > 1 else {}
+    return {instance.instance: getattr(instance, digest) for instance in instances} if len(instances) > 1 else {}
 
 
 def _reference(instances: Sequence[Scenario], matrix: Matrix) -> str | None:

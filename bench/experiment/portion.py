@@ -35,7 +35,7 @@ class Portion:
         shard = f"-shard-{self.shard[0]}-of-{self.shard[1]}" if self.shard[1] > 1 else ""
         return f"{shard}-from-{self.first}" if self.first > 1 else shard
 
-    def said(self, repetitions: int) -> str:
+    def in_words(self, repetitions: int) -> str:
         """Say in words which trials these are; "" for all. `repetitions` is the number of the last one."""
         shard = f"shard {self.shard[0]} of {self.shard[1]}" if self.shard[1] > 1 else ""
         return ", ".join(filter(None, (shard, f"repetitions {self.first} to {repetitions}" if self.first > 1 else "")))
@@ -74,11 +74,13 @@ def portioned(matrix: Matrix, portion: Portion) -> Matrix:
     if portion.is_all:
         return matrix
     for name, model in matrix.models.items():
-        if portion.shard[1] > 1 and any(isinstance(one, CachedModel) and one.shared for one in answerers(model)):
-            said = f"--shard: '{name}' gives equal requests of all arms one reply (cache = true), and shards share no replies"
-            raise ConfigError(f"{said}; part the run by --repetitions 6-10 or by --scenario PACK/INSTANCE instead")
+        if portion.shard[1] > 1 and any(isinstance(answerer, CachedModel) and answerer.shared for answerer in answerers(model)):
+            problem = (
+                f"--shard: '{name}' gives equal requests of all arms one reply (cache = true), and shards share no replies"
+            )
+            raise ConfigError(f"{problem}; part the run by --repetitions 6-10 or by --scenario PACK/INSTANCE instead")
     chosen = tuple(spec for spec in matrix.specs if portion.holds(spec))
-    said = portion.said(matrix.config.repetitions)
+    problem = portion.in_words(matrix.config.repetitions)
     if not chosen:
-        raise ConfigError(f"{said}: none of the {len(matrix.specs)} trials is in it; part the run in fewer")
-    return replace(matrix, specs=chosen, portion=said)
+        raise ConfigError(f"{problem}: none of the {len(matrix.specs)} trials is in it; part the run in fewer")
+    return replace(matrix, specs=chosen, portion=problem)

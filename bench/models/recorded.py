@@ -48,7 +48,7 @@ class RecordedModel:
 
     def __init__(self, name: str, recording: Recording, parameters: Mapping[str, object]):
         self.name = name
-        self.endpoint = recording.said
+        self.endpoint = recording.description
         self.concurrency = recording.concurrency
         self._recording = recording
         self._parameters = parameters

@@ -24,7 +24,9 @@ class Recording:
         declared: bool = False,
     ):
         self.name, self.date, self.concurrency, self.history = name, date, concurrency, history
-        self.said = f"the run {name}, recorded on {date}{f', {concurrency} calls at a time as declared' if declared else ''}"
+        self.description = (
+            f"the run {name}, recorded on {date}{f', {concurrency} calls at a time as declared' if declared else ''}"
+        )
         self._of_arm: dict[tuple[str, Sent], Response] = {}
         self._of_any: dict[Sent, Response] = {}
         for response in responses:

@@ -51,5 +51,5 @@ def numbers_in(table: Table) -> Iterator[Limited]:
                     yield cell.share
                 case RateGap():
                     yield cell.gap
-                case Spent(PerSolved(value=float()) as found):
-                    yield Ratio(found.units, found.value, found.low, found.high)
+                case Spent(PerSolved(value=float()) as spent):
+                    yield Ratio(spent.units, spent.value, spent.low, spent.high)

@@ -39,11 +39,11 @@ class Checks:
 
     def __init__(self, state: State, reference: Reference = unknown, apart: Apart | None = None, wait: bool = False):
         self._state, self._reference, self._apart, self._wait = state, reference, apart, wait
-        self._said: dict[CheckKey, str | None] = {}
+        self._verdicts: dict[CheckKey, str | None] = {}
         self._keep = wait
 
     async def foresee(self, judge: Callable[[AskCheck], object]) -> None:
-        """AskCheck in a thread what `judge` asks, unless all of that is known."""
+        """Ask in a thread what `judge` asks, unless all of that is known."""
         try:
             judge(self._known)
         except _NotAsked:
@@ -63,9 +63,9 @@ class Checks:
         if not self._keep:
             return self._asked(subtask, check, output, context)
         key = _key(check, output, context)
-        if key not in self._said:
-            self._said[key] = self._asked(subtask, check, output, context)
-        return self._said[key]
+        if key not in self._verdicts:
+            self._verdicts[key] = self._asked(subtask, check, output, context)
+        return self._verdicts[key]
 
     def needless(self, subtask: Subtask, outputs: Mapping[str, Output]) -> Output | None:
         """The output that these outputs make needless to ask for. None where they make `skip` raise; raises what it
@@ -80,9 +80,9 @@ class Checks:
     def _known(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
         del subtask
         key = _key(check, output, context)
-        if key not in self._said:
+        if key not in self._verdicts:
             raise _NotAsked
-        return self._said[key]
+        return self._verdicts[key]
 
     def _asked(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
         try:

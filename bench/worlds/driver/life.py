@@ -53,7 +53,7 @@ class AgentProcess:
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
         self.output, self.began, self.seconds = Tail(), monotonic(), 0.0
-        self._group, self._said, self._patience = 0, b"", patience
+        self._group, self._status_text, self._patience = 0, b"", patience
         self._no_word: asyncio.TimerHandle | None = None
         self._mark = f"AGENT_FOLDER={environment.get('AGENT_FOLDER')}".encode()
         self._status, status = os.pipe()
@@ -133,13 +133,13 @@ class AgentProcess:
 
     def _read_status(self) -> None:
         more = os.read(self._status, 4096)
-        self._said += more
-        for line in self._said.split(b"\n"):
+        self._status_text += more
+        for line in self._status_text.split(b"\n"):
             what, _, number = line.decode().partition(" ")
             if what == "started":
                 self._group = int(number)
         if not more:
-            self._end(_ended(self._said.decode()))
+            self._end(_ended(self._status_text.decode()))
 
     def _end_without_word(self) -> None:
         self._process.kill()

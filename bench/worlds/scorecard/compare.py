@@ -207,11 +207,11 @@ def _two_by_pair(rights: tuple[Mapping[Pair, bool], Mapping[Pair, bool]]) -> Con
 
 def _harm_by_pair(harms: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> Contrast:
     before, after = harms
-    found = paired_difference(after, before)
-    difference, equal = found.difference, bool(before) and before == after
+    paired = paired_difference(after, before)
+    difference, equal = paired.difference, bool(before) and before == after
     told = equal or has_width(difference) or difference.n >= ALIKE
     low, high = (0.0, 0.0) if equal else (difference.low, difference.high) if told else (None, None)
-    return Contrast(_mean(before), _mean(after), low, high, found.pairs, paired_test(after, before).p)
+    return Contrast(_mean(before), _mean(after), low, high, paired.pairs, paired_test(after, before).p)
 
 
 def _in_common(

@@ -39,11 +39,11 @@ class RememberedWorld:
 
     def __init__(self, environment: Environment, conversation: Conversation):
         self.environment, self._conversation = environment, conversation
-        self._own = World(environment)
+        self._policy_world = World(environment)
         self.now = environment.begins
 
     def close(self) -> None:
-        self._own.close()
+        self._policy_world.close()
 
     def call(self, tool: str, arguments: ToolArguments, key: str | None = None, **_: Any) -> Acted:
         """Keys are for whoever makes the call: a model proposes it alone."""
@@ -59,10 +59,10 @@ class RememberedWorld:
         return [self._acted(call, told) for call, told in zip(calls, answers, strict=True) if told]
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
-        return self._own.verdict(tool, arguments)
+        return self._policy_world.verdict(tool, arguments)
 
     def effect_of(self, call: Call) -> str:
-        return self._own.effect_of(call.tool, call.arguments)
+        return self._policy_world.effect_of(call.tool, call.arguments)
 
     def learn_time(self) -> None:
         self.wait()
@@ -120,7 +120,7 @@ class RememberedWorld:
             code: Any = told.code or "unanswered"
             return Acted(call.tool, effect, "failed" if code in PASSING else "refused", reason=code, code=code)
         if tool.writes:
-            self._own.call(call.tool, call.arguments)
+            self._policy_world.call(call.tool, call.arguments)
         self._pass_to(self.now.after(minutes=tool.minutes))
         return Acted(call.tool, effect, "done", result)
 
@@ -142,7 +142,7 @@ class RememberedWorld:
     def _pass_to(self, moment: Moment) -> None:
         if moment > self.now:
             self.now = moment
-            self._own.wait_until(moment)
+            self._policy_world.wait_until(moment)
 
 
 def _plain(arguments: ToolArguments) -> Mapping[str, Any]:

@@ -1,0 +1,104 @@
+"""Names in the code say what they hold: no word that stands for any noun, and no type that shares its name with another."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CODE = [path for path in sorted(ROOT.glob("bench/**/*.py")) if "templates" not in path.parts]  # a template is a user's own pack
+EMPTY = frozenset({"one", "own", "found", "said"})
+RECORDED = {("bench/worlds/runtime/events.py", "said")}
+"""Fields of records, which keep their names."""
+
+
+def test_no_variable_and_no_function_has_a_name_that_says_nothing() -> None:
+    names = {(place(path), name): line for path in CODE for name, line in bound_in(ast.parse(path.read_text(encoding="utf-8")))}
+    empty = {key: line for key, line in names.items() if key[1].strip("_") in EMPTY and key not in RECORDED}
+    assert len(names) > 5000
+    assert not empty, "\n".join(f"{path}:{line}: name '{name}' by what it holds" for (path, name), line in empty.items())
+
+
+def test_no_two_types_share_a_name() -> None:
+    homes: dict[str, set[str]] = defaultdict(set)
+    for path in CODE:
+        for name in types_in(ast.parse(path.read_text(encoding="utf-8"))):
+            homes[name].add(place(path))
+    shared = {name: paths for name, paths in homes.items() if len(paths) > 1}
+    assert len(homes) > 500
+    assert not shared, "\n".join(f"{name}: {', '.join(sorted(paths))}; rename all but one" for name, paths in shared.items())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "found = 1",
+        "found: int = 1",
+        "def found(): ...",
+        "def run(found): ...",
+        "def run(*, found=1): ...",
+        "[1 for found in ()]",
+        "lambda found: 1",
+        "if found := 1: ...",
+        "for _, found in (): ...",
+        "import json as found",
+        "with open('x') as found: ...",
+        "class Reader:\n    found: int",
+        "def run(self):\n    self.found = 1",
+        "try: ...\nexcept OSError as found: ...",
+        "match 1:\n    case found: ...",
+        "match 1:\n    case [*found]: ...",
+        "match 1:\n    case {**found}: ...",
+    ],
+)
+def test_a_name_is_seen_however_it_is_bound(source: str) -> None:
+    assert "found" in {name for name, _ in bound_in(ast.parse(source))}
+
+
+def test_a_class_and_an_alias_are_types_and_a_variable_or_a_type_variable_is_none() -> None:
+    source = (
+        "class Row: ...\nKey = tuple[str, int]\nItem = TypeVar('Item')\nmost = 3\nMOST = 3\nclass Outer:\n    class Inner: ..."
+    )
+    assert set(types_in(ast.parse(source))) == {"Row", "Key", "Outer"}
+
+
+def place(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def bound_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield each name that the code binds, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node.lineno
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
+                yield name, node.lineno
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield name, node.lineno
+
+
+def types_in(tree: ast.Module) -> Iterator[str]:
+    """Yield the classes and aliases of a module; a type variable is none, and stands for any type."""
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_camel(name) and not makes_variable(value):
+                yield name
+
+
+def is_camel(name: str) -> bool:
+    bare = name.lstrip("_")
+    return bare[:1].isupper() and any(map(str.islower, bare))
+
+
+def makes_variable(value: ast.expr) -> bool:
+    names: Iterable[str] = ("TypeVar", "TypeVarTuple", "ParamSpec")
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in names
