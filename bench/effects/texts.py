@@ -7,16 +7,10 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
-from pydantic import ValidationError
-
+from bench.answers.exchanged import exchanged
 from bench.answers.places import FieldPath
 from bench.runtime.effects import CONTENT, Target, TextEffect, dump
-from bench.scenario import Json, Output, schema_of
-
-MOST_LEAVES = 2**16
-"""Leaves of all values that are held against a schema, to find one that fits."""
-LARGEST = 2**53
-"""A number beyond which one more is no other, as a float has it."""
+from bench.scenario import Json, schema_of
 
 
 def missing_field(target: Target, draw: Random) -> str | None:
@@ -124,15 +118,6 @@ def _required_in(value: Json, schema: Any, defs: Any, path: FieldPath = ()) -> I
             yield from _required_in(item, schema.get("items", {}), defs, (*path, index))
 
 
-def _leaves(value: Json, path: FieldPath = ()) -> Iterator[FieldPath]:
-    if isinstance(value, dict | list):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in items:
-            yield from _leaves(item, (*path, key))
-    else:
-        yield path
-
-
 def _at(value: Json, path: Sequence[str | int]) -> Any:
     for step in path:
         value = value[step]
@@ -140,57 +125,8 @@ def _at(value: Json, path: Sequence[str | int]) -> Any:
 
 
 def _one_value_off(target: Target, draw: Random) -> str | None:
-    """The value with one leaf exchanged for another that its schema allows, where there is such a leaf among so many as can be
-    tried in good time."""
-    paths = [path for path in _leaves(target.value) if path]
-    draw.shuffle(paths)
-    value, tries = copy.deepcopy(target.value), MOST_LEAVES // max(len(paths), 1)
-    for path in paths[:tries]:
-        parent, name = _at(value, path[:-1]), path[-1]
-        leaf = parent[name]
-        for other in _alternatives(target, path):
-            parent[name] = other
-            if _fits(target.schema, value):
-                return dump(value)
-        parent[name] = leaf
-    return None
-
-
-def _alternatives(target: Target, path: FieldPath) -> list[Json]:
-    leaf = _at(target.value, path)
-    if isinstance(leaf, bool):
-        return [not leaf]
-    if isinstance(leaf, int) and abs(leaf) >= LARGEST:
-        return [leaf // 2]
-    if isinstance(leaf, int | float):
-        return [leaf + 1, leaf - 1, leaf / 2, leaf / 2 + 0.25]
-    if not isinstance(leaf, str):
-        return []
-    return [other for other in _enum_members(target.schema) if other != leaf] + [f"not {leaf}"]
-
-
-def _enum_members(schema: type[Output] | None) -> list[str]:
-    """Every text that stands in an enumeration of the schema; whether one fits at a place is for the schema to say."""
-    values: list[str] = []
-    stack: list[Any] = [schema_of(schema)] if schema else []
-    while stack:
-        node = stack.pop()
-        if isinstance(node, dict):
-            values += [member for member in node.get("enum", ()) if isinstance(member, str)]
-            stack += node.values()
-        elif isinstance(node, list):
-            stack += node
-    return values
-
-
-def _fits(schema: type[Output] | None, value: Json) -> bool:
-    if schema is None:
-        return True
-    try:
-        schema.model_validate(value)
-    except ValidationError:
-        return False
-    return True
+    other = exchanged(target.value, target.schema, draw)
+    return None if other is None else dump(other)
 
 
 def _denied(value: Json) -> Json:

@@ -13,6 +13,7 @@ from bench.experiment.model_entries import MODELS, RoutedEntry
 from bench.experiment.recording import load_recording, responses_before
 from bench.models.bank import Bank
 from bench.models.base import Model
+from bench.models.erring import Learning
 from bench.models.making import Making
 from bench.models.recording import Recording
 from bench.packs import find_packs, lacks, load_pack
@@ -20,7 +21,7 @@ from bench.paths import folder_of
 from bench.raised import words_of
 from bench.registry import attribute_at
 from bench.scenario import Scenario
-from bench.worlds.bank import load_bank
+from bench.worlds.bank import load_bank, load_learning
 
 
 def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:
@@ -52,11 +53,14 @@ def resolve_models(
             _refuse_without_procedure(command, worlds)
         return loaded
 
+    def learning(name: str) -> Learning:
+        return load_learning(folder_of(name))
+
     def made(name: str) -> Model:
         entry = config.model[name]
         part = MODELS[entry.kind]
         others = {other: models.get(other) or made(other) for other in entry.passes_on_to}
-        making = Making(name, config.format_of(name), scenarios, others, recording, responses_before, bank)
+        making = Making(name, config.format_of(name), scenarios, others, recording, responses_before, bank, learning)
         try:
             models[name] = attribute_at(part.path)(entry, making)
         except Exception as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from bench.answers.formats import AnswerFormat
 from bench.models.bank import Bank
 from bench.models.base import Model, Response
+from bench.models.erring import Learning
 from bench.models.recording import Recording
 from bench.scenario import Scenario
 
@@ -24,6 +25,7 @@ class Making:
     recording        (run, model, calls at a time) -> what that model did there, and its parameters
     answered_before  (runs, parameters) -> what models with such parameters replied there, and these runs' names and digests
     bank             run -> its replies to judgments
+    learning         run -> how often a judgment there was right after a rejection
     """
 
     name: str
@@ -33,3 +35,4 @@ class Making:
     recording: Callable[[Path, str, int | None], tuple[Recording, dict[str, object]]]
     answered_before: Callable[[Sequence[Path], Mapping[str, object]], tuple[list[Response], list[dict[str, str]]]]
     bank: Callable[[str], Bank]
+    learning: Callable[[str], Learning]

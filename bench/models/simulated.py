@@ -17,13 +17,14 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bench.answers.fenced import written
 from bench.answers.places import Schema, holds_code
 from bench.models.bank import Bank
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
+from bench.models.erring import Erring, Learning, Signal, heard
 from bench.models.making import Making
 from bench.models.options import options_in
 from bench.models.simulated_reader import next_look
@@ -49,6 +50,14 @@ class SimulatedSettings(BaseModel):
     """A run of `every_judgment`, by its name under results/ or its folder: judgments in a world are answered as the model that
     was recorded there did, and err at its rates, with its errors. It has to hold replies to all judgments of the run's
     scenarios, variants too. Asked for calls of tools, the model follows the procedure, with the bank's judgments."""
+    error_rate: float = Field(0.0, ge=0.0, le=1.0, exclude_if=lambda rate: not rate)
+    """In a world: the chance with which a judgment is wrong. Half of these outputs lack a required field; in the others one
+    value is exchanged for another that the schema allows."""
+    right_after: dict[Signal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
+    """Assumed: how often a judgment is right that is asked again with the reason of its rejection (`typed`), or with the word
+    that it was not accepted (`untyped`). If not given, as often as at first: the model learns nothing from a rejection."""
+    repairs: str | None = Field(None, exclude_if=lambda run: run is None)
+    """The same, measured: a run of `every_repair`, by its name under results/ or its folder."""
     wrapping: bool = True
     """Whether some replies come in a code fence, indented, or behind a sentence, as models write them."""
     seconds_per_call: float = Field(0.4, ge=0.0)
@@ -64,6 +73,16 @@ class SimulatedSettings(BaseModel):
     price_out: Price | None = None
     """Dollars per million tokens written."""
 
+    @model_validator(mode="after")
+    def _one_source(self) -> SimulatedSettings:
+        if self.error_rate and self.bank:
+            raise ValueError("a bank has error rates of its own; leave out bank, or error_rate")
+        if self.repairs and self.right_after:
+            raise ValueError("the rates after a rejection are either measured or assumed; leave out repairs, or right_after")
+        if (self.repairs or self.right_after) and not self.error_rate:
+            raise ValueError("a model that never errs is never rejected; add error_rate")
+        return self
+
 
 class SimulatedModel:
     """Answers each request with the reference outputs of the subtasks that it is for; `scenarios` by their keys.
@@ -76,14 +95,24 @@ class SimulatedModel:
     concurrency = 1_000
     """As many as anything here asks for at a time: no call waits for another."""
 
-    def __init__(self, name: str, settings: SimulatedSettings, scenarios: Mapping[str, Scenario], bank: Bank | None = None):
+    def __init__(
+        self,
+        name: str,
+        settings: SimulatedSettings,
+        scenarios: Mapping[str, Scenario],
+        bank: Bank | None = None,
+        learning: Learning | None = None,
+    ):
         self.name, self._settings, self._bank = name, settings, bank
+        self._learning = learning or (Learning(settings.right_after, "assumed") if settings.right_after else None)
+        self._erring = Erring(settings.error_rate, self._learning) if settings.error_rate else None
         self.endpoint = f"simulated:{name}"
         self._scenarios = scenarios
 
     @property
     def parameters(self) -> dict[str, object]:
-        parameters = {"kind": "simulated", **self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank"})}
+        own = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", "repairs", "right_after"})
+        parameters = {"kind": "simulated", **own, **({"learns": self._learning.shown} if self._learning else {})}
         bank = self._bank
         return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
 
@@ -171,6 +200,9 @@ class SimulatedModel:
         if self._bank and scenario.environment is not None:
             context = request.context
             value = self._bank.draw(scenario.name, context.instance, name, context.state, value, _of_state(request, name))
+        if self._erring and scenario.environment is not None and name in scenario.reference:
+            form = scenario.task.subtask(name).output
+            value = self._erring.output(value, form, heard(request.messages), _of_state(request, name))
         if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
         forgotten = draw.choice(_required(scenario, name, value))
@@ -213,4 +245,5 @@ def _wrapped(value: Json, draw: Random) -> str:
 
 
 def made(settings: SimulatedSettings, of: Making) -> SimulatedModel:
-    return SimulatedModel(of.name, settings, of.scenarios, of.bank(settings.bank) if settings.bank else None)
+    bank = of.bank(settings.bank) if settings.bank else None
+    return SimulatedModel(of.name, settings, of.scenarios, bank, of.learning(settings.repairs) if settings.repairs else None)

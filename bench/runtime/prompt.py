@@ -17,6 +17,7 @@ from typing import Literal
 from bench.answers import fenced
 from bench.answers.formats import DEFAULT, AnswerFormat
 from bench.answers.places import is_all_code, without_code
+from bench.answers.rejections import COMPLETED, REJECTED
 from bench.models.base import Message
 from bench.runtime.reading import is_fenced
 from bench.runtime.schema import answer_schema
@@ -103,8 +104,10 @@ def _instructions(subtask: Subtask, step: int, of: int) -> str:
 
 
 def _repair(rejected: Rejected, repair: Repair) -> str:
+    if rejected.reads_as_success:
+        return f"{COMPLETED}\nGive the whole answer again."
     shown = f"\nIt was:\n{rejected.reply}" if repair == "reason+reply" and rejected.reply else ""
-    return f"# Your last answer was rejected\nReason: {rejected.detail}{shown}\nGive the whole answer again, corrected."
+    return f"{REJECTED}\nReason: {rejected.detail}{shown}\nGive the whole answer again, corrected."
 
 
 def form(subtasks: Sequence[Subtask], without: bool = False) -> str:

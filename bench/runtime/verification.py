@@ -51,13 +51,15 @@ OF_A_LIST = frozenset({"literal_error", "enum", "union_tag_invalid"})
 @dataclass(frozen=True)
 class Rejected:
     """Why a subtask's output is not accepted. `detail` is one line that a repair prompt may show to the model; `errors` are
-    pydantic's types of the schema violations that it tells of."""
+    pydantic's types of the schema violations that it tells of. Where it `reads_as_success`, a repair prompt says that all went
+    well."""
 
     subtask: str
     reason: Reason
     detail: str
     reply: str = ""
     errors: tuple[str, ...] = ()
+    reads_as_success: bool = False
 
     @property
     def kind(self) -> ViolationKind:

@@ -17,6 +17,7 @@ OURS = tuple(
         "repair_policies",
         "exactly_once",
         "judgment_bank",
+        "repair_bank",
         "answer_format",
         "humaneval",
         "reliability_surface",

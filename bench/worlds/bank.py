@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.reading import read_manifest, read_records, read_texts
 from bench.experiment.record import TrialRecord, latest
 from bench.experiment.verify import sources
 from bench.models.bank import Bank, BankedReply
+from bench.models.erring import Learning, Repair, measured
 from bench.scenario import Scenario
 from bench.worlds.patterns.every_judgment import ASKED
+from bench.worlds.patterns.every_repair import REPAIRED
 from bench.worlds.runtime.events import Stored
+
+Kept = TypeVar("Kept")
 
 
 def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
@@ -36,12 +41,35 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
 
 def banked(folder: Path) -> Iterator[tuple[str, BankedReply]]:
     """(model, reply) in the order of recording. Raises ResultsError where the run's texts do not hold what its records name."""
+    return _kept(folder, ASKED, _reply)
+
+
+def load_learning(folder: Path) -> Learning:
+    """How often a judgment was right after each signal of its rejection, in a run of `every_repair`.
+
+    Raises ConfigError where it holds the replies of no model or of several; ResultsError where the folder holds no run.
+    """
+    replies = list(repairs(folder))
+    models = sorted({model for model, _ in replies})
+    if len(models) != 1:
+        said = f"replies of several models ({', '.join(models)})" if models else "no reply to a rejection"
+        raise ConfigError(f"repairs {folder}: it holds {said}; record it with configs/repair_bank.toml and one --model")
+    return measured(read_manifest(folder).name, models[0], [repair for _, repair in replies])
+
+
+def repairs(folder: Path) -> Iterator[tuple[str, Repair]]:
+    """(model, reply to a rejection) in the order of recording. Raises ResultsError as `banked` does."""
+    return _kept(folder, REPAIRED, _repair)
+
+
+def _kept(folder: Path, log: str, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Iterator[tuple[str, Kept]]:
+    """(model, entry) of this log in the stores of a run's trials."""
     texts = read_texts(folder)
     trials = latest(trial for trial in read_records(folder) if isinstance(trial, TrialRecord) and trial.outcome != "error")
     for trial in trials:
         for event in trial.events:
-            if isinstance(event, Stored) and event.name == ASKED:
-                yield trial.model, _reply(trial, _text(texts, event.value, folder), folder)
+            if isinstance(event, Stored) and event.name == log:
+                yield trial.model, _entry(trial, _text(texts, event.value, folder), folder, read)
 
 
 def _text(texts: dict[str, str], digest: str, folder: Path) -> str:
@@ -50,10 +78,20 @@ def _text(texts: dict[str, str], digest: str, folder: Path) -> str:
     return texts[digest]
 
 
-def _reply(trial: TrialRecord, text: str, folder: Path) -> BankedReply:
+def _entry(trial: TrialRecord, text: str, folder: Path, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Kept:
     try:
-        kept = json.loads(text)
-        kept["notes"] = tuple(kept["notes"])
-        return BankedReply(scenario=trial.scenario, instance=trial.instance, repetition=trial.repetition, **kept)
+        return read(trial, json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{folder}: a judgment of trial {trial.id} cannot be read; restore the run from a copy") from error
+
+
+def _reply(trial: TrialRecord, kept: dict[str, Any]) -> BankedReply:
+    notes = tuple(kept.pop("notes"))
+    return BankedReply(scenario=trial.scenario, instance=trial.instance, repetition=trial.repetition, notes=notes, **kept)
+
+
+def _repair(trial: TrialRecord, kept: dict[str, Any]) -> Repair:
+    signal = kept.pop("signal")
+    reply = _reply(trial, kept)
+    place = (reply.scenario, reply.instance, reply.judgment, reply.state)
+    return Repair(*place, signal, not reply.rejected, reply.is_right)

@@ -41,6 +41,11 @@ def lost_ack(call: StruckToolCall, _: int) -> Acted | None:
     return call.unanswered("no answer came") if call.first().ok else None
 
 
+def second_writer(call: StruckToolCall, _: int) -> Acted | None:
+    """Somebody else saves what the call is about, between the agent's reading and its call."""
+    return call.first() if call.change_elsewhere() else None
+
+
 def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[NoticeTime] | None:
     """The agent hears of it later; the world has changed already."""
     return (NoticeTime(at.after(minutes=minutes or DAY), held=True),)
@@ -55,15 +60,22 @@ def reordered(_: Moment, following: Moment | None, __: int) -> Sequence[NoticeTi
     return (NoticeTime(following, held=True),) if following else None
 
 
+def missed(_: Moment, __: Moment | None, ___: int) -> Sequence[NoticeTime] | None:
+    """The agent never hears of it."""
+    return ()
+
+
 EFFECTS = (
     ToolEffect("error", error, on="any"),
     ToolEffect("slow", slow, on="any"),
     ToolEffect("stale_read", stale_read, on="read", needs_past=True),
     ToolEffect("duplicate", duplicate, on="write"),
     ToolEffect("lost_ack", lost_ack, on="write"),
+    ToolEffect("second_writer", second_writer, on="write"),
     NoticeEffect("late", late),
     NoticeEffect("doubled", doubled),
     NoticeEffect("reordered", reordered),
+    NoticeEffect("missed", missed),
     ProcessEffect("before", "before", on="write"),
     ProcessEffect("unacknowledged", "unacknowledged", on="write"),
     ProcessEffect("unrecorded", "unrecorded", on="write"),

@@ -17,8 +17,9 @@ PATTERNS = (
 )
 ARCHITECTURES = (
     *(ArchitecturePart(name, f"bench.worlds.patterns.{name}:{name}", acts_in="world", forms=True) for name in PATTERNS),
-    ArchitecturePart(
-        "every_judgment", "bench.worlds.patterns.every_judgment:every_judgment", acts_in="world", is_instrument=True
+    *(
+        ArchitecturePart(name, f"bench.worlds.patterns.{name}:{name}", acts_in="world", is_instrument=True)
+        for name in ("every_judgment", "every_repair")
     ),
 )
 ENVIRONMENTS = EnvironmentPart(

@@ -6,7 +6,7 @@ Every call is one transaction: what it changed, and its entry in the journal, ar
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,8 @@ from bench.worlds.environment.rules import Rules, moved
 from bench.worlds.environment.schedule import Pending, Schedule, Versions
 from bench.worlds.environment.snapshot import Past
 
+SECOND_WRITER = "second writer"
+"""An entry of the journal, by name and kind: somebody else saved what the agent had read."""
 DRAWN_FROM: tuple[object, ...] = ("world",)
 ToolArguments = BaseModel | Mapping[str, Any]
 
@@ -119,6 +121,12 @@ class Scene:
         read = read_arguments(known, arguments) if known else ""
         return "" if known is None or isinstance(read, str) else effect_of(known, read)
 
+    def things_of(self, tool: str, arguments: ToolArguments) -> tuple[str, ...]:
+        """What a call is about; nothing where there is no such tool, or its arguments do not fit."""
+        known = self.environment.by_name.get(tool)
+        read = read_arguments(known, arguments) if known else ""
+        return () if known is None or isinstance(read, str) else known.about(read)
+
     def ask(self, kind: str, about: str, question: Payload, idempotency_key: str | None = None) -> str:
         """Ask a person; the question's ticket, under which the answer arrives as an event of kind `answer`. A question under a
         key that is known is not asked again. Raises KeyError where there is no such person."""
@@ -131,6 +139,14 @@ class Scene:
                 self._people.ask(kind, about, question, ticket, times)
                 self._book.write(JournalEntry("ask", kind, "", dict(question), about, idempotency_key, result=ticket))
             return ticket
+
+    def change_elsewhere(self, things: Sequence[str]) -> None:
+        """Let somebody else save these things, as they are: their versions move, and the agent is told of nothing."""
+        with self._lock, self._transaction():
+            versions = self._book.knowledge.after(things)
+            self._book.write(
+                JournalEntry("event", SECOND_WRITER, SECOND_WRITER, list(things), versions=versions, who="somebody else")
+            )
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
         """Let time pass; the notices that came meanwhile."""

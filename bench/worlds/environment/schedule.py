@@ -129,10 +129,11 @@ class Schedule:
                 self._connection.execute(f"INSERT INTO world_arrival (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
 
     def _told(self, pending: Pending, payload: Payload) -> Sequence[NoticeTime]:
-        if pending.what != "event":
+        if pending.what == "notice":
             return (NoticeTime(self.now),)
         following = self.next()
-        return self.notices(Scheduled(pending.name, pending.kind, self.now, payload), following.at if following else None)
+        name = pending.name if pending.what == "event" else payload["ticket"]
+        return self.notices(Scheduled(name, pending.kind, self.now, payload), following.at if following else None)
 
     def _set(self, moment: Moment) -> None:
         if moment != self.now:

@@ -11,7 +11,7 @@ from bench.worlds.environment.damage import Damage, Harm, harms, in_journal, in_
 from bench.worlds.environment.database import digest_of_tables
 from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.parts import Standing
-from bench.worlds.environment.scene import Scene, ToolArguments
+from bench.worlds.environment.scene import SECOND_WRITER, Scene, ToolArguments
 from bench.worlds.environment.schedule import Notices
 from bench.worlds.environment.snapshot import CannotRestore, Snapshot
 
@@ -134,6 +134,9 @@ class World(Scene):
         """
         with self._lock:
             for entry in entries:
+                if entry.kind == SECOND_WRITER:
+                    self.change_elsewhere(entry.arguments)
+                    continue
                 if entry.what in ("event", "answer"):
                     self._schedule.pass_one(entry.name, self._happen)
                     continue

@@ -13,7 +13,7 @@ from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Json, Subtask, Task
-from bench.worlds.environment import Environment
+from bench.worlds.environment import Environment, JudgmentState
 
 ASKED = "asked"
 """The log in the store: one entry a judgment, the fields of `bench.models.bank.BankedReply` but the trial's own."""
@@ -21,14 +21,7 @@ ASKED = "asked"
 
 async def every_judgment(task: Task, workbench: Workbench) -> None:
     """Raises GaveUp where the pack names no states, or does not say what is right in them."""
-    environment = workbench.world.environment
-    if environment.states is None or environment.right is None:
-        raise GaveUp(
-            tuple(subtask.name for subtask in task.subtasks), "the pack's environment names no `states`, or no `right`"
-        )
-    # One judgment after the other: their prompts begin alike, and a server's prompt cache holds that.
-    order = [subtask.name for subtask in task.subtasks]
-    for state in sorted(environment.states(environment), key=lambda each: order.index(each.subtask)):
+    for state in states_to_ask_in(task, workbench):
         subtask = task.subtask(state.subtask)
         proposal = await workbench.propose(subtask, documents=state.documents)
         rejected = workbench.verify(proposal)
@@ -36,12 +29,25 @@ async def every_judgment(task: Task, workbench: Workbench) -> None:
             workbench.commit_unverified(proposal)
         else:
             workbench.commit(proposal)
-        workbench.world.store.append(ASKED, _asked(task, subtask, proposal, rejected, environment))
+        workbench.world.store.append(ASKED, asked(task, subtask, proposal, rejected, workbench.world.environment))
 
 
-def _asked(
+def states_to_ask_in(task: Task, workbench: Workbench) -> list[JudgmentState]:
+    """One judgment after the other: their prompts begin alike, and a server's prompt cache holds that. Raises GaveUp where the
+    pack names no states, or does not say what is right in them."""
+    environment = workbench.world.environment
+    if environment.states is None or environment.right is None:
+        raise GaveUp(
+            tuple(subtask.name for subtask in task.subtasks), "the pack's environment names no `states`, or no `right`"
+        )
+    order = [subtask.name for subtask in task.subtasks]
+    return sorted(environment.states(environment), key=lambda state: order.index(state.subtask))
+
+
+def asked(
     task: Task, subtask: Subtask, proposal: Proposal, rejected: Rejected | None, environment: Environment
 ) -> dict[str, Json]:
+    """What is kept of one reply, as JSON."""
     assert environment.right  # who calls has looked
     return {
         "judgment": subtask.name,

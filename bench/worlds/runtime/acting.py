@@ -19,6 +19,7 @@ from bench.runtime.log import TrialLog
 from bench.worlds.environment import Acted, Arrival, Moment, PolicyVerdict, Scheduled, World
 from bench.worlds.environment.calling import RefusalCode
 from bench.worlds.environment.database import dump
+from bench.worlds.environment.people import ANSWER
 from bench.worlds.environment.procedure import AGENT
 from bench.worlds.environment.scene import ToolArguments
 from bench.worlds.environment.schedule import NoticeTime, at_once
@@ -245,8 +246,10 @@ class Acting:
         return tuple(arrivals)
 
     def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
-        """When the agent hears of an event, by the fault that is due."""
-        due = self._schedule.due_in_world(("event",), event.kind, event.name, 1, lambda _: True)
+        """When the agent hears of an event, by the fault that is due. A fault of every event strikes no answer of a person."""
+        due = self._schedule.due_in_world(
+            ("event",), event.kind, event.name, 1, lambda fault: event.kind != ANSWER or fault.subtask == ANSWER
+        )
         if due is None:
             return (NoticeTime(event.at),)
         receipt = self._schedule.plan(due, None)
@@ -301,6 +304,12 @@ class _CallInHand:
 
     def pass_time(self, minutes: int) -> None:
         self._world.elapse(minutes)
+
+    def change_elsewhere(self) -> bool:
+        things = self._world.things_of(self.tool, self.arguments)
+        if things:
+            self._world.change_elsewhere(things)
+        return bool(things)
 
     def _make(self) -> Acted:
         return self._world.call(self.tool, self.arguments, self.key, expect=self._expect, who=self.role)

@@ -36,6 +36,9 @@ class StruckToolCall(Protocol):
 
     def pass_time(self, minutes: int) -> None: ...
 
+    def change_elsewhere(self) -> bool:
+        """Let somebody else save what the call is about, unnoticed; False where it is about nothing that has a version."""
+
 
 ToolStrike = Callable[[StruckToolCall, int], Acted | None]
 NoticeStrike = Callable[[Moment, Moment | None, int], Sequence[NoticeTime] | None]

@@ -19,7 +19,8 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import EventKind, Moment, Scheduled, World, final_world
 from bench.worlds.environment.final import content_of
-from bench.worlds.runtime.events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan
+from bench.worlds.environment.in_packs import restored
+from bench.worlds.runtime.events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled, WorldBegan, WorldEnded
 
 Work = Callable[[Workbench], Awaitable[None]]
 
@@ -145,6 +146,7 @@ def test_what_a_call_cannot_carry_is_not_applicable() -> None:
         ("late", [("a", 1, 1), ("b", 2, 0), ("a", 2, 1)]),
         ("doubled", [("a", 1, 0), ("a", 1, 0), ("b", 2, 0)]),
         ("reordered", [("b", 2, 0), ("a", 2, 0)]),
+        ("missed", [("b", 2, 0)]),
     ],
 )
 def test_notices_come_late_twice_and_out_of_order(effect: str, told: list[tuple[str, int, int]]) -> None:
@@ -162,6 +164,32 @@ def test_notices_come_late_twice_and_out_of_order(effect: str, told: list[tuple[
     expected = told[1:] if effect == "late" else told
     assert [(event.event, event.day, event.minute) for event in of(result, Arrived)] == expected
     assert stages(result)["delivered"] == 1
+
+
+def test_what_a_second_writer_saved_makes_an_effect_stale_and_is_refused_where_a_version_is_expected() -> None:
+    async def writes(workbench: Workbench, expects: bool) -> None:
+        read = await workbench.world.act("read_order", {"order": 1})
+        acted = await workbench.world.act("reserve", {"order": 1}, expect=read.versions if expects else None)
+        assert acted.code == ("stale" if expects else "")
+
+    for expects in (False, True):
+        result = lived(working(lambda workbench, how=expects: writes(workbench, how)), [struck("second_writer")])
+        assert (stages(result)["delivered"], harm(result).get("stale", 0)) == (1, int(not expects))
+        kept = next(iter(of(result, WorldEnded))).kept
+        journal = restored(result.texts[kept]).journal
+        again = World(ENVIRONMENT)
+        again.replay(journal)
+        assert again.version("order 1") == (3 if not expects else 2)
+
+
+def test_a_fault_named_answer_strikes_what_a_person_says_and_a_fault_of_every_event_does_not() -> None:
+    async def asks(workbench: Workbench) -> None:
+        said.append((await workbench.world.ask_person("manager", "order 1", {"order": 1}, days=1)).said)
+
+    said: list[str] = []
+    for named in ({"event": "answer"}, {"event": "*"}, {}):
+        lived(working(asks), [struck("missed", "event", **named)])
+    assert said[0] == "late" and "late" not in said[1:]
 
 
 def test_no_notice_is_struck_once_the_agent_has_ended() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from bench.answers.rejections import NOT_ACCEPTED
 from bench.architectures.form import Form
 from bench.errors import GaveUp
 from bench.runtime.proposal import Proposal
@@ -82,7 +83,7 @@ class Judging:
                 value = self._value(proposal, subtask)
                 self._memory.keep(step.name, judged=value is not None, decided=value)
                 return "taken as success"
-            repair = rejected if self._form.tells == "typed" else replace(rejected, detail="it was not accepted")
+            repair = rejected if self._form.tells == "typed" else replace(rejected, detail=NOT_ACCEPTED)
 
     def _verify(self, step: ProcedureStep, subtask: Subtask, proposal: Proposal) -> Rejected | None:
         """Hold a proposal against the boundary, as strong as it is, and commit what passes."""

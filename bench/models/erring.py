@@ -1,0 +1,91 @@
+"""A proposer that errs at a declared rate, and that learns from a rejection at rates that were measured, or that are assumed.
+
+Half of its wrong outputs lack a required field; in the others one value is exchanged for another that the schema allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from bench.answers.exchanged import exchanged
+from bench.answers.rejections import NOT_ACCEPTED, REJECTED
+from bench.models.base import Message
+from bench.scenario import Json, Output
+
+Signal = Literal["typed", "untyped", "completed"]
+"""What a proposer heard of its last output: why it was rejected; that it was; or that all went well."""
+LACKS_A_FIELD = 0.5
+"""The share of wrong outputs that do not fit their schema: an assumption."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One rejected output, and what the proposer said to one signal about it."""
+
+    scenario: str
+    instance: str
+    judgment: str
+    state: str
+    signal: Signal
+    is_accepted: bool
+    is_right: bool
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How often the reply to a signal is right. `source` says where the rates are from, as it is shown in a manifest."""
+
+    right: Mapping[Signal, float]
+    source: str
+
+    @property
+    def shown(self) -> dict[str, object]:
+        return {"right": dict(self.right), "source": self.source}
+
+
+def measured(run: str, model: str, repairs: Sequence[Repair]) -> Learning:
+    """Read the rates off a run of `every_repair`; a signal without any reply there has no rate."""
+    replies: dict[Signal, list[bool]] = {}
+    for repair in repairs:
+        replies.setdefault(repair.signal, []).append(repair.is_right)
+    counts = ", ".join(f"{signal} {sum(own)} of {len(own)}" for signal, own in replies.items())
+    rates = {signal: sum(own) / len(own) for signal, own in replies.items()}
+    return Learning(rates, f"measured on {model} in {run}: {counts}")
+
+
+def heard(messages: Sequence[Message]) -> Signal | None:
+    """What the messages say of the output before; None at a first attempt."""
+    text = messages[-1].content
+    if REJECTED not in text:
+        return None
+    return "untyped" if NOT_ACCEPTED in text[text.rindex(REJECTED) :] else "typed"
+
+
+@dataclass(frozen=True)
+class Erring:
+    """`error_rate` is that of first attempts, and of later ones where `learning` has no rate for what was heard."""
+
+    error_rate: float
+    learning: Learning | None = None
+
+    def output(self, right: Json, form: type[Output], signal: Signal | None, draw: Random) -> Json:
+        """Return the right output, or a wrong one in its place.
+
+        One draw decides for every signal, so that two boundaries that differ in their signal alone meet the same luck.
+        """
+        luck = draw.random()
+        if luck >= self._wrong_after(signal) or not isinstance(right, dict):
+            return right
+        required = [name for name, field in form.model_fields.items() if field.is_required() and name in right]
+        if required and draw.random() < LACKS_A_FIELD:
+            forgotten = draw.choice(required)
+            return {name: value for name, value in right.items() if name != forgotten}
+        return exchanged(right, form, draw) or right
+
+    def _wrong_after(self, signal: Signal | None) -> float:
+        if signal is None or self.learning is None or signal not in self.learning.right:
+            return self.error_rate
+        return 1.0 - self.learning.right[signal] if self.error_rate else 0.0

@@ -1,0 +1,107 @@
+"""A bank of repairs: how often a judgment is right that was rejected and is asked again, by what the proposer was told.
+
+The unit is a rejected reply: each is followed by one reply to each signal. Several of one instance are alike, so that the
+intervals cluster by instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import get_args
+
+from bench.analysis.frames import Run
+from bench.analysis.statistics import Share, share_by_instance
+from bench.errors import ResultsError
+from bench.models.erring import Repair, Signal
+from bench.render.drawing import PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.marks import bounded, signs_of
+from bench.render.table import Rate, Table
+from bench.studies.by_model import by_model
+from bench.worlds.bank import repairs
+
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The replies of one model to one signal; `judgment` is "" for all judgments together."""
+
+    scenario: str
+    model: str
+    judgment: str
+    signal: Signal
+    accepted: Share
+    right: Share
+
+
+def replies(run: Run) -> list[Heard]:
+    """By scenario, model, judgment and signal. Raises ResultsError where the run asked nothing again, or is put together."""
+    if run.folder is None:
+        raise ResultsError("the repairs are read from one run; report it alone")
+    groups: dict[tuple[str, str, str], list[Repair]] = {}
+    for model, repair in repairs(run.folder):
+        for judgment in ("", repair.judgment):
+            groups.setdefault((repair.scenario, model, judgment), []).append(repair)
+    if not groups:
+        raise ResultsError("no judgment was asked again after a rejection; it needs the architecture every_repair")
+    return [
+        _heard(place, signal, own)
+        for place, every in groups.items()
+        for signal in SIGNALS
+        if (own := [repair for repair in every if repair.signal == signal])
+    ]
+
+
+def _heard(place: tuple[str, str, str], signal: Signal, own: list[Repair]) -> Heard:
+    instances = [one.instance for repair in own]
+    accepted, right = ([getattr(one, name) for repair in own] for name in ("is_accepted", "is_right"))
+    return Heard(*place, signal, share_by_instance(instances, accepted), share_by_instance(instances, right))
+
+
+# What a report shows of it
+
+NOTES = (
+    "k of N replies to a judgment whose first reply was rejected; 95% intervals cluster by instance",
+    "typed: the reason of the rejection; untyped: that it was not accepted; completed: that all went well",
+    "right: all of it but what it only notes; an accepted reply may be wrong",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows = (
+        (
+            *(one.scenario, model_label(run, one.model), one.judgment or "all", one.signal),
+            *(Rate(one.accepted), Rate(one.right)),
+        )
+        for one in replies(run)
+    )
+    yield Table(
+        name="study-repair-bank",
+        title="Replies to a rejection",
+        columns=("Scenario", "Model", "Judgment", "Told", "Accepted", "Right"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a panel for each scenario."""
+    for model, own in by_model(run, replies(run)):
+        scenarios = list(dict.fromkeys(one.scenario for repair in own))
+        figure, axes = panels(len(scenarios), 3, 3.6, 2.8)
+        sign = signs_of(SIGNALS)
+        for scenario, ax in zip(scenarios, axes, strict=True):
+            for repair in own:
+                if one.scenario == scenario and not one.judgment and one.right.rate is not None:
+                    bounded(ax, SIGNALS.index(one.signal), (one.right.rate, one.right.low, one.right.high), sign[one.signal])
+            ax.set_xticks(range(len(SIGNALS)), SIGNALS)
+            ax.set_xlim(-0.5, len(SIGNALS) - 0.5)
+            ax.set_ylim(-0.02, 1.02)
+            ax.set_ylabel("share of replies that are right")
+            ax.set_title(scenario)
+            ax.grid(axis="y", color=PALE, lw=0.6)
+        title = f"What a rejected proposer says next, by what it is told, {model_label(run, model)}"
+        said = "Points are shares with their 95% intervals, which cluster by instance."
+        yield finish(figure, slug("study", "repair-bank", model), title, f"{title}. {said}")
