@@ -55,8 +55,8 @@ def replies(run: Run) -> list[Heard]:
 
 
 def _heard(place: tuple[str, str, str], signal: Signal, own: list[Repair]) -> Heard:
-    instances = [one.instance for repair in own]
-    accepted, right = ([getattr(one, name) for repair in own] for name in ("is_accepted", "is_right"))
+    instances = [repair.instance for repair in own]
+    accepted, right = ([getattr(repair, name) for repair in own] for name in ("is_accepted", "is_right"))
     return Heard(*place, signal, share_by_instance(instances, accepted), share_by_instance(instances, right))
 
 
@@ -72,10 +72,10 @@ NOTES = (
 def tables(run: Run) -> Iterator[Table]:
     rows = (
         (
-            *(one.scenario, model_label(run, one.model), one.judgment or "all", one.signal),
-            *(Rate(one.accepted), Rate(one.right)),
+            *(heard.scenario, model_label(run, heard.model), heard.judgment or "all", heard.signal),
+            *(Rate(heard.accepted), Rate(heard.right)),
         )
-        for one in replies(run)
+        for heard in replies(run)
     )
     yield Table(
         name="study-repair-bank",
@@ -88,14 +88,19 @@ def tables(run: Run) -> Iterator[Table]:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a panel for each scenario."""
-    for model, own in by_model(run, replies(run)):
-        scenarios = list(dict.fromkeys(one.scenario for repair in own))
+    for model, rows in by_model(run, replies(run)):
+        scenarios = list(dict.fromkeys(heard.scenario for heard in rows))
         figure, axes = panels(len(scenarios), 3, 3.6, 2.8)
         sign = signs_of(SIGNALS)
         for scenario, ax in zip(scenarios, axes, strict=True):
-            for repair in own:
-                if one.scenario == scenario and not one.judgment and one.right.rate is not None:
-                    bounded(ax, SIGNALS.index(one.signal), (one.right.rate, one.right.low, one.right.high), sign[one.signal])
+            for heard in rows:
+                if heard.scenario == scenario and not heard.judgment and heard.right.rate is not None:
+                    bounded(
+                        ax,
+                        SIGNALS.index(heard.signal),
+                        (heard.right.rate, heard.right.low, heard.right.high),
+                        sign[heard.signal],
+                    )
             ax.set_xticks(range(len(SIGNALS)), SIGNALS)
             ax.set_xlim(-0.5, len(SIGNALS) - 0.5)
             ax.set_ylim(-0.02, 1.02)

@@ -86,8 +86,9 @@ def _entry(trial: TrialRecord, text: str, folder: Path, read: Callable[[TrialRec
 
 
 def _reply(trial: TrialRecord, kept: dict[str, Any]) -> BankedReply:
-    notes = tuple(kept.pop("notes"))
-    return BankedReply(scenario=trial.scenario, instance=trial.instance, repetition=trial.repetition, notes=notes, **kept)
+    notes, output = tuple(kept.pop("notes")), kept.pop("said")  # so it is called in what was recorded
+    kept |= {"scenario": trial.scenario, "instance": trial.instance, "repetition": trial.repetition}
+    return BankedReply(output=output, notes=notes, **kept)
 
 
 def _repair(trial: TrialRecord, kept: dict[str, Any]) -> Repair:

@@ -61,7 +61,7 @@ def test_a_signal_is_heard_from_the_words_of_the_last_message_alone() -> None:
 
 
 def test_rates_are_read_off_a_bank_of_repairs_and_say_of_what_they_are() -> None:
-    replies = [Repair("p", "i", "j", "s", signal, True, right) for signal, right in (("typed", True), ("typed", False))]
+    replies = [Repair("p", "i", "j", "s", "typed", True, is_right) for is_right in (True, False)]
     learning = measured("repair_bank-x", "x", [*replies, Repair("p", "i", "j", "s", "untyped", False, False)])
     assert learning.right == {"typed": 0.5, "untyped": 0.0}
     assert learning.source == "measured on x in repair_bank-x: typed 1 of 2, untyped 0 of 1"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from bench.models.bank import Bank, BankedReply
 from bench.scenario import Json
 from bench.seeding import draw_for
+from bench.worlds.bank import banked
+
+ROOT = Path(__file__).parents[2]
 
 RIGHT = {"discount": 20, "reason": "the limit"}
 
@@ -56,3 +60,9 @@ def test_an_error_that_is_right_here_gives_way_to_one_that_is_none() -> None:
 
 def test_a_judgment_that_the_bank_does_not_know_is_answered_rightly() -> None:
     assert BANK.draw("renewal", "case_1", "close", "s", RIGHT, draw_for(1)) == RIGHT
+
+
+@pytest.mark.parametrize(("model", "right"), [("1.5b", 790), ("0.5b", 269)])
+def test_the_committed_banks_are_read(model: str, right: int) -> None:
+    replies = [reply for _, reply in banked(ROOT / "results" / f"judgment_bank-qwen2.5-coder-{model}-instruct")]
+    assert (len(replies), sum(reply.is_right for reply in replies)) == (1160, right)

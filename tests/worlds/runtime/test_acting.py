@@ -167,13 +167,14 @@ def test_notices_come_late_twice_and_out_of_order(effect: str, told: list[tuple[
 
 
 def test_what_a_second_writer_saved_makes_an_effect_stale_and_is_refused_where_a_version_is_expected() -> None:
-    async def writes(workbench: Workbench, expects: bool) -> None:
-        read = await workbench.world.act("read_order", {"order": 1})
-        acted = await workbench.world.act("reserve", {"order": 1}, expect=read.versions if expects else None)
-        assert acted.code == ("stale" if expects else "")
-
     for expects in (False, True):
-        result = lived(working(lambda workbench, how=expects: writes(workbench, how)), [struck("second_writer")])
+
+        async def writes(workbench: Workbench, expects: bool = expects) -> None:
+            read = await workbench.world.act("read_order", {"order": 1})
+            acted = await workbench.world.act("refund", {"order": 1, "amount": 40}, expect=read.versions if expects else None)
+            assert acted.code == ("stale" if expects else "")
+
+        result = lived(working(writes), [struck("second_writer")])
         assert (stages(result)["delivered"], harm(result).get("stale", 0)) == (1, int(not expects))
         kept = next(iter(of(result, WorldEnded))).kept
         journal = restored(result.texts[kept]).journal
@@ -184,12 +185,12 @@ def test_what_a_second_writer_saved_makes_an_effect_stale_and_is_refused_where_a
 
 def test_a_fault_named_answer_strikes_what_a_person_says_and_a_fault_of_every_event_does_not() -> None:
     async def asks(workbench: Workbench) -> None:
-        said.append((await workbench.world.ask_person("manager", "order 1", {"order": 1}, days=1)).said)
+        answers.append((await workbench.world.ask_person("manager", "order 1", {"order": 1}, days=1)).answer)
 
-    said: list[str] = []
+    answers: list[str] = []
     for named in ({"event": "answer"}, {"event": "*"}, {}):
         lived(working(asks), [struck("missed", "event", **named)])
-    assert said[0] == "late" and "late" not in said[1:]
+    assert answers[0] == "late" and "late" not in answers[1:]
 
 
 def test_no_notice_is_struck_once_the_agent_has_ended() -> None:
