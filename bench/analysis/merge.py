@@ -113,6 +113,7 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
         "scenarios": {name: _pack(manifests, name) for name in scenarios},
         "models": _models(manifests),
         "architectures": _united(manifest.architectures for manifest in manifests),
+        "policies": _united(manifest.policies for manifest in manifests),
         "name": " + ".join(run.name for run in runs),
         "config": configs[0].model_copy(update=united),
     }

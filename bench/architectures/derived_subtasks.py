@@ -82,11 +82,9 @@ def _added(part: PartPlan) -> Subtask:
 
 def _answering(task: Task, split: Split) -> list[Subtask]:
     """The task's own subtasks, for one call that reads the notes and the documents that the split names."""
-    subtask_names = {subtask.name for subtask in task.subtasks}
+    names = {subtask.name for subtask in task.subtasks}
     told = dict.fromkeys((*split.answer_reads, *(part.name for part in split.parts)))
-    return [
-        replace(subtask, reads=(*(name for name in subtask.reads if name in subtask_names), *told)) for subtask in task.subtasks
-    ]
+    return [replace(subtask, reads=(*(name for name in subtask.reads if name in names), *told)) for subtask in task.subtasks]
 
 
 def splitter_of(task: Task) -> Subtask:

@@ -26,6 +26,7 @@ class ArchitecturePart(Part):
     answer_formats   those that it can be run in
     parallel         its function takes `parallel`: a form that asks at the same time for what it can
     forms            its function takes `form`: the forms of a pattern (`bench.architectures.form`)
+    learns           its function takes `policy`: what it learned from earlier trials (`bench.architectures.policy`)
     is_instrument    it measures and is no architecture: it asks, and does nothing
     is_outside       it works in a process that is not ours: what it hands in may be anybody's code
     limits           what it cannot express, or where it differs from ours: a line each, for the reader of a table
@@ -38,6 +39,7 @@ class ArchitecturePart(Part):
     answer_formats: tuple[AnswerFormat, ...] = ANSWER_FORMATS
     parallel: bool = False
     forms: bool = False
+    learns: bool = False
     is_instrument: bool = False
     is_outside: bool = False
     limits: tuple[str, ...] = ()

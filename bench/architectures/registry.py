@@ -16,6 +16,7 @@ from typing import Any
 from bench.answers.formats import AnswerFormat
 from bench.architectures.form import Form
 from bench.architectures.part import Architecture, ArchitecturePart
+from bench.architectures.policy import Policy
 from bench.errors import ConfigError
 from bench.registry import Registry, attribute_at, importable, is_path, why_not_imported
 
@@ -48,6 +49,15 @@ OURS = (
         limits=(
             "the task is told by the pack's own instructions, so that the pack's cut can be read in it",
             "the answer is one call: a rejected output of it is asked for again with all others",
+        ),
+    ),
+    ArchitecturePart(
+        "learned_policy",
+        "bench.architectures.learned_policy:learned_policy",
+        learns=True,
+        limits=(
+            "what shares a call is asked for again together, where one output of it is rejected",
+            "the policy takes rejections of different subtasks to be independent",
         ),
     ),
     ArchitecturePart("llm_compiler", "bench.architectures.llm_compiler:llm_compiler", lineage="LLMCompiler, arXiv:2312.04511"),
@@ -148,14 +158,22 @@ def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitectureP
         return function
     takes = inspect.signature(function).parameters
     return ArchitecturePart(
-        name, name, acts_in="either", makes_own_calls=True, parallel="parallel" in takes, forms="form" in takes
+        name,
+        name,
+        acts_in="either",
+        makes_own_calls=True,
+        parallel="parallel" in takes,
+        forms="form" in takes,
+        learns="policy" in takes,
     )
 
 
-def load_architecture(part: ArchitecturePart, parallel: bool = False, form: Form | None = None) -> Architecture:
-    """The function of an architecture, in the form that a variant asks for.
+def load_architecture(
+    part: ArchitecturePart, parallel: bool = False, form: Form | None = None, policy: Policy | None = None
+) -> Architecture:
+    """The function of an architecture, in the form that a variant asks for, with the policy that it has learned.
 
-    Raises ConfigError where it has but one form, its packages are missing, or its module cannot be loaded.
+    Raises ConfigError where it has but one form, it learns nothing, its packages are missing, or its module cannot be loaded.
     """
     if parallel and not part.parallel:
         having = " and ".join(entry.name for entry in ARCHITECTURES if entry.parallel)
@@ -165,6 +183,10 @@ def load_architecture(part: ArchitecturePart, parallel: bool = False, form: Form
         having = ", ".join(entry.name for entry in ARCHITECTURES if entry.forms)
         problem = f"architecture '{part.name}' has but one form; leave `remedies`, `strength`, `commit` and `signal` out"
         raise ConfigError(f"{problem} of its variant: {having} have several, and any function that takes `form`")
+    if policy and not part.learns:
+        having = ", ".join(entry.name for entry in ARCHITECTURES if entry.learns)
+        problem = f"architecture '{part.name}' follows no learned policy; leave `policy` out of its variant"
+        raise ConfigError(f"{problem}: {having} does, and any function that takes `policy`")
     if part.extra:
         keep_quiet()
     try:
@@ -174,7 +196,8 @@ def load_architecture(part: ArchitecturePart, parallel: bool = False, form: Form
         if part.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
             raise ConfigError(f"architecture '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
         raise ConfigError(f"architecture '{part.name}' cannot be imported: {why_not_imported(error, Path.cwd())}") from error
-    asked: dict[str, Any] = {**({"parallel": True} if parallel else {}), **({"form": form} if form else {})}
+    asked: dict[str, Any] = {"parallel": parallel, "form": form, "policy": policy}
+    asked = {name: value for name, value in asked.items() if value}
     return functools.update_wrapper(functools.partial(loaded, **asked), loaded) if asked else loaded
 
 

@@ -14,6 +14,7 @@ from bench.architectures.registry import ARCHITECTURES
 from bench.cli.check import check_pack
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.exchange import export, merge
+from bench.cli.learn import learn
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
 from bench.cli.once import Once
@@ -305,6 +306,7 @@ app.command()(scorecard)
 app.command()(compare)
 app.command()(trace)
 app.command()(runs)
+app.command()(learn)
 for each in (*app.registered_commands, *new_app.registered_commands):
     each.cls = Once
 app.command()(verify)

@@ -50,6 +50,9 @@ class ArchitectureEntry(ConfigEntry):
     parallel: bool = Field(False, exclude_if=lambda parallel: not parallel)
     """Whether subtasks whose inputs are there are asked at the same time. `static` and `runtime_structured` have such a form,
     and so has a function of your own that takes `parallel`."""
+    policy: Path | None = Field(None, exclude_if=lambda policy: policy is None)
+    """A file that `bench learn` wrote, for `learned_policy` and for a function of your own that takes `policy`. What it says is
+    part of what the variant is, and no instance on which it was learned is run."""
     remedies: bool = Field(False, exclude_if=lambda remedies: not remedies)
     """In a world: whether a pattern has its author's remedies. Else it runs bare."""
     strength: Strength | None = Field(None, exclude_if=lambda strength: strength is None)

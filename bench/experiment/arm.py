@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bench.architectures.form import Form
 from bench.architectures.part import Architecture, ArchitecturePart
+from bench.architectures.policy import Policy
 from bench.models.base import Model
 from bench.runtime.faults import FaultPlan
 from bench.runtime.trial import Settings
@@ -31,6 +32,7 @@ class ResolvedArchitecture:
     versions: Mapping[str, str] = field(default_factory=dict)
     parallel: bool = False
     form: Form | None = None
+    policy: Policy | None = None
 
 
 @dataclass(frozen=True)

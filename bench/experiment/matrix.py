@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bench.architectures.part import Architecture
+from bench.architectures.policy import seen_by
 from bench.errors import ConfigError
 from bench.experiment.arm import ResolvedArchitecture, ResolvedArm
 from bench.experiment.code import Codebase, our_codebase
@@ -16,7 +17,7 @@ from bench.experiment.config import Config
 from bench.experiment.keys import key_of
 from bench.experiment.model_entries import MODELS
 from bench.experiment.record import arm_of
-from bench.experiment.resolved_architectures import refuse_misfits, resolve_architectures
+from bench.experiment.resolved_architectures import policies_of, refuse_misfits, resolve_architectures
 from bench.experiment.resolved_models import refuse_unknown_routes, resolve_models
 from bench.experiment.resolved_plans import resolve_plan
 from bench.models.base import Model
@@ -113,12 +114,17 @@ def build_matrix(
     Trials are interleaved: all arms of a repetition run, in an order drawn anew for each, before the next repetition begins,
     so that whatever drifts with time hits all arms alike. Raises PackError or ConfigError for what cannot be loaded.
     """
-    loaded = [scenario for name in config.scenarios for scenario in _instances(name, config, packs, scenarios or {})]
+    policies = policies_of(config)
+    loaded = [
+        scenario
+        for name in config.scenarios
+        for scenario in _instances(name, config, packs, scenarios or {}, seen_by(policies, name.partition("/")[0]))
+    ]
     known = {scenario.key: scenario for scenario in loaded}
     if len(known) < len(loaded):
         raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once")
     codebase = codebase or our_codebase()
-    chosen = resolve_architectures(config, architectures or {}, codebase)
+    chosen = resolve_architectures(config, architectures or {}, codebase, policies)
     refuse_unknown_routes(config, known, packs)
     refuse_misfits(config, chosen.values(), known)
     effects = dict.fromkeys((fault.effect, fault.point) for plan in config.plans for fault in config.faults_of(plan))
@@ -145,16 +151,24 @@ def build_matrix(
     return replace(matrix, specs=tuple(_specs(matrix, code_digest)))
 
 
-def _instances(name: str, config: Config, packs: Sequence[Path], scenarios: Mapping[str, Scenario]) -> Sequence[Scenario]:
+def _instances(
+    name: str, config: Config, packs: Sequence[Path], scenarios: Mapping[str, Scenario], seen: frozenset[str]
+) -> Sequence[Scenario]:
     """The instances that the config asks for: the one that is named, as `pack/instance`; else a sample of as many as it says,
     drawn by the seed and the pack's name alone, so that all arms, and all variants that name their instances alike, have the
-    same."""
-    if name in scenarios:
-        return [scenarios[name]]
+    same. Those that a policy has `seen` are run by no arm. Raises ConfigError where none is left."""
     pack, _, instance = name.partition("/")
-    if instance:
-        return [load_pack(pack, packs, instance)]
-    return load_instances(pack, packs, config.instances, "instances", config.seed, pack.partition(":")[0])
+    if name in scenarios:
+        found: Sequence[Scenario] = [scenarios[name]]
+    elif instance:
+        found = [load_pack(pack, packs, instance)]
+    else:
+        found = load_instances(pack, packs, config.instances, "instances", config.seed, pack.partition(":")[0], without=seen)
+    fresh = [scenario for scenario in found if scenario.instance not in seen]
+    if not fresh:
+        problem = f"scenario '{name}' has no instance on which no policy of this config was learned"
+        raise ConfigError(f"{problem}; learn on others (bench learn RUN --instances N), or run another scenario")
+    return fresh
 
 
 def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:

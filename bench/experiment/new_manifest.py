@@ -40,6 +40,7 @@ def manifest_of(
         concurrency={name: model.concurrency for name, model in matrix.models.items()},
         recordings=_recordings(matrix.models.values()),
         architectures={name: architecture.digest for name, architecture in matrix.architectures.items()},
+        policies={name: architecture.policy for name, architecture in matrix.architectures.items() if architecture.policy},
         parts={
             **{f"effect {name} at {point}": digest for (name, point), digest in matrix.effects.items()},
             **{f"model {name}": digest for name, digest in matrix.kinds.items()},

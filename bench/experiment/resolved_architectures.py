@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bench.architectures.part import Architecture
+from bench.architectures.policy import Policy, read_policy
 from bench.architectures.registry import ARCHITECTURES, COMMAND, SERVED, architecture_named, load_architecture
 from bench.errors import ConfigError
 from bench.experiment.architecture_entry import TIME_LIMIT, ArchitectureEntry
@@ -19,7 +20,7 @@ from bench.scenario import Scenario
 
 
 def resolve_architectures(
-    config: Config, served: Mapping[str, Architecture], codebase: Codebase
+    config: Config, served: Mapping[str, Architecture], codebase: Codebase, policies: Mapping[str, Policy]
 ) -> dict[str, ResolvedArchitecture]:
     """Each architecture that the config runs, by its name; `served` are functions for those that are systems of somebody's own.
 
@@ -34,7 +35,7 @@ def resolve_architectures(
         variant = plain if name in served else config.architecture.get(name, plain)
         settings = Settings(variant.max_attempts or config.max_attempts, variant.repair or config.repair)
         versions: Mapping[str, str] = {}
-        part, work = SERVED, served.get(name)
+        part, work, policy = SERVED, served.get(name), policies.get(name)
         if work:
             digest = codebase.of_part(SERVED, module_of(work))
         elif variant.command:
@@ -42,11 +43,21 @@ def resolve_architectures(
             digest, versions = f"{command.digest}+{codebase.of_part(COMMAND)}", command.versions
         else:
             part = architecture_named(variant.base, config.architecture)
-            work = load_architecture(part, variant.parallel, variant.form)
-            digest = codebase.of_part(part, module_of(work))
+            if part.learns and not policy:
+                problem = f"architecture '{part.name}' follows a learned policy; give its variant one"
+                raise ConfigError(f'{problem}: policy = "FILE", which bench learn RUN --to FILE writes')
+            work = load_architecture(part, variant.parallel, variant.form, policy)
+            digest = "+".join((codebase.of_part(part, module_of(work)), *([policy.identity] if policy else [])))
             versions = extra_versions([part.extra]) if part.extra and not part.package else {}
-        resolved[name] = ResolvedArchitecture(name, part, work, settings, digest, versions, variant.parallel, variant.form)
+        form = (variant.parallel, variant.form, policy)
+        resolved[name] = ResolvedArchitecture(name, part, work, settings, digest, versions, *form)
     return resolved
+
+
+def policies_of(config: Config) -> dict[str, Policy]:
+    """The learned policies of the config's architectures. Raises ConfigError for a file that is none."""
+    files = {name: config.architecture[name].policy for name in config.architectures if name in config.architecture}
+    return {name: read_policy(file) for name, file in files.items() if file}
 
 
 def _command(name: str, entry: ArchitectureEntry) -> Any:
@@ -74,6 +85,11 @@ def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture]
                     why = "makes its calls itself, and nothing holds them to a schema"
                 raise ConfigError(f"architecture '{architecture.name}' {why}; run it in another answer format than \"{asked}\"")
         for scenario in scenarios.values():
+            if architecture.policy:
+                try:
+                    architecture.policy.calls_for(scenario.name, [subtask.name for subtask in scenario.task.subtasks])
+                except ConfigError as error:
+                    raise ConfigError(f"architecture.{architecture.name}: {error}") from error
             if architecture.part.acts_in == "world" and scenario.environment is None:
                 raise ConfigError(
                     f"architecture '{architecture.name}' acts in a world, and scenario '{scenario.name}' has none"

@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -127,12 +127,15 @@ def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
     return pack.scenario(variant, instance or instances[0], instances)
 
 
-def load_instances(name: str, roots: Iterable[Path], count: int | None = None, *drawn_for: object) -> tuple[Scenario, ...]:
-    """Load every instance of the pack `name`, or `name:variant`, in the pack's order, or a sample of `count` of them. Raises as
-    `load_pack` does."""
+def load_instances(
+    name: str, roots: Iterable[Path], count: int | None = None, *drawn_for: object, without: Container[str] = ()
+) -> tuple[Scenario, ...]:
+    """Load every instance of the pack `name`, or `name:variant`, but for those left out, in the pack's order, or a sample of
+    `count` of them. Raises as `load_pack` does."""
     pack, variant = _find(name, roots)
     instances = pack.instances(variant)
-    return tuple(pack.scenario(variant, instance, instances) for instance in sample(instances, count, *drawn_for))
+    left = [instance for instance in instances if instance not in without]
+    return tuple(pack.scenario(variant, instance, instances) for instance in sample(left, count, *drawn_for))
 
 
 def sample(names: Sequence[str], count: int | None, *drawn_for: object) -> list[str]:

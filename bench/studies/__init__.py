@@ -18,6 +18,7 @@ OURS = tuple(
         "exactly_once",
         "judgment_bank",
         "repair_bank",
+        "learning",
         "answer_format",
         "humaneval",
         "reliability_surface",

@@ -56,7 +56,7 @@ def test_parts_that_do_not_read_each_other_are_asked_at_the_same_time() -> None:
 def test_the_splitter_is_told_every_instruction_and_each_documents_name_and_none_of_its_text() -> None:
     _, model = trial()
     asked = model.requests[0].messages[1].content
-    assert all(f"# Output: {one.name}\n{one.instructions}" in asked for one in ORCHARD.task.subtasks)
+    assert all(f"# Output: {subtask.name}\n{subtask.instructions}" in asked for subtask in ORCHARD.task.subtasks)
     assert "- apples.txt, " in asked and ORCHARD.task.documents["apples.txt"] not in asked
 
 
@@ -131,4 +131,4 @@ def test_a_fault_at_an_output_of_the_pack_strikes_the_call_that_writes_the_answe
 
 def test_a_simulated_model_splits_as_the_pack_does() -> None:
     parts = split_of(ORCHARD.task).parts
-    assert [(one.name, one.reads) for one in parts][-1] == ("store_notes", ["apples_notes", "pears_notes"])
+    assert [(planned.name, planned.reads) for planned in parts][-1] == ("store_notes", ["apples_notes", "pears_notes"])

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,7 @@ TRIGGERS: dict[str, dict[str, object]] = {
 """A content fault of probability 1 is a persistent one. A call fault is not: that strikes every request."""
 VARIED: dict[str, dict[str, object]] = {
     **{f"{base}_parallel": {"base": base, "parallel": True} for base in ("static", "runtime_structured")},
+    "learned": {"base": "learned_policy", "policy": Path(__file__).parents[1] / "support" / "orchard_policy.json"},
     "untold": {"base": "runtime_structured", "repair": "none"},
 }
 FORKS = "orchard"

@@ -33,8 +33,8 @@ ANSWERED = [name for name in AVAILABLE if load_pack(name, ROOTS).environment is 
 """Those of them that end in an answer. In the others an agent acts, and the world is what is graded."""
 TINY = load_pack("tiny", ROOTS)
 GRADERS = Graders()
-OURS = [part.name for part in ARCHITECTURES if part.acts_in == "task" and not part.makes_own_calls]
-"""The architectures on the workbench's own line."""
+OURS = [part.name for part in ARCHITECTURES if part.acts_in == "task" and not part.makes_own_calls and not part.learns]
+"""The architectures on the workbench's own line, but for what needs a learned policy."""
 SYSTEMS = {part.name: part for part in ARCHITECTURES if part.acts_in == "task" and part.makes_own_calls}
 """Those that people use."""
 TEXTS = {effect.name: effect for effect in EFFECTS if isinstance(effect, TextEffect)}

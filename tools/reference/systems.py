@@ -7,7 +7,7 @@ from bench.architectures.registry import ARCHITECTURES
 
 
 def page() -> str:
-    return "\n\n".join(_section(part) for part in ARCHITECTURES if part.limits and not part.package)
+    return "\n\n".join(_section(part) for part in ARCHITECTURES if part.makes_own_calls and part.limits and not part.package)
 
 
 def _section(system: ArchitecturePart) -> str:

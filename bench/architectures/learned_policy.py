@@ -1,0 +1,33 @@
+"""The subtasks in the calls that a policy learned from earlier trials' rejections puts them into; else as `runtime_structured`.
+
+What is asked for in one call is verified, committed and rejected together. With one subtask a call this is
+`runtime_structured`, and with all in one call `monolithic` with the reason told.
+"""
+
+from __future__ import annotations
+
+from bench.architectures.policy import Policy
+from bench.runtime.verification import Rejected
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+
+
+async def learned_policy(task: Task, workbench: Workbench, policy: Policy) -> None:
+    calls = [
+        [task.subtask(name) for name in call]
+        for call in policy.calls_for(task.name, [subtask.name for subtask in task.subtasks])
+    ]
+    repairs: dict[str, Rejected] = {}
+    while left := next((call for call in calls if not all(map(workbench.done, call))), None):
+        asked = [subtask for subtask in left if not workbench.done(subtask) and not workbench.skip(subtask)]
+        if not asked:
+            continue
+        told = [repairs.pop(subtask.name) for subtask in asked if subtask.name in repairs]
+        proposal = await workbench.propose(*asked, repair=told[0] if told else None)
+        if rejected := workbench.verify(proposal, sufficiency=True):
+            repairs[rejected.subtask] = rejected
+            continue
+        workbench.commit(proposal)
+        for found in filter(None, map(workbench.finding, asked)):
+            workbench.invalidate(found)
+            repairs[found.subtask] = found

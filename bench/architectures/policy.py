@@ -1,0 +1,88 @@
+"""A learned policy: which subtasks of a pack are asked for in one call, and on which instances that was learned.
+
+`bench learn` writes it as a file, and a config's variant names the file. What it says of a pack and on which instances it was
+learned is in the ids of the trials that follow it; the run that it was learned from is told beside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bench.bounds import Lookup, Many
+from bench.errors import ConfigError
+from bench.files import text_of
+from bench.numbers import Count
+from bench.wording import first_violation
+
+MOST_BYTES = 2**18
+
+
+class FirstReplies(BaseModel):
+    """Distinct first replies for one subtask, and how many of them were rejected."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    rejected: Count
+    of: Count
+
+
+class PackPolicy(BaseModel):
+    """What was learned of one pack. `calls`: the subtasks by name, those of one call together, in the order of the calls."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    instances: Many[str] = Field(min_length=1)
+    calls: Many[Many[str]] = Field(min_length=1)
+    first_replies: Lookup[str, FirstReplies]
+
+
+class Policy(BaseModel):
+    """`packs` by name, without a variant. `run` to `plan` say what it was learned from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    run: str
+    digest: str
+    architecture: str
+    model: str
+    plan: str
+    packs: Lookup[str, PackPolicy]
+
+    @property
+    def identity(self) -> str:
+        """A digest of all that a trial can depend on."""
+        learned = {name: [pack.calls, pack.instances] for name, pack in self.packs.items()}
+        return hashlib.sha256(json.dumps(learned, sort_keys=True).encode()).hexdigest()[:20]
+
+    def calls_for(self, scenario: str, subtasks: Collection[str]) -> Many[Many[str]]:
+        """The calls in which a scenario's subtasks are asked for. Raises ConfigError where the policy does not say."""
+        name = scenario.partition(":")[0]
+        if name not in self.packs:
+            raise ConfigError(f"the policy was learned for {', '.join(self.packs)}, and not for scenario '{scenario}'")
+        calls = self.packs[name].calls
+        if sorted(name for call in calls for name in call) != sorted(subtasks):
+            raise ConfigError(f"the policy was learned for other subtasks than those of scenario '{scenario}'; learn it anew")
+        return calls
+
+
+def read_policy(path: Path) -> Policy:
+    """Raises ConfigError for a file that cannot be read, or is no policy."""
+    try:
+        return Policy.model_validate_json(text_of(path, MOST_BYTES))
+    except OSError as error:
+        wrong = f"cannot be read: {error.strerror}"
+    except ValidationError as error:
+        wrong = f"is no policy: {first_violation(error).line}"
+    except ValueError as error:
+        wrong = str(error)
+    raise ConfigError(f"{path}: {wrong}; bench learn RUN --to FILE writes a policy")
+
+
+def seen_by(policies: Mapping[str, Policy], pack: str) -> frozenset[str]:
+    """The instances of a pack on which one of these policies was learned; variants name their instances alike."""
+    name = pack.partition(":")[0]
+    return frozenset(
+        instance for policy in policies.values() if name in policy.packs for instance in policy.packs[name].instances
+    )

@@ -1,0 +1,49 @@
+"""The command `bench learn`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.architectures.policy import Policy
+from bench.cli.terminal import Terminal
+from bench.experiment.config import FAULT_FREE
+from bench.experiment.verify import require_sound
+from bench.paths import PACKS, folder_of
+from bench.registry import attribute_at
+from bench.report.studies import STUDIES
+
+out = Terminal()
+
+
+def learn(
+    run: Annotated[str, typer.Argument(help="The run to learn from: its name under results/, its folder, or its archive.")],
+    to: Annotated[Path, typer.Option(help="The file to write, which a config's variant names as its policy.")],
+    architecture: Annotated[
+        str, typer.Option(help="Whose rejections to learn from: one that asks for each subtask alone.")
+    ] = "runtime_structured",
+    plan: Annotated[str, typer.Option(help="Under which fault plan.")] = FAULT_FREE,
+    model: Annotated[str | None, typer.Option(help="Of which model; the run's first, if not given.")] = None,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="Learn on so many of each pack's instances, drawn by the run's seed.")
+    ] = None,
+    scenarios: Annotated[list[Path], typer.Option(help="A folder of packs; may be given more than once.")] = PACKS,
+) -> None:
+    """Learn from a run's rejections which subtasks share a call.
+
+    The policy is written as a file. A config whose variant names it runs none of the instances on which it was learned.
+
+    For example: bench learn learning-simulated --to policy.json
+    """
+    folder = folder_of(run)
+    require_sound(folder)
+    policy: Policy = attribute_at(f"{STUDIES['learning'].path}:learn")(folder, scenarios, architecture, plan, model, instances)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_text(policy.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    for name, pack in policy.packs.items():
+        calls = "; ".join(" + ".join(call) for call in pack.calls)
+        rejected, of = (sum(getattr(replies, what) for replies in pack.first_replies.values()) for what in ("rejected", "of"))
+        out.print(f"{name}: {calls} ({rejected} of {of} first replies were rejected, {len(pack.instances)} instances)")
+    out.print(f'wrote {to}; a config\'s variant: base = "learned_policy", policy = "{to}"')

@@ -1,0 +1,129 @@
+"""A policy is learned from a run's rejections, whatever the order of its trials, and told with what it is judged on."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiment_runs import config, run, run_matrix_in
+from trials import ROOTS
+
+from bench.analysis.frames import load_run
+from bench.architectures.policy import PackPolicy, read_policy
+from bench.errors import ConfigError, ResultsError
+from bench.experiment.config import Config, load_config
+from bench.experiment.matrix import build_matrix
+from bench.experiment.reading import read_manifest, read_trials
+from bench.experiment.record import TrialRecord
+from bench.experiment.session import Session
+from bench.studies.learning import learn, of_pack, tables
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+MODEL = {"kind": "simulated"}
+STORE = [{"point": "output", "effect": "missing_field", "probability": 0.6, "subtask": "store"}]
+NEVER: dict[str, Any] = {"none": {"faults": []}}
+OFTEN: dict[str, Any] = {"often": {"faults": STORE}}
+
+
+def settings(plans: dict[str, Any], **more: Any) -> Config:
+    asked = {"scenarios": ["orchard"], "architectures": ["runtime_structured"], "repetitions": 8}
+    return config(MODEL, **{**asked, "plans": list(plans), "plan": plans, **more})
+
+
+def taught(folder: Path, plan: str, trials: list[TrialRecord]) -> PackPolicy:
+    under_plan = [trial for trial in trials if trial.plan == plan]
+    return of_pack("orchard", read_manifest(folder), under_plan, ROOTS, None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("runs") / "taught"
+    run(settings({**NEVER, **OFTEN}), made)
+    return made
+
+
+def test_where_nothing_is_rejected_neighbours_share_a_call_and_where_one_often_is_it_stands_alone(folder: Path) -> None:
+    assert len(learn(folder, ROOTS, "runtime_structured", "none").packs["orchard"].calls) == 1
+    assert learn(folder, ROOTS, "runtime_structured", "often").packs["orchard"].calls[-1] == ("store",)
+
+
+def test_a_rejection_counts_once_for_each_first_reply(folder: Path) -> None:
+    replies = learn(folder, ROOTS, "runtime_structured", "often").packs["orchard"].first_replies
+    trials = [trial for trial in read_trials(folder) if trial.plan == "often"]
+    assert (replies["apples"].rejected, replies["apples"].of) == (0, len(trials))
+    assert 0 < replies["store"].rejected < replies["store"].of == len(trials)
+
+
+def test_the_order_of_trials_and_a_trial_that_stands_twice_change_nothing(folder: Path) -> None:
+    trials = list(read_trials(folder))
+    once = taught(folder, "often", trials)
+    for seed in range(3):
+        mixed = [*trials, *trials[:5]]
+        random.Random(seed).shuffle(mixed)
+        assert taught(folder, "often", mixed) == once
+
+
+def test_it_is_learned_on_the_instances_that_are_drawn_alone(folder: Path) -> None:
+    whole = learn(folder, ROOTS, "runtime_structured", "often").packs["orchard"]
+    half = learn(folder, ROOTS, "runtime_structured", "often", count=1).packs["orchard"]
+    assert len(half.instances) == 1 < len(whole.instances) and set(half.instances) < set(whole.instances)
+    assert half.first_replies["store"].of * len(whole.instances) == whole.first_replies["store"].of
+
+
+def test_a_run_that_stopped_is_refused_and_once_gone_on_with_teaches_what_one_at_a_stretch_does(
+    folder: Path, tmp_path: Path
+) -> None:
+    matrix, stopped, ended = build_matrix(settings({**NEVER, **OFTEN}), ROOTS, "code"), tmp_path / "stopped", Session()
+    ended.end("enough")
+    run_matrix_in(matrix, stopped, ended)
+    with pytest.raises(ResultsError, match="is not complete, and what is learned of it would depend on its end"):
+        learn(stopped, ROOTS, "runtime_structured", "often")
+    run_matrix_in(matrix, stopped)
+    whole, resumed = (learn(run_folder, ROOTS, "runtime_structured", "often") for run_folder in (folder, stopped))
+    assert resumed.packs == whole.packs and resumed.identity == whole.identity
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"architecture": "statics"}, "run 'taught' has no architecture 'statics'"),
+        ({"plan": "seldom"}, "run 'taught' has no fault plan 'seldom'"),
+        ({"model": "large"}, "run 'taught' has no model 'large'"),
+    ],
+)
+def test_what_the_run_does_not_have_is_refused(folder: Path, changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        learn(folder, ROOTS, **dict[str, Any](architecture="runtime_structured", plan="often") | changed)
+
+
+def test_a_run_that_asks_for_no_subtask_alone_teaches_nothing(tmp_path: Path) -> None:
+    run(settings(NEVER, architectures=["monolithic"], repetitions=1), tmp_path / "joint")
+    with pytest.raises(ResultsError, match="no first reply for 'apples' alone was verified; learn from an architecture with"):
+        learn(tmp_path / "joint", ROOTS, "monolithic", "none")
+
+
+@pytest.mark.slow
+def test_the_committed_policy_is_what_its_config_teaches(tmp_path: Path) -> None:
+    run(load_config(CONFIGS / "learning.toml", {}), tmp_path / "learning")
+    kept, now = read_policy(CONFIGS / "learned.json"), learn(tmp_path / "learning", ROOTS, "runtime_structured", "failing")
+    assert now.packs == kept.packs
+
+
+def test_the_report_tells_what_was_learned_on_which_instances_and_on_which_it_is_judged(tmp_path: Path) -> None:
+    judged = load_config(CONFIGS / "learned.toml", {"instances": 1, "plans": ["none"], "scenarios": ["incidents"]})
+    run(judged, tmp_path / "learned")
+    loaded = load_run(tmp_path / "learned")
+    [table] = tables(loaded)
+    [row] = table.rows
+    policy = loaded.manifest.policies["learned"].packs["incidents"]
+    cells = dict(zip(table.columns, row, strict=True))
+    assert cells["Training instances"] == f"10: {', '.join(policy.instances)}"
+    [instance] = loaded.trials["instance"].unique()
+    assert cells["Fresh instances"] == f"1: {instance}" and instance not in policy.instances
+
+
+def test_a_run_without_a_policy_has_no_such_table(folder: Path) -> None:
+    with pytest.raises(ResultsError, match="needs an architecture with a learned policy"):
+        list(tables(load_run(folder)))
