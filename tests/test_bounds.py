@@ -27,9 +27,9 @@ from bench.experiment.reading import read_grades, read_manifest, read_records, r
 from bench.runtime.decoding import LONGEST_OBJECT, Extracted
 from bench.runtime.verification import extract, validate
 from bench.serve.protocol import reason_of
-from bench.worlds.doors.reading import arguments_of
 from bench.worlds.environment.calling import read_arguments
 from bench.worlds.scorecard import read_scorecard
+from bench.worlds.tool_servers.reading import arguments_of
 
 SIZE = 8 * 2**20
 """Bytes: the bound of a request's body, and of a reply."""

@@ -12,7 +12,7 @@
     the model's own   429 as it came; 504 where it took too long; 502 where it failed otherwise
     not recorded      404: a recording holds no reply to this request, and none to its repetition
     refused           400: it asks for what is not passed on; 403: its subtask's attempts are used up; 404: nothing is here
-    turned away       401, 403: who asks may not ask here (`bench.endpoint.door`)
+    turned away       401, 403: who asks may not ask here (`bench.endpoint.access_guard`)
 
 The experiment's sampling settings, seed and model name take the place of the client's. What is refused, no model was asked and
 nobody paid for; it leaves an event. With a simulated or a recorded
@@ -37,8 +37,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from bench.endpoint import wire
+from bench.endpoint.access_guard import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
 from bench.endpoint.dialects import CHAT, RESPONSES, Dialect
-from bench.endpoint.door import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
 from bench.endpoint.problem import LONGEST_NAME, Problem
 from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.architectures.registry import ARCHITECTURES
-from bench.endpoint.door import AccessGuard
+from bench.endpoint.access_guard import AccessGuard
 from bench.endpoint.server import application, serving
 from bench.errors import ConfigError
 from bench.experiment.config import Config, load_config

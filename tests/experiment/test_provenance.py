@@ -104,7 +104,7 @@ EDITS: dict[str, Callable[..., bool]] = {
     "worlds/patterns/state_machine.py": lambda _, architecture, __, ___: architecture == "state_machine",
     "architectures/langgraph.py": lambda *_: False,
     "endpoint/wire.py": lambda _, architecture, __, ___: architecture in ("reflexion", "agent"),
-    "worlds/doors/openapi.py": lambda _, architecture, __, ___: architecture == "agent",
+    "worlds/tool_servers/openapi.py": lambda _, architecture, __, ___: architecture == "agent",
     "worlds/driver/supervisor.py": lambda _, architecture, __, ___: architecture == "agent",
     "models/simulated_replies.py": lambda _, __, model, ___: model in SIMULATED,
     "models/routed.py": lambda _, __, model, ___: model == "mixed",

@@ -24,7 +24,7 @@ from scripted_server import ScriptedServer, Step, completion
 from bench.analysis.arms import Condition, arms_of
 from bench.analysis.frames import load_run
 from bench.analysis.merge import merge
-from bench.endpoint.door import LARGEST_BODY
+from bench.endpoint.access_guard import LARGEST_BODY
 from bench.errors import ConfigError
 from bench.experiment.reading import read_trials
 from bench.experiment.recording import recorded_entries

@@ -124,7 +124,7 @@ PROMISES = (
             "tests/packs/test_refusals.py",
             "tests/experiment/test_shape.py",
             "tests/endpoint/test_wire.py",
-            "tests/worlds/doors/test_reading.py",
+            "tests/worlds/tool_servers/test_reading.py",
             "tests/worlds/environment/test_final.py",
         ),
     ),

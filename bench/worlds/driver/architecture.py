@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.driver.command import Bounds, Command, command_of
-from bench.worlds.driver.place import CommandSession, opened
+from bench.worlds.driver.command_session import CommandSession, opened
 
 
 class CommandArchitecture:

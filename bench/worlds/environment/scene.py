@@ -16,11 +16,11 @@ from pydantic import BaseModel
 
 from bench.errors import nearest
 from bench.worlds.environment import snapshot
-from bench.worlds.environment.book import JournalWriter
 from bench.worlds.environment.calling import Acted, PackCaller, PackRun, RefusalCode, effect_of, read_arguments
 from bench.worlds.environment.database import TABLES, Connection, connect, tables_of
 from bench.worlds.environment.declaration import Environment
 from bench.worlds.environment.journal import JournalEntry
+from bench.worlds.environment.journal_writer import JournalWriter
 from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.parts import Arrival, Payload, PolicyVerdict, Tool
 from bench.worlds.environment.people import People

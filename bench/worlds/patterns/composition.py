@@ -15,7 +15,7 @@ from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import ProcedureStep
-from bench.worlds.patterns.parts.office import ProcedureRunner
+from bench.worlds.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.patterns.parts.row import DurableRow
 from bench.worlds.patterns.parts.together import together
 from bench.worlds.patterns.parts.transition import advance

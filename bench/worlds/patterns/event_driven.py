@@ -13,7 +13,7 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Arrival
 from bench.worlds.patterns.parts.accounts import Accounts
-from bench.worlds.patterns.parts.office import ProcedureRunner
+from bench.worlds.patterns.parts.procedure_runner import ProcedureRunner
 
 PLACE = "place in the log"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.patterns.parts.office import ProcedureRunner
+from bench.worlds.patterns.parts.procedure_runner import ProcedureRunner
 
 
 async def human_in_the_loop(task: Task, workbench: Workbench, form: Form = BARE) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bench.architectures.form import BARE, Form
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.patterns.parts.office import ProcedureRunner
+from bench.worlds.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.patterns.parts.row import DurableRow
 from bench.worlds.patterns.parts.transition import advance
 

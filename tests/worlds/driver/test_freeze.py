@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.runtime.loop import run
-from bench.worlds.driver.life import AgentProcess
+from bench.worlds.driver.agent_process import AgentProcess
 
 COUNTS = """
 import threading, time

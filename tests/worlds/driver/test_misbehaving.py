@@ -19,7 +19,7 @@ from trials import Fault
 
 from bench.experiment.trial import TrialResult
 from bench.runtime.events import Called
-from bench.worlds.driver import folder, place
+from bench.worlds.driver import command_session, folder
 from bench.worlds.driver.tail import KEPT
 
 
@@ -46,7 +46,7 @@ def misbehaving(name: str, faults: Sequence[Fault] = (), **entry: Any) -> TrialR
     ],
 )
 def test_an_agent_that_does_not_end_well_has_given_up(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "LOOK_AGAIN", 0.05)
+    monkeypatch.setattr(command_session, "LOOK_AGAIN", 0.05)
     result = misbehaving(name, (), **({"time_limit_seconds": 3} if name == "never_ends" else {}))
     assert (result.record.outcome, result.record.reason) == ("gave_up", f"the agent: {said}")
 
@@ -59,7 +59,7 @@ def test_of_a_gigabyte_of_output_the_end_is_kept() -> None:
 
 
 def test_of_200_connections_those_too_many_are_closed() -> None:
-    too_many = 200 - place.MOST_CONNECTIONS
+    too_many = 200 - command_session.MOST_CONNECTIONS
     assert printed(misbehaving("opens_200_connections", env={"TOO_MANY": str(too_many)})) == f"{too_many}\n"
 
 
@@ -94,14 +94,14 @@ def test_whatever_is_in_its_folder_harms_no_trial_and_goes_with_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(place, "LOOK_AGAIN", 0.02)
+    monkeypatch.setattr(command_session, "LOOK_AGAIN", 0.02)
     result = misbehaving(name)
     assert (result.record.outcome, ends(result)[0].code, ends(result)[0].own_log) == ("wrong", 0, None)
     assert list(tmp_path.glob("agent-*")) == []
 
 
 def test_folders_count_as_files_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "LOOK_AGAIN", 0.02)
+    monkeypatch.setattr(command_session, "LOOK_AGAIN", 0.02)
     monkeypatch.setattr(folder, "MOST_FILES", 50)
     assert misbehaving("makes_folders").record.reason == "the agent: made more than 50 files and folders in its folder"
 

@@ -16,7 +16,7 @@ from bench.errors import ConfigError
 from bench.experiment.trial import run_trial
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
-from bench.worlds.driver import place
+from bench.worlds.driver import command_session
 from bench.worlds.driver.program import hint, why_not
 
 WORKS = "#!/bin/sh\nexit 0\n"
@@ -118,7 +118,7 @@ def test_a_machine_that_can_start_nothing_is_an_error(monkeypatch: pytest.Monkey
     def no_life(*_: object) -> None:
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(place, "AgentProcess", no_life)
+    monkeypatch.setattr(command_session, "AgentProcess", no_life)
     result = driven(["python", "clerk.py"])
     said = "the command cannot be started: Resource temporarily unavailable; see to this machine"
     assert (result.record.outcome, result.record.reason) == ("error", said)

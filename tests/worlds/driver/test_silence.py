@@ -11,7 +11,7 @@ from time import monotonic, sleep
 import pytest
 
 from bench.runtime.loop import run
-from bench.worlds.driver.life import AgentProcess, Ended
+from bench.worlds.driver.agent_process import AgentProcess, Ended
 
 SILENCES = """
 import os, signal, time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from bench.worlds.environment import ProcedureStep
-from bench.worlds.patterns.parts.office import ProcedureRunner
+from bench.worlds.patterns.parts.procedure_runner import ProcedureRunner
 from bench.worlds.patterns.parts.row import DurableRow
 
 Attempt = Callable[[ProcedureStep], Awaitable[str]]

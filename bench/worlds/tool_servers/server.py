@@ -20,15 +20,15 @@ from aiohttp import web
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import hung_up
 from bench.errors import ConfigError
-from bench.worlds.doors.answers import ToolResponse
-from bench.worlds.doors.asgi import answer_by
-from bench.worlds.doors.openapi import openapi
-from bench.worlds.doors.reading import arguments_of, expected_of, key_of, versions_of
-from bench.worlds.doors.tools import Tools
 from bench.worlds.runtime.acting import Acting
+from bench.worlds.tool_servers.answers import ToolResponse
+from bench.worlds.tool_servers.asgi import answer_by
+from bench.worlds.tool_servers.openapi import openapi
+from bench.worlds.tool_servers.reading import arguments_of, expected_of, key_of, versions_of
+from bench.worlds.tool_servers.tools import Tools
 
 
-class WorldDoor:
+class ToolServer:
     """Of one trial, over all lives of its agent."""
 
     def __init__(self, tools: Tools, acting: Acting):
@@ -62,7 +62,7 @@ class WorldDoor:
         try:
             from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  an extra
 
-            from bench.worlds.doors.mcp_server import tool_server  # noqa: PLC0415  the same
+            from bench.worlds.tool_servers.mcp_server import tool_server  # noqa: PLC0415  the same
         except ModuleNotFoundError as error:
             raise ConfigError("an agent asked at MCP_URL, which needs: pip install '.[mcp]'") from error
         exchange = _McpExchange(self._tools)

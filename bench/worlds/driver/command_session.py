@@ -19,7 +19,7 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bench.endpoint.door import AccessGuard
+from bench.endpoint.access_guard import AccessGuard
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import application, hung_up, routes, serving
 from bench.errors import CannotStart, ConfigError, GaveUp
@@ -27,17 +27,17 @@ from bench.runtime.clock import in_seconds
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.doors.server import WorldDoor
-from bench.worlds.doors.tools import Tools
+from bench.worlds.driver.agent_process import AgentProcess, Ended
 from bench.worlds.driver.command import Command
 from bench.worlds.driver.folder import LARGEST, Folder, temporary
-from bench.worlds.driver.life import AgentProcess, Ended
 from bench.worlds.driver.program import hint
 from bench.worlds.driver.task_text import task_text
 from bench.worlds.runtime.acting import Acting
 from bench.worlds.runtime.events import ProcessDied
 from bench.worlds.runtime.process import AgentBody, Crashed
 from bench.worlds.runtime.process_events import ProcessEnded, ProcessStarted
+from bench.worlds.tool_servers.server import ToolServer
+from bench.worlds.tool_servers.tools import Tools
 
 MOST_CONNECTIONS = 64
 LOOK_AGAIN = 1.0
@@ -83,7 +83,7 @@ class CommandSession(AgentBody):
     async def served(self, session: EndpointSession) -> AsyncIterator[str]:
         """Both doors at one address, the model's and the world's."""
         session.api_key = self._token
-        world = WorldDoor(self._tools, self._acting)
+        world = ToolServer(self._tools, self._acting)
         door = AccessGuard(self._token, most=MOST_CONNECTIONS)
 
         def refuse(problem: Problem) -> None:
@@ -239,9 +239,9 @@ class CommandSession(AgentBody):
 
     def _lay_out_relay(self) -> None:
         """Beside the agent's folder, the program that serves the tools over stdio."""
-        from bench.worlds import doors  # noqa: PLC0415  its file is wanted, not what it imports
+        from bench.worlds import tool_servers  # noqa: PLC0415  its file is wanted, not what it imports
 
-        shutil.copyfile(Path(doors.__path__[0]) / "mcp_server.py", self._relay)
+        shutil.copyfile(Path(tool_servers.__path__[0]) / "mcp_server.py", self._relay)
         message = json.dumps({"address": self._address, "token": self._token})
         self._relay.with_suffix(".json").write_text(message, encoding="utf-8")
 

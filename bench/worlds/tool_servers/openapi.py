@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.worlds.doors.tools import Offer
+from bench.worlds.tool_servers.tools import Offer
 
 ERRORS = {
     "403": "declined, or not allowed",

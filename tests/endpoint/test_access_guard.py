@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from aiohttp import web
 
-from bench.endpoint.door import LARGEST_BODY, AccessGuard
+from bench.endpoint.access_guard import LARGEST_BODY, AccessGuard
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import application, serving
 

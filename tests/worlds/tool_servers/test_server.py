@@ -9,11 +9,11 @@ import pytest
 from driven import driven, printed
 from little_worlds import ENVIRONMENT, harm
 
-from bench.worlds.doors.answers import answer_of
-from bench.worlds.doors.openapi import openapi
-from bench.worlds.doors.tools import Offer
 from bench.worlds.environment import Acted
 from bench.worlds.environment.calling import RefusalCode
+from bench.worlds.tool_servers.answers import answer_of
+from bench.worlds.tool_servers.openapi import openapi
+from bench.worlds.tool_servers.tools import Offer
 
 OFFERS = [Offer(tool.name, tool.description, tool.arguments, tool.result) for tool in ENVIRONMENT.tools]
 COMMON = ["wait", "next_event", "list_events", "ask_person"]

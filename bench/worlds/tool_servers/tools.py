@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.errors import GaveUp
-from bench.worlds.doors.answers import STATUS, ToolResponse, answer_of, done, failed
-from bench.worlds.doors.common import Common, common_tools
 from bench.worlds.environment import Tool
 from bench.worlds.environment.calling import fitted
 from bench.worlds.runtime.actions import WorldActions
+from bench.worlds.tool_servers.answers import STATUS, ToolResponse, answer_of, done, failed
+from bench.worlds.tool_servers.common import Common, common_tools
 
 
 @dataclass(frozen=True)
