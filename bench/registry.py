@@ -1,8 +1,9 @@
 """The parts that the suite is made of, by kind: ours, and those of other packages.
 
 A kind of part, say a fault effect, has one type of entry. An entry says what the part is called, what it can and what it needs;
-nobody asks for a part by its name to know that. Ours stand in modules that the kind names. Those of another package are read in
-the same way, from the entry points that it declares in the kind's group:
+nobody asks for a part by its name to know that. The core's stand in modules that the kind names, and those of our wings in
+modules that each of WINGS names by kind. Those of another package are read in the same way, from the entry points that it
+declares in the kind's group:
 
     [project.entry-points."recovery_bench.effects"]
     loud = "loud_parts.effects:PARTS"      # an entry, or several
@@ -31,6 +32,8 @@ from bench.raised import place_of, words_of
 DISTRIBUTION = "recovery-bench"
 GROUPS = "recovery_bench."
 """What the name of each kind's group of entry points begins with."""
+WINGS = ("bench.worlds", "bench.studies")
+"""Our wings. What a wing brings is its `ENTRIES`: import paths of entries, by the plural of their kind."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Registry(Generic[P]):
     word     what a part of it is called
     plural   what several are called: with GROUPS before it, the group of entry points
     entry    the type of its entries
-    ours     import paths of our own entries
+    ours     import paths of the core's entries
     """
 
     def __init__(self, word: str, entry: type[P], *ours: str, plural: str = ""):
@@ -119,7 +122,7 @@ class Registry(Generic[P]):
     @cached_property
     def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], Sequence[str]]:
         parts: dict[Hashable, P] = {}
-        for path in self._ours:
+        for path in (*self._ours, *(path for wing in WINGS for path in attribute_at(f"{wing}:ENTRIES").get(self.plural, ()))):
             for part in self._entries(attribute_at(path)):
                 parts |= dict.fromkeys(part.keys, part)
         left_out: list[str] = []

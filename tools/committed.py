@@ -27,7 +27,6 @@ from bench.experiment.runner import run_matrix
 from bench.experiment.store import RunWriter
 from bench.report.report import report_of
 from bench.runtime.loop import run
-from bench.studies.claims.published import load_others, load_published
 
 ROOT = Path(__file__).parents[1]
 RESULTS, REPORTS = ROOT / "results", ROOT / "reports"
@@ -76,7 +75,7 @@ def main(names: Sequence[str]) -> None:
                 shown = replay(name, Path(folder) / f"{name}-replay")
             else:
                 shown = merge([bench.load_run(RESULTS / one) for one in recorded[name]])
-            written = write_files(REPORTS / name, report_of(shown, load_published(), load_others()).files)
+            written = write_files(REPORTS / name, report_of(shown).files)
         print(f"{REPORTS.name}/{name}: {len(written)} files", flush=True)
 
 

@@ -62,13 +62,14 @@ class Run:
     replies   one row a reply that was judged: was it `exposed` to a fault, of what `kind` was it rejected, or '';
               `digest` names what was asked and replied: equal for one reply in several trials (`bench.analysis.natural`)
     waits     one row a wait
-    steps     one row a step of a procedure that began: its `attempts`, whether it is `done`, `why` it came to nothing, or
-              "", and its `minutes` of world time
-    tool_calls   one row a call of a world's tool, as the agent was told of it: `kind` is read, compensable or final; `effect`
-              its business key, of which this is the `try`; `key` the idempotency key, or ''; `outcome` done, replayed, refused
-              or failed, `code` and `reason` why; `decision` and `rule` the policy's verdict, or ''; `life` the agent's process,
-              from 1; `day` and `minute` the world's, `started` the trial's seconds; `entry` its number in the world's journal,
-              0 where none reached the tool or no answer came; `changed`: the tables were others afterwards
+    more      further frames that are registered, by name: `run.NAME` is each of them. Of worlds these are
+              `steps`: one row a step of a procedure that began: its `attempts`, whether it is `done`, `why` it came to nothing,
+              or "", and its `minutes` of world time
+              `tool_calls`: one row a call of a world's tool, as the agent was told of it: `kind` is read, compensable or final;
+              `effect` its business key, of which this is the `try`; `key` the idempotency key, or ''; `outcome` done, replayed,
+              refused or failed, `code` and `reason` why; `decision` and `rule` the policy's verdict, or ''; `life` the agent's
+              process, from 1; `day` and `minute` the world's, `started` the trial's seconds; `entry` its number in the world's
+              journal, 0 where none reached the tool or no answer came; `changed`: the tables were others afterwards
     errors_rerun   records of errors that a later record of the same trial took the place of
     parts     the runs that it was put together from (`bench.analysis.merge`); none for a run as it was recorded
     regrades  when answers were graded anew, by which grader, and how many grades changed
@@ -87,8 +88,8 @@ class Run:
     recoveries: pd.DataFrame
     replies: pd.DataFrame
     waits: pd.DataFrame
-    tool_calls: pd.DataFrame
     errors_rerun: int
+    more: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     parts: tuple[Run, ...] = ()
     folder: Path | None = None
     rerun: frozenset[str] = frozenset()
@@ -96,7 +97,18 @@ class Run:
     sources: str = ""
     notes: tuple[str, ...] = ()
     records: tuple[TrialRecord, ...] = ()
-    steps: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        more: Mapping[str, pd.DataFrame] = vars(self).get("more", {})
+        if name not in more:
+            raise AttributeError(f"a run has no '{name}'")
+        return more[name]
+
+    @property
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """All of its frames, by name."""
+        fields_of_run = {frame.name: getattr(self, frame.name) for frame in fields(self)}
+        return {name: frame for name, frame in fields_of_run.items() if isinstance(frame, pd.DataFrame)} | dict(self.more)
 
     @property
     def name(self) -> str:
@@ -116,9 +128,13 @@ class Run:
 
     def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
         """The run with each of its frames changed in the same way."""
-        values = {column.name: getattr(self, column.name) for column in fields(self)}
-        frames: dict[str, Any] = {name: change(frame) for name, frame in values.items() if isinstance(frame, pd.DataFrame)}
-        return replace(self, **frames)
+        return self.having({name: change(frame) for name, frame in self.frames.items()})
+
+    def having(self, frames: Mapping[str, pd.DataFrame]) -> Run:
+        """The run with these frames in the place of its own."""
+        more = {name: frames.get(name, frame) for name, frame in self.more.items()}
+        fields_of_run: dict[str, Any] = {name: frame for name, frame in frames.items() if name not in more}
+        return replace(self, **fields_of_run, more=more)
 
     @cached_property
     def timings(self) -> Mapping[str, frozenset[str]]:
@@ -166,16 +182,16 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
         latest[record.id] = rows_of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control))
     places = [ranks(manifest.config, column) for column in ("scenario", "model", "plan", "architecture")]
-    rows = sorted(latest.values(), key=lambda rows_of_trial: _position(rows_of_trial.place, places))
+    rows = sorted(latest.values(), key=lambda trial_rows: _position(trial_rows.place, places))
     place = _arrays(PLACE, zip(*(trial_rows.place for trial_rows in rows), strict=True))
-    frames: dict[str, Any] = {
-        name: _frame(place, [trial_rows.frames[name] for trial_rows in rows], of) for name, of in FRAMES.items()
-    }
+    frames = {part.name: _frame(place, [trial_rows.frames[part.name] for trial_rows in rows], part.rows) for part in FRAMES}
+    fields_of_run: dict[str, Any] = {name: frames.pop(name) for name in ("calls", "faults", "recoveries", "replies", "waits")}
     return Run(
         manifest=manifest,
         sessions=tuple(sessions),
         trials=Frame(place | _arrays([*METRICS], zip(*(trial_rows.trial for trial_rows in rows), strict=True))),
-        **frames,
+        **fields_of_run,
+        more=frames,
         errors_rerun=trials - len(latest),
         folder=folder,
         rerun=frozenset(rerun),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -48,9 +48,9 @@ def merge(runs: Sequence[Run]) -> Run:
             raise ResultsError(f"{label} holds no trial of what it shares with {others}")
         beside.append(apart(kept, beside, label))
     merged = _manifest(beside, shared)
-    frames: dict[str, Any] = {name: _joined(merged.config, [getattr(run, name) for run in beside]) for name in _frames(runs[0])}
+    frames = {name: _joined(merged.config, [run.frames[name] for run in beside]) for name in runs[0].frames}
     return replace(
-        replace(runs[0], **frames),
+        runs[0].having(frames),
         manifest=merged,
         sessions=tuple(chain.from_iterable(run.sessions for run in runs)),
         errors_rerun=sum(run.errors_rerun for run in runs),
@@ -80,10 +80,6 @@ def _records(run: Run, parts: Labelled) -> Iterator[TrialRecord]:
             if trial in names:
                 architecture, model = names[trial]
                 yield replace(record, id=trial, architecture=architecture, model=model)
-
-
-def _frames(run: Run) -> list[str]:
-    return [frame_field.name for frame_field in fields(run) if isinstance(getattr(run, frame_field.name), pd.DataFrame)]
 
 
 def _notes(runs: Labelled, shared: Shared, beside: Sequence[Run]) -> Iterator[str]:

@@ -130,7 +130,7 @@ OURS: tuple[Metric, ...] = (
     COST,
     Metric("reason", "str", lambda trial: trial.imbalance or trial.record.reason),
 )
-METRICS = Registry("metric", Metric, f"{__name__}:OURS", "bench.worlds.analysis.metrics:METRICS")
+METRICS = Registry("metric", Metric, f"{__name__}:OURS")
 PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
 """The published figures that stand for a first pass and a first round: the tokens of a run without a failure, and what the
 paper says of retries, which is of one."""

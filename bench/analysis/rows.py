@@ -14,9 +14,8 @@ from bench.analysis.recovery import Recovery
 from bench.analysis.replies import JudgedReply, judged_replies
 from bench.analysis.trial import MEASURED, CallMeasure, TrialReading
 from bench.experiment.record import TrialRecord
+from bench.registry import Part, Registry
 from bench.runtime.events import Waited, of_kind
-from bench.worlds.analysis.workflow import StepTaken
-from bench.worlds.runtime.events import ToolCalled
 
 RowValues = tuple[Any, ...]
 Item = TypeVar("Item")
@@ -130,48 +129,28 @@ REPLIES: tuple[Column[JudgedReply], ...] = (
     Column("kind", "str", "kind"),
     Column("digest", "str", "digest"),
 )
-TOOL_CALLS: tuple[Column[ToolCalled], ...] = (
-    Column("tool", "str", "tool"),
-    Column("kind", "str", "access"),
-    Column("effect", "str", "effect"),
-    Column("try", "int64", "try_"),
-    Column("key", "str", lambda row, _: row.key or ""),
-    Column("outcome", "str", "outcome"),
-    Column("code", "str", "code"),
-    Column("reason", "str", "reason"),
-    Column("decision", "str", "decision"),
-    Column("rule", "str", "rule"),
-    Column("life", "int64", "life"),
-    Column("day", "int64", "day"),
-    Column("minute", "int64", "minute"),
-    Column("started", "float64", "started"),
-    Column("entry", "int64", "entry"),
-    Column("changed", "bool", lambda row, _: row.before != row.after),
-)
 WAITS: tuple[Column[Waited], ...] = (
     Column("why", "str", "why"),
     Column("started", "float64", "started"),
     Column("seconds", "float64", "seconds"),
 )
-STEPS: tuple[Column[StepTaken], ...] = (
-    Column("step", "str", "name"),
-    Column("attempts", "int64", "attempts"),
-    Column("done", "bool", "done"),
-    Column("why", "str", "why"),
-    Column("minutes", "Int64", "minutes"),
+
+
+@dataclass(frozen=True)
+class FramePart(Part):
+    """A frame of what a trial has several of, by its name in `bench.analysis.frames.Run`. `rows` are those of a trial."""
+
+    rows: FrameRows[Any]
+
+
+OURS = (
+    FramePart("calls", FrameRows(attrgetter("entries"), CALLS)),
+    FramePart("faults", FrameRows(attrgetter("receipts"), FAULTS)),
+    FramePart("recoveries", FrameRows(attrgetter("recoveries"), RECOVERIES)),
+    FramePart("replies", FrameRows(lambda trial: judged_replies(trial.record.events, trial.receipts), REPLIES)),
+    FramePart("waits", FrameRows(lambda trial: of_kind(trial.record.events, Waited), WAITS)),
 )
-
-
-FRAMES: Mapping[str, FrameRows[Any]] = {
-    "calls": FrameRows(attrgetter("entries"), CALLS),
-    "faults": FrameRows(attrgetter("receipts"), FAULTS),
-    "recoveries": FrameRows(attrgetter("recoveries"), RECOVERIES),
-    "replies": FrameRows(lambda trial: judged_replies(trial.record.events, trial.receipts), REPLIES),
-    "waits": FrameRows(lambda trial: of_kind(trial.record.events, Waited), WAITS),
-    "steps": FrameRows(attrgetter("steps"), STEPS),
-    "tool_calls": FrameRows(attrgetter("tool_calls"), TOOL_CALLS),
-}
-"""Those of what a trial has several of, by their names in `bench.analysis.frames.Run`."""
+FRAMES = Registry("frame", FramePart, f"{__name__}:OURS")
 place_of = attrgetter(*(str(column.value) for column in PLACE))
 """The values of PLACE, which each row of a trial's record begins with."""
 
@@ -192,7 +171,7 @@ def rows_of(trial: TrialReading) -> TrialRows:
     return TrialRows(
         place=place_of(trial.record),
         trial=tuple([metric.value(trial) for metric in METRICS]),
-        frames={name: rows.of(trial) for name, rows in FRAMES.items()},
+        frames={part.name: part.rows.of(trial) for part in FRAMES},
         undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from bench.analysis import ledger
 from bench.analysis.faults import Receipt, receipts
@@ -14,12 +15,11 @@ from bench.experiment.cost import Tariff
 from bench.experiment.record import TrialRecord
 from bench.packs.environments import ENVIRONMENTS
 from bench.registry import attribute_at
-from bench.runtime.events import Answered, Called, Committed, Judged, of_kind
+from bench.runtime.events import Answered, Called, Committed, Event, Judged, of_kind
 from bench.runtime.lineage import Lineage
 from bench.values import dataclass, kept
-from bench.worlds.analysis.workflow import StepTaken, steps_of
-from bench.worlds.runtime.events import ToolCalled
 
+Made = TypeVar("Made")
 CallMeasure = Callable[[Sequence[Called]], float]
 """What is measured of some calls."""
 
@@ -110,13 +110,16 @@ class TrialReading:
         problems = (check(self.record.events) for check in checks)
         return ledger.imbalance(self.entries, self.record.tokens) or next(filter(None, problems), None)
 
-    @property
-    def tool_calls(self) -> Sequence[ToolCalled]:
-        return of_kind(self.record.events, ToolCalled)
+    def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
+        """Return what a function makes of the trial's events; it is called once, however many columns are read off that."""
+        if make not in self._made:
+            self._made[make] = make(self.record.events)
+        made: Made = self._made[make]
+        return made
 
     @kept
-    def steps(self) -> Sequence[StepTaken]:
-        return steps_of(self.record.events)
+    def _made(self) -> dict[Callable[[Sequence[Event]], Any], Any]:
+        return {}
 
     @property
     def outcome(self) -> str:

@@ -123,7 +123,7 @@ OURS = (
         "prompts are fixed when the agents are made: outputs that are read follow behind the form of the answer",
     ),
 )
-ARCHITECTURES = Registry("architecture", ArchitecturePart, f"{__name__}:OURS", "bench.worlds.entries:ARCHITECTURES")
+ARCHITECTURES = Registry("architecture", ArchitecturePart, f"{__name__}:OURS")
 COMMAND = ArchitecturePart(
     "command",
     "bench.worlds.driver.architecture:of_command",

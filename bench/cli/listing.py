@@ -22,6 +22,7 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     # Here, because these import pandas, for which no other command should wait.
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
     from bench.report.exports import EXPORTS  # noqa: PLC0415
+    from bench.report.figures import FIGURES  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
 
     _print_packs(out, roots)
@@ -35,9 +36,9 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     for name in EFFECTS.names:
         packages = dict.fromkeys(effect.package for effect in EFFECTS if effect.name == name and effect.package)
         out.print(f"  {name}: {', '.join(points_of(name))}{''.join(f'  from {package}' for package in packages)}")
-    for kind in (STUDIES, METRICS, TABLES, EXPORTS):
+    for kind in (STUDIES, METRICS, TABLES, FIGURES, EXPORTS):
         out.print(f"{kind.plural}\n  {_named(kind)}")
-    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES, EXPORTS)
+    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES, FIGURES, EXPORTS)
 
 
 def tell_left_out(err: Terminal, *kinds: Registry[Any]) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.check import check_pack
+from bench.cli.command_part import COMMANDS
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.exchange import export, merge
 from bench.cli.learn import learn
@@ -41,10 +42,10 @@ from bench.experiment.untrusted import permission
 from bench.experiment.verify import require_sound
 from bench.packs import find_packs
 from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
+from bench.registry import attribute_at
 from bench.report.studies import STUDIES, require_known
 from bench.runtime.effects import EFFECTS
 from bench.sandbox import guards
-from bench.worlds.cli.scorecard import scorecard
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -216,24 +217,20 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     from bench.analysis.merge import merge  # noqa: PLC0415
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
     from bench.experiment.files import write_files  # noqa: PLC0415
+    from bench.report.figures import FIGURES  # noqa: PLC0415
     from bench.report.report import report_of  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
-    from bench.studies.claims.published import load_others, load_published  # noqa: PLC0415
-    from bench.studies.claims.table import other_lines, verdict_lines  # noqa: PLC0415
 
     run = merge([load_run(folder, require_sound(folder)) for folder in folders])
     gc.freeze()  # what is read stays to the end: each search for cycles in it takes half a second in a run of 10,000 trials
-    published = load_published()
-    report = report_of(run, published, load_others())
-    written = write_files(target, report.files)
-    tell_left_out(err, METRICS, TABLES, STUDIES)
-    out.print("\n".join((*run.notes, *report.summary.lines)))
+    made = report_of(run)
+    written = write_files(target, made.files)
+    tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
+    out.print("\n".join((*run.notes, *made.summary.lines)))
     if verbose:
         out.print("What this does not show:")
-        out.print("\n".join(f"  - {limit}" for limit in report.summary.limits))
-        out.print("\n".join(verdict_lines(run, report.judgements, published)))
-        for other in report.others:
-            out.print("\n".join(other_lines(run, other)))
+        out.print("\n".join(f"  - {limit}" for limit in made.summary.limits))
+        out.print("\n".join(made.verdicts))
     out.print(f"{len(written)} files; open {target / 'report.html'}")
 
 
@@ -302,7 +299,8 @@ def scenario_(
 app.command("serve")(serve)
 app.command()(merge)
 app.command()(export)
-app.command()(scorecard)
+for part in COMMANDS:
+    app.command(part.name)(attribute_at(part.path))
 app.command()(compare)
 app.command()(trace)
 app.command()(runs)

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.cli.command_part import COMPARISONS, ComparisonPart
 from bench.cli.terminal import Terminal, grid
-from bench.errors import ConfigError
+from bench.errors import ConfigError, ResultsError, nearest
 from bench.paths import PACKS, folder_of
-from bench.worlds.cli import scorecard
 
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
     from bench.analysis.compare import Criterion
     from bench.render.table import Table
-    from bench.studies.claims.trace import TracedValue
 
 EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
 """2 is for a user's mistake."""
@@ -74,10 +73,11 @@ def compare(
     Of scorecards, what finishes right and what is damaged are compared, in the control and for each kind of failure:
     significantly worse in one of these is worse.
     """
-    if by_scorecard or scorecard.is_file(run_a):
+    form = COMPARISONS["scorecard"] if by_scorecard else next((part for part in COMPARISONS if part.is_file(run_a)), None)
+    if form:
         if models or architectures or measure:
             raise ConfigError("--models, --architectures and --measure are not for scorecards; see `bench scorecard --system`")
-        _compare_scorecards(run_a, run_b, margin, whole, as_json)
+        _compare_in(form, run_a, run_b, margin, whole, as_json)
     from bench.analysis.compare import compare as compared  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.overlap import only  # noqa: PLC0415
@@ -119,24 +119,20 @@ def _print_tables(verdicts: Table, measures: Table) -> None:
     wrapped.print("Margins, pairs, reasons and what would decide are shown with --json, or with | cat.")
 
 
-def _compare_scorecards(a: str, b: str | None, margin: float, whole: bool, as_json: bool) -> None:
-    from bench.render.table import markdown  # noqa: PLC0415
-    from bench.worlds.scorecard import compare_table  # noqa: PLC0415
-
+def _compare_in(form: ComparisonPart, a: str, b: str | None, margin: float, whole: bool, as_json: bool) -> None:
     if b is None:
-        raise ConfigError(f"compare {a} with what? Give a second scorecard, or a second run")
-    comparison = scorecard.compared(a, b, margin, whole)
+        raise ConfigError(f"compare {a} with what? Give a second {form.name}, or a second run")
+    compared = form.compared(a, b, margin, whole)
     if as_json:
-        out.print(compare_table.as_json(comparison))
+        out.print(compared.json)
     else:
-        out.print(markdown(compare_table.compare_table(comparison)))
-        out.print(f"{Path(b).name} against {Path(a).name}: {comparison.verdict}")
-    raise typer.Exit(EXIT_CODES[comparison.verdict])
+        out.print(compared.markdown)
+        out.print(f"{Path(b).name} against {Path(a).name}: {compared.verdict}")
+    raise typer.Exit(EXIT_CODES[compared.verdict])
 
 
 def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
     from bench.analysis.compare import CRITERIA  # noqa: PLC0415
-    from bench.errors import nearest  # noqa: PLC0415
 
     for name in names or ():
         if name not in CRITERIA:
@@ -178,32 +174,10 @@ def _trace_trial(run: str, wanted: str, packs: list[Path]) -> None:
 
 def _trace_claim(run: str, claim: str) -> None:
     from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.render.labels import model_label  # noqa: PLC0415
-    from bench.studies.claims.evidence import Missing  # noqa: PLC0415
-    from bench.studies.claims.published import load_others, load_published  # noqa: PLC0415
-    from bench.studies.claims.table import verdict_line  # noqa: PLC0415
-    from bench.studies.claims.trace import claim_named, source_of  # noqa: PLC0415
-    from bench.studies.claims.trace import trace as traced  # noqa: PLC0415
-    from bench.studies.claims.verdicts import judge_all  # noqa: PLC0415
+    from bench.report.results import CLAIMS, claims_of  # noqa: PLC0415
 
-    published, loaded = source_of((load_published(), *load_others()), claim), load_run(folder_of(run))
-    wanted = claim_named(published, claim)
-    judged = {verdict.model: verdict for verdict in judge_all(loaded, published) if verdict.claim.id == wanted.id}
-    for model, values in traced(loaded, wanted):
-        out.print(f"{model_label(loaded, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {wanted.source}")
-        out.print(f"  what is compared: {wanted.compares}, since {wanted.why}")
-        for value in () if isinstance(values, Missing) else values:
-            out.print("\n".join(_lines(value)))
-
-
-def _lines(value: TracedValue) -> list[str]:
-    trial, item = value.trial, value.item
-    instance = f" {item.instance}" if item.instance else ""
-    arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['plan']}"
-    place = f"{arm} repetition {item.repetition}: {trial['outcome']}"
-    told = (
-        f"    call {call['call']}  {call['subtask']}  attempt {call['attempt']} try {call['try']}  {call['cause']}  "
-        f"{call['account']}  {call['tokens_in']} in, {call['tokens_out']} out  {call['verdict']}"
-        for call in value.calls
-    )
-    return [f"  {item.trial}  {place}  {item.side} = {item.value:g}", *told]
+    sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
+    if claim not in sources:
+        raise ResultsError(f"no claim is called '{claim}': {nearest(claim, sources)}")
+    for line in sources[claim].trace(load_run(folder_of(run)), claim):
+        out.print(line)

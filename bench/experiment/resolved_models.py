@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.architectures.registry import COMMAND
 from bench.errors import BenchError, ConfigError, nearest
@@ -17,11 +18,11 @@ from bench.models.erring import Learning
 from bench.models.making import Making
 from bench.models.recording import Recording
 from bench.packs import find_packs, lacks, load_pack
+from bench.packs.environments import ENVIRONMENTS
 from bench.paths import folder_of
 from bench.raised import words_of
 from bench.registry import attribute_at
 from bench.scenario import Scenario
-from bench.worlds.bank import load_bank, load_learning
 
 
 def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:
@@ -48,13 +49,17 @@ def resolve_models(
 
     def bank(name: str) -> Bank:
         worlds = [scenario for scenario in scenarios.values() if scenario.environment]
-        loaded = load_bank(folder_of(name), worlds)
+        loaded: Bank = banks().load_bank(folder_of(name), worlds)
         if command:
             _refuse_without_procedure(command, worlds)
         return loaded
 
     def learning(name: str) -> Learning:
-        return load_learning(folder_of(name))
+        loaded: Learning = banks().load_learning(folder_of(name))
+        return loaded
+
+    def banks() -> Any:
+        return attribute_at(next(part.bank for part in ENVIRONMENTS if part.bank))
 
     def made(name: str) -> Model:
         entry = config.model[name]

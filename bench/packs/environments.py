@@ -21,6 +21,7 @@ class EnvironmentPart(Part):
     booked      a function from a trial's events to what of them does not add up, in words; None where all does
     shown       what is shown of a trial (`bench.report.surroundings`)
     checked     what `bench check` asks: `problems_of_reference(hooks)` and `problems_of_wrong(hooks)`
+    bank        reads a run as a bank: `load_bank(folder, scenarios)` of replies, `load_learning(folder)` of repairs
     """
 
     pack: str = ""
@@ -29,13 +30,14 @@ class EnvironmentPart(Part):
     booked: str = ""
     shown: str = ""
     checked: str = ""
+    bank: str = ""
 
     @property
     def modules(self) -> Sequence[str]:
         return (self.pack, self.trial, self.simulated)
 
 
-ENVIRONMENTS = Registry("environment", EnvironmentPart, "bench.worlds.entries:ENVIRONMENTS")
+ENVIRONMENTS = Registry("environment", EnvironmentPart)
 
 
 class OfPacks(Protocol):

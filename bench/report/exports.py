@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -52,14 +52,13 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
 
 def _csv(run: Run) -> Iterator[tuple[str, bytes]]:
     """Each frame of `bench.load_run`. A simulated or recorded model is called so."""
-    for attribute in fields(run):
-        frame = getattr(run, attribute.name)
-        if isinstance(frame, pd.DataFrame) and len(frame):
+    for name, frame in run.frames.items():
+        if len(frame):
             labels = {model: model_label(run, model) for model in run.names("model")}
             shown = frame.assign(model=frame["model"].map(labels))
             texts = [column for column in shown if pd.api.types.is_string_dtype(shown[column])]
             safe = shown.assign(**{str(column): shown[column].map(escape_csv, na_action="ignore") for column in texts})
-            yield f"{attribute.name}.csv", safe.to_csv(index=False, lineterminator="\n").encode()
+            yield f"{name}.csv", safe.to_csv(index=False, lineterminator="\n").encode()
 
 
 OURS = (ExportPart("csv", _csv),)

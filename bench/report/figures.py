@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,10 @@ from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_ROUND, LATENCY, PRICE, PUBLISHED_ROUND, Metric
 from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import Mean
+from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
+from bench.raised import words_of
+from bench.registry import Registry
 from bench.render.drawing import (
     ACCOUNT_LOOKS,
     BLACK,
@@ -33,39 +36,48 @@ from bench.render.drawing import (
 )
 from bench.render.labels import each_arm, extremes_said, model_label, numbers_said, slug, trials_in
 from bench.report.break_even import break_even_figures
+from bench.report.figure_part import FigurePart
 from bench.report.model_figures import model_figures
 from bench.report.recovery_rates import recovery_figures
+from bench.report.results import Results
 from bench.report.studies import study_pictures
 from bench.report.timeline import struck_trials, timeline
-from bench.studies.claims.beside_paper import retry_figures
-from bench.studies.claims.published import Published
 
 LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
 
 
-def all_figures(run: Run, arms: Arms, published: Published) -> list[Picture]:
-    """Those for which there are trials that did not end in an error."""
-    pictures: list[Picture] = []
+def all_figures(results: Results) -> list[Picture]:
+    """Every figure of a report, those that lead it first."""
     with style():
-        pictures += model_figures(run, arms)
-        pictures += retry_figures(run, arms, published)
-        in_world = run.trials["lives"].notna().any()
-        pictures += recovery_figures(run, arms) if in_world else []
-        for model in run.names("model"):
-            drawn = _drawable(arms, model)
-            plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
-            faulted = [plan for plan in plans if plan != FAULT_FREE] or plans
-            for plan in faulted:
-                chosen = {condition: named for condition, named in drawn.items() if condition.plan == plan}
-                noticed = {condition: named for condition, named in chosen.items() if _has_rounds(named)}
-                pictures += [first_round(run, noticed, published)] if noticed else []
-                pictures += [latency(run, chosen)]
-            pictures += [accounts(run, drawn)] if drawn else []
-            pictures += [timeline(run, trials) for trials in struck_trials(drawn)]
-        pictures += [] if in_world else recovery_figures(run, arms)
-        pictures += break_even_figures(run, arms, published)
-        pictures += study_pictures(run)
-    return pictures
+        return [picture for part in sorted(FIGURES, key=lambda part: not part.leads) for picture in _drawn(part, results)]
+
+
+def _drawn(part: FigurePart, results: Results) -> list[Picture]:
+    try:
+        return list(part.draw(results))
+    except Exception as error:
+        if not part.package:
+            raise
+        raise ResultsError(f"the figure '{part.name}' of {part.package} fails: {words_of(error)}") from error
+
+
+def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[Picture]:
+    """What first rounds took, where time and tokens went, and timelines: of trials that did not end in an error."""
+    for model in run.names("model"):
+        drawn = _drawable(arms, model)
+        plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
+        for plan in [plan for plan in plans if plan != FAULT_FREE] or plans:
+            chosen = {condition: arms_by_name for condition, arms_by_name in drawn.items() if condition.plan == plan}
+            if noticed := {condition: arms_by_name for condition, arms_by_name in chosen.items() if _has_rounds(arms_by_name)}:
+                yield first_round(run, noticed, published)
+            yield latency(run, chosen)
+        if drawn:
+            yield accounts(run, drawn)
+        yield from (timeline(run, trials) for trials in struck_trials(drawn))
+
+
+def _in_world(run: Run) -> bool:
+    return bool(run.trials["lives"].notna().any())
 
 
 def _has_rounds(arms: Mapping[str, Arm]) -> bool:
@@ -262,3 +274,14 @@ def _width(arms: Arms, least: float) -> float:
 def _model_and_plan(arms: Arms) -> tuple[str, str]:
     condition = next(iter(arms))
     return condition.model, condition.plan
+
+
+PARTS = (
+    FigurePart("models", lambda of: model_figures(of.run, of.arms), leads=True),
+    FigurePart("recovery_in_world", lambda of: recovery_figures(of.run, of.arms) if _in_world(of.run) else (), leads=True),
+    FigurePart("arms", lambda of: arm_figures(of.run, of.arms, of.published)),
+    FigurePart("recovery", lambda of: () if _in_world(of.run) else recovery_figures(of.run, of.arms)),
+    FigurePart("break_even", lambda of: break_even_figures(of.run, of.arms, of.published)),
+    FigurePart("study", lambda of: study_pictures(of.run)),
+)
+FIGURES = Registry("figure", FigurePart, f"{__name__}:PARTS")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bench.analysis.arms import arms_of, instances_of, missing_trials
+from bench.analysis.arms import instances_of, missing_trials
 from bench.analysis.frames import Run
 from bench.experiment.manifest import Manifest
 from bench.experiment.plan_entries import FaultEntry
@@ -15,12 +15,10 @@ from bench.render.labels import model_label
 from bench.render.limits import coverage_said, numbers_in
 from bench.render.table import Table, markdown
 from bench.report.history import history_facts, listed, sandbox_said, sessions_said
+from bench.report.results import Results
 from bench.report.summary import Summary, SummaryFinding, summary_of
 from bench.report.table_part import FOLDED, SECTIONS
 from bench.runtime.faults import EVERY
-from bench.studies.claims.published import Published
-from bench.studies.claims.table import none_judged
-from bench.studies.claims.verdicts import can_judge
 
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
@@ -53,19 +51,20 @@ class Page:
 
 
 def page_of(
-    run: Run,
+    results: Results,
     tables: Sequence[Table],
     pictures: Sequence[Picture],
-    published: Published,
     verdicts: Sequence[SummaryFinding] = (),
+    more_facts: Iterable[tuple[str, str]] = (),
 ) -> Page:
     """`verdicts`: a sentence on the claims of each source of which some were judged."""
+    run = results.run
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
         warnings=tuple(_warnings(run)),
-        summary=_with_coverage(summary_of(run, arms_of(run), verdicts), tables),
+        summary=_with_coverage(summary_of(run, results.arms, verdicts), tables),
         first=next(iter(pictures), None),
-        facts=(*_facts(run), *_no_claims(run, published)),
+        facts=(*_facts(run), *more_facts),
         sections=_sections(tables, pictures[1:]),
     )
 
@@ -74,12 +73,6 @@ def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
     """The summary with what all intervals of the tables leave open."""
     text = coverage_said(number for table in tables for number in numbers_in(table))
     return replace(summary, limits=(*summary.limits, text)) if text else summary
-
-
-def _no_claims(run: Run, published: Published) -> Iterator[tuple[str, str]]:
-    """Where no published claim can be judged, that is one line, not a table of them all."""
-    if not can_judge(run, published):
-        yield "Claims", none_judged(published)
 
 
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:

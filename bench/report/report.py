@@ -7,11 +7,11 @@ The same results give the same bytes, wherever and whenever they are written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bench.analysis.arms import arms_of, require_receipts
+from bench.analysis.arms import require_receipts
 from bench.analysis.frames import Run
 from bench.render.drawing import Picture
 from bench.render.latex import latex, latex_document
@@ -19,25 +19,22 @@ from bench.render.table import Table, comma_separated, markdown
 from bench.report.figures import all_figures
 from bench.report.page import Page, as_markdown, page_of
 from bench.report.page_html import as_html
+from bench.report.results import CLAIMS, Results, claims_of
 from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.report.trace import trace_of
-from bench.studies.claims.published import Published
-from bench.studies.claims.table import verdict_finding
-from bench.studies.claims.verdicts import JudgedSource, Judgement, can_judge, judge_all, judge_each
 
 Drawn = TypeVar("Drawn", Table, Picture)
 
 
 @dataclass(frozen=True)
 class Report:
-    """`files`: what is to be written, by its path in the report's folder, the pages first. `judgements`: the verdicts on the
-    paper's claims; none where no scenario of theirs is in the run. `others`: those on other sources', where one is."""
+    """`files`: what is to be written, by its path in the report's folder, the pages first. `verdicts`: those on published
+    claims, line by line, for a terminal."""
 
     files: Mapping[str, bytes]
     summary: Summary
-    judgements: tuple[Judgement, ...]
-    others: tuple[JudgedSource, ...] = ()
+    verdicts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -47,42 +44,36 @@ class Contents:
     page: Page
     tables: tuple[Table, ...]
     pictures: tuple[Picture, ...]
-    judgements: tuple[Judgement, ...]
-    others: tuple[JudgedSource, ...]
 
 
-def report_of(run: Run, published: Published, others: Sequence[Published] = ()) -> Report:
+def report_of(run: Run) -> Report:
     """Make the files of a run's report.
 
     Args:
         run: The run, as recorded or put together from several.
-        published: The paper's figures, which stand beside ours.
-        others: Further sources of claims.
 
     Raises:
         ResultsError: A fault did not arrive, so that no number may be reported, or the run's folder cannot be read again.
     """
-    contents = contents_of(run, published, others)
-    files = _files(run, contents.page, contents.tables, contents.pictures)
-    return Report(files, contents.page.summary, contents.judgements, contents.others)
+    results = Results(run)
+    contents = contents_of(results)
+    lines = tuple(line for claims in map(claims_of, CLAIMS) for line in claims.lines(results))
+    return Report(_files(run, contents), contents.page.summary, lines)
 
 
-def contents_of(run: Run, published: Published, others: Sequence[Published] = ()) -> Contents:
-    """Make the tables, figures and words of a run's report; arguments and errors are those of `report_of`."""
-    require_receipts(run)
-    arms = arms_of(run)
-    judgements = judge_all(run, published, arms) if can_judge(run, published) else ()
-    beside = judge_each(run, others, arms)
-    tables = _named_apart(all_tables(run, arms, published, judgements, beside))
-    pictures = _named_apart(all_figures(run, arms, published))
-    verdicts = [
-        verdict_finding(run, each.judgements, each.published) for each in (JudgedSource(published, judgements), *beside)
-    ]
-    page = page_of(run, tables, pictures, published, [finding for finding in verdicts if finding])
-    return Contents(page, tuple(tables), tuple(pictures), judgements, beside)
+def contents_of(results: Results) -> Contents:
+    """Make the tables, figures and words of a run's report. Raises what `report_of` does."""
+    require_receipts(results.run)
+    tables = _named_apart(all_tables(results))
+    pictures = _named_apart(all_figures(results))
+    claims = [claims_of(part) for part in CLAIMS]
+    findings = [finding for source in claims for finding in source.findings(results)]
+    page = page_of(results, tables, pictures, findings, (fact for source in claims for fact in source.facts(results)))
+    return Contents(page, tuple(tables), tuple(pictures))
 
 
-def _files(run: Run, page: Page, tables: Sequence[Table], pictures: Sequence[Picture]) -> dict[str, bytes]:
+def _files(run: Run, contents: Contents) -> dict[str, bytes]:
+    page, tables, pictures = contents.page, contents.tables, contents.pictures
     texts = {
         "report.md": as_markdown(page),
         "report.html": as_html(page, trace_of(run)),

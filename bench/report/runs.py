@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -19,10 +19,7 @@ from bench.render.labels import each_arm
 from bench.render.table import BoundedNumber, Cell, Estimate, Linked, Rate, Table, TableColumn, table_of
 from bench.report.html import rendered, source
 from bench.report.leaderboard import ArmOfRun, boards_of
-from bench.studies.claims.claim import is_structural
-from bench.studies.claims.published import Published
-from bench.studies.claims.table import verdict_finding
-from bench.studies.claims.verdicts import can_judge, judge_all
+from bench.report.results import CLAIMS, claims_of
 
 PAGES = ("report.html", "report.md")
 SCRIPTS = ("page_data.js", "page_tables.js", "runs.js")
@@ -64,20 +61,19 @@ class Index:
     others: tuple[str, ...]
 
 
-def index_of(results: Path, reports: Path, published: Published) -> Index:
+def index_of(results: Path, reports: Path) -> Index:
     """Read all runs of a folder. What cannot be read is one line, and the rest is read.
 
     Args:
         results: The folder with a folder, or an archive, for each run.
         reports: The folder with a folder for each report.
-        published: The paper's claims, on which verdicts are given.
     """
     runs, unread = list[ListedRun](), list[str]()
     folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
     pages = {page.parent.name: f"{page.parent.name}/{name}" for name in reversed(PAGES) for page in reports.glob(f"*/{name}")}
     for folder in sorted(folders):
         try:
-            runs.append(_listed(load_run(folder), pages.get(folder.name, ""), published))
+            runs.append(_listed(load_run(folder), pages.get(folder.name, "")))
         except ResultsError as error:
             unread.append(" ".join(str(error).split()))
     runs.sort(key=lambda listed: (listed.arms[0].started, listed.arms[0].name), reverse=True)
@@ -89,19 +85,17 @@ def _may_be_run(path: Path) -> bool:
     return path.is_dir() or path.suffix == SUFFIX
 
 
-def _listed(run: Run, report: str, published: Published) -> ListedRun:
+def _listed(run: Run, report: str) -> ListedRun:
     require_receipts(run)
     arms = arms_of(run)
-    judged = judge_all(run, published, arms, is_structural) if can_judge(run, published) else ()
-    verdicts = verdict_finding(run, judged, published)
+    verdicts = " ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS)))
     light = _without_other_frames(run)
-    return ListedRun(light, tuple(ArmOfRun(light, arm) for arm in each_arm(arms)), verdicts.text if verdicts else "", report)
+    return ListedRun(light, tuple(ArmOfRun(light, arm) for arm in each_arm(arms)), verdicts, report)
 
 
 def _without_other_frames(run: Run) -> Run:
     """The run with its trials alone: no row needs more, and a folder of many runs is to fit into memory."""
-    no = pd.DataFrame()
-    return replace(run, calls=no, faults=no, recoveries=no, replies=no, waits=no, steps=no, tool_calls=no)
+    return run.having({name: pd.DataFrame() for name in run.frames if name != "trials"})
 
 
 def index_page(index: Index) -> str:

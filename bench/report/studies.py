@@ -1,4 +1,4 @@
-"""The kind of part that answers a question beyond the paper. Ours are the wing `bench.studies`; a config says `study = "NAME"`.
+"""The kind of part that answers a question beyond the paper. The wing of studies has ours; a config says `study = "NAME"`.
 
 A study's module has `tables(run)` and `pictures(run)`. Both raise ResultsError, in one line, where the run lacks what the study
 needs. Where the run's manifest must hold something of it from the beginning, the module has `prepare(matrix)` as well.
@@ -33,7 +33,7 @@ class StudyPart(Part):
     former: str = ""
 
 
-STUDIES = Registry("study", StudyPart, "bench.studies:OURS", plural="studies")
+STUDIES = Registry("study", StudyPart, plural="studies")
 
 
 class Study(Protocol):

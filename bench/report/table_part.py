@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from bench.analysis.arms import Arms
-from bench.analysis.frames import Run
+from bench.analysis.rows import FRAMES
 from bench.registry import Part
 from bench.render.table import Table
-from bench.studies.claims.published import Published
-from bench.studies.claims.verdicts import JudgedSource, Judgement
+from bench.report.results import Results
 
 SECTIONS = {
     "paper": "The paper's tables beside ours",
@@ -39,17 +37,6 @@ FOLDED = ("instances", "refusals")
 
 
 @dataclass(frozen=True)
-class Results:
-    """What tables are made of. `judgements`: the verdicts on the paper's claims; `others`: those on other sources'."""
-
-    run: Run
-    arms: Arms
-    published: Published
-    judgements: Sequence[Judgement] = ()
-    others: Sequence[JudgedSource] = ()
-
-
-@dataclass(frozen=True)
 class TablePart(Part):
     """One table of a report, or several of one kind.
 
@@ -66,7 +53,4 @@ class TablePart(Part):
 
     def __post_init__(self) -> None:
         self.refuse_unknown("section", [self.section], list(SECTIONS))
-        self.refuse_unknown("concerns", self.concerns, FRAMES)
-
-
-FRAMES = ("trials", "calls", "faults", "recoveries", "replies", "waits", "steps", "tool_calls")
+        self.refuse_unknown("concerns", self.concerns, ["trials", *FRAMES.names])

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from bench.analysis.arms import Arms
 from bench.analysis.frames import Run
 from bench.raised import words_of
 from bench.registry import Registry
 from bench.render.limits import with_limits
 from bench.render.table import Table
+from bench.report.results import Results
 from bench.report.studies import study_tables
-from bench.report.table_part import Results, TablePart
-from bench.studies.claims.published import Published
-from bench.studies.claims.verdicts import JudgedSource, Judgement
+from bench.report.table_part import SECTIONS, TablePart
 
 PARTS = (TablePart("study", lambda of: study_tables(of.run), "study"),)
 FILES = (
-    "bench.studies.claims.beside_paper",
-    "bench.studies.claims.table",
     "bench.report.failure_tables",
     "bench.report.recovery_rates",
     "bench.report.break_even",
     "bench.report.comparison",
     "bench.report.outcome_tables",
     "bench.report.systems_table",
-    "bench.worlds.report.tables",
     "bench.report.difference_tables",
     "bench.report.instance_tables",
     "bench.report.account_tables",
@@ -34,16 +29,14 @@ FILES = (
     "bench.report.latency_tables",
     "bench.report.tables",
 )
-"""The files with tables, in the order in which these stand."""
+"""The core's files with tables, in the order in which these stand within a section."""
 TABLES = Registry("table", TablePart, *(f"{file}:PARTS" for file in FILES))
 
 
-def all_tables(
-    run: Run, arms: Arms, published: Published, judgements: Sequence[Judgement], others: Sequence[JudgedSource] = ()
-) -> list[Table]:
-    """Every table of a report, each with the section that it stands in."""
-    results = Results(run, arms, published, judgements, others)
-    made = ((part, table) for part in TABLES if _concerned(part, run) for table in _made(part, results))
+def all_tables(results: Results, parts: Iterable[TablePart] = TABLES) -> list[Table]:
+    """Every table of a report, or those of some parts, each with the section that it stands in."""
+    ordered = sorted(parts, key=lambda part: list(SECTIONS).index(part.section))
+    made = ((part, table) for part in ordered if _concerned(part, results.run) for table in _made(part, results))
     return [replace(with_limits(table) if part.says_limits else table, section=part.section) for part, table in made]
 
 

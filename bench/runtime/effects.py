@@ -126,8 +126,7 @@ class CallEffect(Effect):
         return (module_of(self.strike),)
 
 
-OURS = ("bench.effects.texts", "bench.effects.calls", "bench.worlds.effects")
-EFFECTS: Registry[Effect] = Registry("effect", Effect, *(f"{module}:EFFECTS" for module in OURS))
+EFFECTS: Registry[Effect] = Registry("effect", Effect, "bench.effects.texts:EFFECTS", "bench.effects.calls:EFFECTS")
 E = TypeVar("E", bound=Effect)
 
 

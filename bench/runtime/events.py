@@ -7,31 +7,22 @@ is named by its number: its place among the trial's events, from 0.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from operator import not_
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
-from pydantic import AfterValidator, Field, Tag
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, Tag
+from pydantic_core import CoreSchema
 
 from bench.bounds import BoundedTable, Many
 from bench.digests import Texts
 from bench.models.base import Message, MessageRole
 from bench.numbers import Count, Seconds, Seed
+from bench.registry import Part, Registry
 from bench.runtime.verification import ViolationKind
 from bench.values import dataclass, kept
-from bench.worlds.runtime.events import (
-    IN_WORLDS,
-    Arrived,
-    PersonAsked,
-    PersonDecided,
-    ProcessDied,
-    Stepped,
-    Stored,
-    ToolCalled,
-    WorldBegan,
-    WorldEnded,
-)
-from bench.worlds.runtime.process_events import OF_PROCESSES, ProcessEnded, ProcessStarted
 
 EventType = TypeVar("EventType")
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
@@ -50,7 +41,7 @@ View = Literal["told", "undamaged", "shadow"]
 proposer judges by itself and is told nothing."""
 
 
-Seldom = Annotated[str | None, Field(exclude_if=not_)]
+Seldom = Annotated[str | None, Field(exclude_if=operator.not_)]
 """A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
 there was such a field."""
 
@@ -63,7 +54,7 @@ class StoredMessage:
     role: MessageRole
     content: str
     tool_calls: Seldom = None
-    tool_call_id: Annotated[str, Field(exclude_if=not_)] = ""
+    tool_call_id: Annotated[str, Field(exclude_if=operator.not_)] = ""
     extra: Seldom = None
 
 
@@ -214,43 +205,48 @@ class Answered:
     kind: Literal["answer"] = "answer"
 
 
-KINDS = tuple(
-    event.kind for event in (Called, Waited, Refused, Faulted, Judged, Committed, Answered, *IN_WORLDS, *OF_PROCESSES)
-)
+class OfAKind(Protocol):
+    """An event of a kind that is known here."""
+
+    @property
+    def kind(self) -> str: ...
 
 
-def _of_a_later_kind(event: dict[str, Any]) -> dict[str, Any]:
-    if event.get("kind") in KINDS:
+@dataclasses.dataclass(frozen=True)
+class EventPart(Part):
+    """A kind of event. `form` is its dataclass, whose field `kind` names it."""
+
+    form: type[OfAKind]
+
+    @classmethod
+    def of(cls, *forms: type[OfAKind]) -> tuple[EventPart, ...]:
+        """Return the entries of these dataclasses."""
+        return tuple(cls(str(form.kind), form) for form in forms)
+
+
+ENTRIES = EventPart.of(Called, Waited, Refused, Faulted, Judged, Committed, Answered)
+EVENTS = Registry("kind of event", EventPart, f"{__name__}:ENTRIES", plural="events")
+
+
+class _ReadEvent:
+    """Reads an event as that of its kind. One of a kind that nobody registers, as a later version may add one, is kept as it
+    stands and read over."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        forms: Any = functools.reduce(operator.or_, (part.form for part in EVENTS))
+        known: Any = Annotated[forms, Field(discriminator="kind"), Tag("event")]
+        other = Annotated[BoundedTable[str, Any], AfterValidator(_of_another_kind), Tag("other")]
+        return handler.generate_schema(Annotated[known | other, Field(union_mode="left_to_right")])
+
+
+def _of_another_kind(event: dict[str, Any]) -> dict[str, Any]:
+    if event.get("kind") in EVENTS:
         raise ValueError("is of a kind that this version knows")
     return event
 
 
-Known = (
-    Called
-    | Waited
-    | Refused
-    | Faulted
-    | Judged
-    | Committed
-    | Answered
-    | ToolCalled
-    | Arrived
-    | PersonAsked
-    | PersonDecided
-    | Stepped
-    | Stored
-    | ProcessDied
-    | WorldBegan
-    | WorldEnded
-    | ProcessStarted
-    | ProcessEnded
-)
-Event = Annotated[
-    Annotated[Known, Field(discriminator="kind"), Tag("event")]
-    | Annotated[BoundedTable[str, Any], AfterValidator(_of_a_later_kind), Tag("other")],
-    Field(union_mode="left_to_right"),
-]
-"""An event. One of a kind that a later version added is kept as it stands and read over."""
+Event = Annotated[OfAKind | BoundedTable[str, Any], _ReadEvent]
 
 
 class Events(tuple[Event, ...]):

@@ -1,7 +1,7 @@
-"""What this wing registers at the core, beside its effects (`bench.worlds.effects`), metrics (`bench.worlds.analysis.metrics`)
-and tables (`bench.worlds.report.tables`)."""
+"""The entries of the wing that stand beside no code of theirs: its architectures, its kind of environment, its command."""
 
 from bench.architectures.part import ArchitecturePart
+from bench.cli.command_part import CommandPart, ComparisonPart
 from bench.packs.environments import EnvironmentPart
 
 PATTERNS = (
@@ -30,4 +30,7 @@ ENVIRONMENTS = EnvironmentPart(
     booked="bench.worlds.analysis.processes:unbooked",
     shown="bench.worlds.report.shown",
     checked="bench.worlds.cli.soundness",
+    bank="bench.worlds.bank",
 )
+COMMANDS = CommandPart("scorecard", "bench.worlds.cli.scorecard:scorecard")
+COMPARISONS = ComparisonPart("scorecard", "bench.worlds.cli.scorecard:compared", suffix=".json")

@@ -14,8 +14,8 @@ from bench.analysis.frames import Run
 from bench.analysis.per_solved import per_solved
 from bench.analysis.statistics import amount_of, mean_of
 from bench.report.page import page_of
+from bench.report.results import Results
 from bench.report.tables import all_tables
-from bench.studies.claims.published import load_published
 
 Tokens = Mapping[str, Sequence[int]]
 """Instance -> the tokens of its repetitions."""
@@ -48,7 +48,7 @@ def test_a_mean_over_several_instances_is_of_their_means(tmp_path: Path) -> None
 def test_a_sole_instance_is_as_if_there_were_no_instances(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"": [1000, 1100, 1050]}, "mine": {"": [900, 1000, 1200]}})
     without = replace(run, trials=run.trials.drop(columns="instance"))
-    tables = [all_tables(one, arms_of(one), load_published(), ()) for one in (run, without)]
+    tables = [all_tables(Results(one)) for one in (run, without)]
     assert tables[0] == tables[1] and instances_by_scenario(run) == {"demo": [""]}
     assert arms(run)["static"].mean("tokens") == amount_of([1000.0, 1100.0, 1050.0])
 
@@ -85,7 +85,7 @@ def test_a_missing_repetition_of_any_instance_is_missing(tmp_path: Path) -> None
 def test_the_page_says_of_what_its_intervals_speak(tmp_path: Path) -> None:
     several = run_with(tmp_path / "several", {"static": {"a": [1000, 1100], "b": [3000, 3100]}})
     sole = run_with(tmp_path / "sole", {"static": {"": [1000, 1100]}})
-    said = [page_of(run, [], [], load_published()) for run in (several, sole)]
+    said = [page_of(Results(run), [], []) for run in (several, sole)]
     assert any("intervals cluster by instance" in limit for limit in said[0].summary.limits)
     assert any("intervals speak of repetitions of that task alone" in limit for limit in said[1].summary.limits)
     assert dict(said[0].facts)["Trials"].startswith("4; N = 4")

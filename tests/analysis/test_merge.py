@@ -21,8 +21,8 @@ from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
 from bench.render.labels import model_label
 from bench.report.page import as_markdown, page_of
+from bench.report.results import Results
 from bench.report.tables import all_tables
-from bench.studies.claims.published import load_published
 
 
 def of_model(model: str, repetitions: int = 3) -> list[TrialRecord]:
@@ -52,7 +52,7 @@ def test_two_runs_have_the_tables_that_one_run_on_both_models_has(tmp_path: Path
     write_run(tmp_path / "whole", [*of_model("small"), *of_model("big")])
     whole = bench.load_run(tmp_path / "whole")
     assert apart.trials.equals(whole.trials) and apart.calls.equals(whole.calls) and apart.faults.equals(whole.faults)
-    assert all_tables(apart, arms_of(apart), load_published(), ()) == all_tables(whole, arms_of(whole), load_published(), ())
+    assert all_tables(Results(apart)) == all_tables(Results(whole))
     assert apart.names("model") == ["small", "big"]
 
 
@@ -102,7 +102,7 @@ def test_what_not_all_runs_have_is_named_and_left_out(tmp_path: Path) -> None:
     assert (both.names("scenario"), both.names("plan"), both.config.plans) == (["demo"], ["paper"], ("paper",))
     for frame in (both.trials, both.calls, both.faults, both.replies, both.recoveries):
         assert set(frame["scenario"]) == {"demo"} and set(frame["plan"]) == {"paper"}
-    assert f"**{both.notes[0]}**" in as_markdown(page_of(both, [], [], load_published()))
+    assert f"**{both.notes[0]}**" in as_markdown(page_of(Results(both), [], []))
 
 
 def test_a_plan_that_does_another_thing_and_instances_of_which_only_one_run_has_some_are_left_out(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_my_system_stands_beside_theirs_paired_trial_by_trial(tmp_path: Path) ->
     assert list(arms) == ["monolithic", "static", "mine"]
     less = arms["mine"].less(arms["static"], "tokens")
     assert (less.pairs, less.unpaired) == (3, 0)
-    [table] = [table for table in all_tables(both, arms_of(both), load_published(), ()) if table.name == "differences"]
+    [table] = [table for table in all_tables(Results(both)) if table.name == "differences"]
     assert "mine − static" in [row[3] for row in table.rows]
 
 
@@ -228,7 +228,7 @@ def test_a_variant_that_means_another_thing_in_each_run_has_two_names(tmp_path: 
 def test_the_report_names_each_run_its_dates_and_its_code(tmp_path: Path) -> None:
     code = {"version": "0.1.0", "commit": None, "digest": "d1ff"}
     both = merge([run(tmp_path, "small"), run(tmp_path, "big", 2, code=code)])
-    page = as_markdown(page_of(both, [], [], load_published()))
+    page = as_markdown(page_of(Results(both), [], []))
     title = "A repair on demo with small took 140 tokens with each (SIMULATED)"
     assert page.startswith(f"# {title}\n\nReport of runs small + big\n")
     assert re.search(r"- Code: small: version .*digest c0de; big: version .*digest d1ff", page)
@@ -238,7 +238,7 @@ def test_the_report_names_each_run_its_dates_and_its_code(tmp_path: Path) -> Non
 
 def test_trials_missing_from_one_of_the_runs_are_said(tmp_path: Path) -> None:
     both = merge([run(tmp_path, "small"), run(tmp_path, "big", config={"repetitions": 4})])
-    assert "8 trials are not recorded" in as_markdown(page_of(both, [], [], load_published()))
+    assert "8 trials are not recorded" in as_markdown(page_of(Results(both), [], []))
 
 
 def test_the_command_reports_several_runs_into_a_folder_named_after_all(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from bench.experiment.recording import recorded_entries
 from bench.packs import load_pack
 from bench.render.labels import model_label
 from bench.report.page import as_markdown, page_of
+from bench.report.results import Results
 from bench.runtime.events import Called
-from bench.studies.claims.published import load_published
 
 WORKSHOP = "workshop"
 FENCED = {"kind": "simulated", "answer_format": "fenced"}
@@ -161,7 +161,7 @@ def test_the_manifest_the_report_and_the_labels_say_the_format(tmp_path: Path) -
     read = bench.load_run(tmp_path / "run")
     assert model_label(read, "other") == "other, fenced (SIMULATED)"
     assert model_label(read, "words") == "words (SIMULATED)"
-    page = as_markdown(page_of(read, [], [], load_published()))
+    page = as_markdown(page_of(Results(read), [], []))
     assert "- Answer format: json (words); fenced (other)\n" in page
 
 

@@ -15,7 +15,6 @@ from scripted_server import ScriptedServer, Step, completion, status
 from trials import ROOTS, run_all, scripted
 
 import bench
-from bench.analysis.arms import arms_of
 from bench.errors import EndpointError
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
@@ -25,10 +24,10 @@ from bench.models.openai import OpenAIModel
 from bench.models.openai_formats import closed, response_format
 from bench.models.openai_settings import OpenAISettings, ResponseFormat
 from bench.packs import load_pack
+from bench.report.results import Results
 from bench.report.tables import all_tables
 from bench.runtime.schema import answer_schema
 from bench.scenario import CODE, Subtask
-from bench.studies.claims.published import load_published
 
 CONFIG = ROOTS[0].parent / "configs" / "answer_format.toml"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": 1}}}
@@ -142,7 +141,7 @@ def test_the_effect_on_natural_failures_stands_in_their_table_by_model(tmp_path:
             writer.add(result.record, result.texts)
         writer.close()
     run = bench.load_run(tmp_path / "run")
-    [table] = [one for one in all_tables(run, arms_of(run), load_published(), ()) if one.name == "natural_failures"]
+    [table] = [one for one in all_tables(Results(run)) if one.name == "natural_failures"]
     shares = {row[1]: row[5] for row in table.texts() if (row[2], row[4]) == ("every call", "form: a missing field")}
     assert shares["qwen-json"].startswith("3/3 = 100.0%") and shares["qwen-fenced"].startswith("3/3 = 100.0%")
     assert shares["qwen-schema"].startswith(f"0/{len(reference)} = 0.0%")

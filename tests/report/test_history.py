@@ -80,7 +80,7 @@ def test_a_replay_says_what_its_recording_went_through(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_report_itself_says_so_and_lists_the_replays_own_session(tmp_path: Path) -> None:
-    text = report_of(replay(tmp_path, recording()), load_published()).files["report.md"].decode()
+    text = report_of(replay(tmp_path, recording())).files["report.md"].decode()
     assert "- Recording: live, digest d1: 3 sessions" in text and "- Framework time, live: m (recorded:live)" in text
     assert "- Sessions: 1 session: 2026-01-02T03:04:05+00:00 to 2026-01-02T04:04:05+00:00 (complete)" in text
     assert "## Latency" in text
@@ -182,5 +182,5 @@ def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[
 def test_a_new_run_says_its_guards_and_an_older_one_has_no_such_line(tmp_path: Path) -> None:
     run = replay(tmp_path)
     newer = with_manifest(run, sandbox={"one": "in force"})
-    older, said = (report_of(one, load_published()).files["report.md"].decode() for one in (run, newer))
+    older, said = (report_of(one).files["report.md"].decode() for one in (run, newer))
     assert "- Sandbox: all guards in force" in said and "- Sandbox" not in older

@@ -17,7 +17,6 @@ from bench.render.table import Table, comma_separated, text_of
 from bench.report.instance_tables import MOST_INSTANCES, by_instance, solved_differences
 from bench.report.report import report_of
 from bench.report.summary import summary_of
-from bench.studies.claims.published import load_published
 
 SOLVES: Mapping[str, str] = {"static": "abc", "mine": "abcdefgh", "other": "hgfed"}
 """Architecture -> the instances that it solves, of eight."""
@@ -91,7 +90,7 @@ def test_a_table_that_nobody_would_read_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_on_the_page_the_table_by_instance_is_folded_and_no_other(tmp_path: Path) -> None:
-    page = report_of(run_of(tmp_path / "run", records()), load_published()).files["report.html"].decode()
+    page = report_of(run_of(tmp_path / "run", records())).files["report.html"].decode()
     folded = "<details><summary>Instance by instance: demo, m (SIMULATED)</summary>"
     assert page.count(f'{folded}\n<div class="scroll" id="table-instances-demo-m"') == 1
     assert page.count("<details") == page.count("</details>") == 2, "the other is what was run"

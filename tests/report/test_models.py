@@ -20,10 +20,10 @@ from bench.render.table import Spent, comma_separated, text_of
 from bench.report.model_figures import model_figures
 from bench.report.page import page_of
 from bench.report.report import report_of
+from bench.report.results import Results
 from bench.report.summary import summary_of
 from bench.report.tables import all_tables
 from bench.runtime.events import Event
-from bench.studies.claims.published import load_published
 
 DEAR, CHEAP = "dear (SIMULATED)", "cheap (SIMULATED)"
 PLACE = 5
@@ -31,11 +31,11 @@ PLACE = 5
 
 
 def names_of(run: Run) -> list[str]:
-    return [table.name for table in all_tables(run, arms_of(run), load_published(), ())]
+    return [table.name for table in all_tables(Results(run))]
 
 
 def rows_of(run: Run, name: str) -> list[list[str]]:
-    return next(table.texts() for table in all_tables(run, arms_of(run), load_published(), ()) if table.name == name)
+    return next(table.texts() for table in all_tables(Results(run)) if table.name == name)
 
 
 def figures_of(run: Run) -> list[str]:
@@ -104,7 +104,7 @@ def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: P
 
 def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Path) -> None:
     run = priced(tmp_path / "run", two_models(), {"dear": {"cache_from": [{"name": "before", "digest": "d"}]}, "cheap": {}})
-    [table] = [table for table in all_tables(run, arms_of(run), load_published(), ()) if table.name == "models"]
+    [table] = [table for table in all_tables(Results(run)) if table.name == "models"]
     [said] = [note for note in table.notes if "took over" in note]
     assert (
         said
@@ -116,7 +116,7 @@ def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Pa
 def test_where_there_is_one_model_there_is_neither_table_nor_figure_of_models(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
     assert "models" not in names_of(run)
-    files = report_of(run, load_published()).files
+    files = report_of(run).files
     assert not [name for name in files if Path(name).name.startswith("models")]
     assert b"Models compared" not in files["report.html"]
 
@@ -135,7 +135,7 @@ def test_the_comparison_is_in_the_report_as_table_and_as_figure(
 ) -> None:
     if not drawn:
         request.getfixturevalue("undrawn")
-    files = report_of(run_of(tmp_path / "run", two_models()), load_published()).files
+    files = report_of(run_of(tmp_path / "run", two_models())).files
     assert {f"tables/models.{form}" for form in ("md", "tex", "csv")} <= files.keys()
     assert {"figures/models-paper.png", "figures/models-paper.svg"} <= files.keys()
     page = files["report.md"].decode()
@@ -154,7 +154,7 @@ def test_a_routed_models_own_models_are_told_once(tmp_path: Path) -> None:
     beside, behind = {"kind": "openai", "model": "beside"}, {"kind": "openai", "model": "behind"}
     routed = {"kind": "routed", "default": "a", "subtasks": {"x": "b"}, "models": {"a": beside, "b": behind}}
     run = priced(tmp_path / "run", [trial(model=model) for model in ("a", "m")], {"a": beside, "m": routed})
-    told = dict(page_of(run, [], [], load_published()).facts)["Models"]
+    told = dict(page_of(Results(run), [], []).facts)["Models"]
     assert told.count("behind") == told.count("beside") == 1
     assert told.endswith('kind routed, default a, subtasks {"x": "b"}, models {"b": {"model": "behind", "kind": "openai"}}')
 
@@ -218,7 +218,7 @@ def test_each_call_of_a_routed_model_is_charged_to_the_model_that_answers_it(tmp
 
 def test_in_a_csv_what_is_unknown_or_unsolved_is_a_word_and_what_was_spent_a_column(tmp_path: Path) -> None:
     run = priced(tmp_path / "run", [trial(outcome="wrong")], {})
-    [table] = [table for table in all_tables(run, arms_of(run), load_published(), ()) if table.name == "per_solved"]
+    [table] = [table for table in all_tables(Results(run)) if table.name == "per_solved"]
     header, row = comma_separated(table).splitlines()
     cells = dict(zip(header.split(","), row.split(","), strict=True))
     assert (cells["Cost $ per solved"], cells["Cost $ per solved spent"]) == ("unknown", "")

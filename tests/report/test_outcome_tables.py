@@ -15,9 +15,8 @@ from bench.render.limits import coverage_said, noted
 from bench.render.table import Table, markdown
 from bench.report.outcome_tables import ranking_warnings, reruns
 from bench.report.page import page_of
+from bench.report.results import Results
 from bench.report.tables import all_tables
-from bench.studies.claims.published import load_published
-from bench.studies.claims.verdicts import judge_all
 
 
 def ended(architecture: str, *outcomes: Outcome) -> list[TrialRecord]:
@@ -30,8 +29,7 @@ def warnings_of(folder: Path, *records: list[TrialRecord]) -> tuple[str, ...]:
 
 
 def tables_of(run: Run) -> dict[str, Table]:
-    published = load_published()
-    return {table.name: table for table in all_tables(run, arms_of(run), published, judge_all(run, published))}
+    return {table.name: table for table in all_tables(Results(run))}
 
 
 def test_a_ranking_that_depends_on_the_errors_is_warned_of_with_all_its_rates(tmp_path: Path) -> None:
@@ -89,13 +87,12 @@ def test_how_often_intervals_hold_the_truth_is_said_once_for_all_tables(tmp_path
     run = run_of(tmp_path / "run", experiment())
     tables = list(tables_of(run).values())
     assert not [note for table in tables for note in table.notes if "held the truth" in note]
-    limits = page_of(run, tables, [], load_published()).summary.limits
+    limits = page_of(Results(run), tables, []).summary.limits
     assert [limit for limit in limits if "held the truth" in limit] == [limits[-1]]
 
 
-def test_every_table_with_small_numbers_says_their_limits_and_the_claims_stand_first(tmp_path: Path) -> None:
+def test_every_table_with_small_numbers_says_their_limits(tmp_path: Path) -> None:
     tables = tables_of(run_of(tmp_path / "run", experiment()))
-    assert next(iter(tables)) == "claims"
     for name in ("comparison-demo-m-paper", "differences"):
         assert any(note.startswith("N=3") for note in tables[name].notes), name
     row = tables["noise_floor"].texts()[0]

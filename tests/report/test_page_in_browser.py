@@ -21,9 +21,9 @@ from bench.experiment.record import TrialRecord
 from bench.render.table import Number, Table
 from bench.report.page import page_of
 from bench.report.page_html import as_html
+from bench.report.results import Results
 from bench.report.trace import trace_of
 from bench.runtime.events import Event
-from bench.studies.claims.published import load_published
 
 pytestmark = IN_A_BROWSER
 
@@ -48,7 +48,7 @@ def write_page(folder: Path, records: Sequence[TrialRecord]) -> Path:
     write_with_texts(folder / "run", records, TEXTS)
     run = bench.load_run(folder / "run")
     path = folder / "report.html"
-    path.write_text(as_html(page_of(run, [TABLE], [], load_published()), trace_of(run)), encoding="utf-8")
+    path.write_text(as_html(page_of(Results(run), [TABLE], []), trace_of(run)), encoding="utf-8")
     return path
 
 

@@ -13,9 +13,9 @@ from bench.experiment.record import Outcome, TrialRecord
 from bench.render.drawing import style
 from bench.render.table import Table, markdown
 from bench.report.recovery_rates import recovery_figures, recovery_tables
+from bench.report.results import Results
 from bench.report.summary import summary_of
 from bench.report.tables import all_tables
-from bench.studies.claims.published import load_published
 
 
 def records(outcomes: dict[str, tuple[Outcome, Outcome]], scenario: str = "demo") -> list[TrialRecord]:
@@ -60,7 +60,7 @@ def test_the_summary_tells_the_rate_of_each_architecture_the_highest_first(tmp_p
 
 def test_no_rate_of_it_stands_in_another_table(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", records({"static": ("solved", "wrong")}))
-    titles = [name for one in all_tables(run, arms_of(run), load_published(), ()) for name in one.columns]
+    titles = [name for one in all_tables(Results(run)) for name in one.columns]
     assert titles.count("Silent corruption") == 1 and not [name for name in titles if name.startswith("Silent corruption,")]
 
 

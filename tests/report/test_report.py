@@ -26,7 +26,6 @@ from records import (
 )
 
 import bench
-from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.files import write_files
@@ -34,18 +33,17 @@ from bench.experiment.record import Outcome, TrialRecord
 from bench.render.table import markdown
 from bench.report.page import page_of
 from bench.report.report import Report, report_of
+from bench.report.results import Results
 from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.runtime.events import Called, Event
-from bench.studies.claims.published import load_published
-from bench.studies.claims.table import verdict_lines
 
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 
 
 def texts_of(run: Run) -> dict[str, str]:
     """The report's texts, by path. No number that does not exist may stand in any of them."""
-    return checked_texts(report_of(run, load_published()).files)
+    return checked_texts(report_of(run).files)
 
 
 def checked_texts(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -58,12 +56,12 @@ def checked_texts(files: Mapping[str, bytes]) -> dict[str, str]:
 @pytest.fixture(scope="session")  # a worker that is handed tests of this module twice would draw it twice
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
     """The files of the report on a plain experiment; drawing takes seconds, so it is done once."""
-    return report_of(run_of(tmp_path_factory.mktemp("plain") / "run", experiment()), load_published()).files
+    return report_of(run_of(tmp_path_factory.mktemp("plain") / "run", experiment())).files
 
 
 def table_of(run: Run, name: str) -> str:
     """One table of the report, as Markdown."""
-    return next(markdown(table) for table in all_tables(run, arms_of(run), load_published(), ()) if table.name == name)
+    return next(markdown(table) for table in all_tables(Results(run)) if table.name == name)
 
 
 def row_of(text: str, first: str) -> list[str]:
@@ -73,7 +71,7 @@ def row_of(text: str, first: str) -> list[str]:
 
 
 def pictures_of(run: Run) -> list[str]:
-    return [name for name in report_of(run, load_published()).files if name.endswith(".png")]
+    return [name for name in report_of(run).files if name.endswith(".png")]
 
 
 def real(records: list[TrialRecord]) -> list[TrialRecord]:
@@ -95,7 +93,7 @@ def test_the_same_results_give_the_same_bytes_elsewhere_on_another_day(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")  # a date in a figure would come from here
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     with mpl.rc_context({"font.size": 20.0, "axes.linewidth": 4.0, "svg.hashsalt": None}):
-        again = report_of(bench.load_run(other), load_published())
+        again = report_of(bench.load_run(other))
         assert mpl.rcParams["font.size"] == 20.0, "nobody else's settings are changed"
     written = write_files(tmp_path / "out", again.files)
     assert [str(path.relative_to(tmp_path / "out")) for path in written] == list(plain)
@@ -124,7 +122,7 @@ def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_par
 
     monkeypatch.setattr(Path, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
-        write_files(tmp_path / "out", report_of(run, load_published()).files)
+        write_files(tmp_path / "out", report_of(run).files)
     visible = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file() and not path.name.startswith(".")]
     assert sorted(visible) == sorted(renamed)
     assert not {"report.md", "report.html"} & set(visible)
@@ -134,13 +132,13 @@ def test_an_interruption_leaves_no_half_written_file_and_no_page_without_its_par
 def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file is in the way")
     with pytest.raises(ResultsError, match="cannot be written"):
-        write_files(tmp_path / "out", report_of(run_of(tmp_path / "run", experiment(repetitions=1)), load_published()).files)
+        write_files(tmp_path / "out", report_of(run_of(tmp_path / "run", experiment(repetitions=1))).files)
 
 
 def test_without_a_receipt_nothing_is_written(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(plan="paper", events=[*fault("planned"), *smooth()])])
     with pytest.raises(ResultsError, match="reports no numbers"):
-        write_files(tmp_path / "out", report_of(run, load_published()).files)
+        write_files(tmp_path / "out", report_of(run).files)
     assert not (tmp_path / "out").exists()
 
 
@@ -318,7 +316,7 @@ def test_names_nobody_foresaw_pass_through_every_form(tmp_path: Path) -> None:
     odd, model = "their.module:agent_&_100%", "org/model:7b <script>$x$"
     records = [trial(odd, plan, 1, scenario="scen:large", model=model) for plan in ("none", "paper")]
     run = run_of(tmp_path / "run", records)
-    report = report_of(run, load_published())
+    report = report_of(run)
     texts = checked_texts(report.files)
     assert "their.module:agent_&amp;_100%" in texts["report.html"] and "<script>$x$" not in texts["report.html"]
     assert r"their.module:agent\_\allowbreak{}\&\_\allowbreak{}100\%" in texts["tables/ledger.tex"]
@@ -395,17 +393,16 @@ def test_every_figure_the_pages_name_is_written(plain: Mapping[str, bytes]) -> N
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_run_of_ones_own_pack_has_no_claims_but_one_line_that_says_so(tmp_path: Path) -> None:
-    published = load_published()
-    found = report_of(run_of(tmp_path / "own", experiment(repetitions=1)), published)
-    assert not found.judgements and not any(name.startswith("tables/claims") for name in found.files)
+    found = report_of(run_of(tmp_path / "own", experiment(repetitions=1)))
+    assert not any(name.startswith("tables/claims") for name in found.files)
     page = found.files["report.md"].decode()
     assert "## Verdicts" not in page and "| retry.rca." not in page
     [line] = [line for line in page.splitlines() if line.startswith("- Claims: ")]
     assert "k8s_oomkill and multi_file_debugging, which this run does not have" in line
     run = run_of(tmp_path / "theirs", [trial(scenario="k8s_oomkill")])
-    assert list(verdict_lines(run, (), published)) == [line.removeprefix("- ")]
-    theirs = report_of(run, published)
-    assert len(theirs.judgements) == len(published.claims) and "tables/claims.md" in theirs.files
+    assert found.verdicts == (line.removeprefix("- "),)
+    theirs = report_of(run)
+    assert len(theirs.verdicts) > 2 and "tables/claims.md" in theirs.files
     assert "- Claims: " not in theirs.files["report.md"].decode()
 
 
@@ -415,7 +412,7 @@ def test_a_fault_plan_is_told_by_whom_it_strikes_and_when(tmp_path: Path) -> Non
     likely = {**once, "subtask": "*", "attempts": [], "probability": 0.5}
     run = run_of(tmp_path / "run", [trial(plan="paper")])
     config = {**config_in(tmp_path / "run"), "plan": {"paper": {"faults": [once, persistent, likely]}}}
-    page = page_of(with_manifest(run, config=config), [], [], load_published())
+    page = page_of(Results(with_manifest(run, config=config)), [], [])
     assert dict(page.facts)["Fault plans"] == (
         "paper: empty at output of b, attempt 1, 2 + empty at output of the last subtask, every attempt"
         " + empty at output of every subtask, probability 0.5"

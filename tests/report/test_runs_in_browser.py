@@ -11,7 +11,6 @@ from chromium import IN_A_BROWSER, launched
 from records import experiment, trial, write_run
 
 from bench.report.runs import index_of, index_page
-from bench.studies.claims.published import load_published
 
 pytestmark = IN_A_BROWSER
 
@@ -20,7 +19,7 @@ def test_the_rows_that_have_the_typed_words_are_shown_and_columns_sort(tmp_path:
     write_run(tmp_path / "first", experiment())
     write_run(tmp_path / "second", [trial(model="other", repetition=n, id=f"o{n}") for n in range(1, 12)])
     path = tmp_path / "index.html"
-    path.write_text(index_page(index_of(tmp_path, tmp_path, load_published())), encoding="utf-8")
+    path.write_text(index_page(index_of(tmp_path, tmp_path)), encoding="utf-8")
     with launched() as browser:
         page = browser.new_page()
         said = list[str]()

@@ -12,7 +12,6 @@ from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
 from bench.report.report import report_of
 from bench.report.summary import Summary, SummaryFinding, summary_of
-from bench.studies.claims.published import load_published
 
 
 def trials(retry: int = 100, masked: bool = False, outcome: str = "solved", n: int = 6) -> list[TrialRecord]:
@@ -136,7 +135,7 @@ def test_a_terminal_is_shown_eleven_lines_of_a_hundred_characters(tmp_path: Path
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_page_begins_with_it_and_each_sentence_leads_to_a_table_that_is_there(tmp_path: Path) -> None:
-    found = report_of(run_of(tmp_path / "run", trials()), load_published())
+    found = report_of(run_of(tmp_path / "run", trials()))
     page, html = found.files["report.md"].decode(), found.files["report.html"].decode()
     for one in found.summary.findings:
         assert f"- {one.text} ([table](#{one.table}))\n" in page

@@ -25,9 +25,9 @@ from bench.render.table import PublishedNumber, Rate, Table
 from bench.report import trace as traces
 from bench.report.page import page_of
 from bench.report.page_html import as_html
+from bench.report.results import Results
 from bench.report.trace import PieceStore, Trace, trace_of
 from bench.runtime.events import Called, Judged, Waited
-from bench.studies.claims.published import load_published
 
 EVIL = "<script>alert(1)</script></script><!--\u2028\ud800</pre>"
 SECTIONS = {"ledger": "ledger", "of_others": "more", "comparison-x": "comparison", "claims": "verdicts"}
@@ -54,7 +54,7 @@ def traced(run: Run) -> Trace:
 
 
 def page(run: Run, tables: Sequence[Table] = TABLES) -> str:
-    return as_html(page_of(run, tables, (), load_published()), trace_of(run))
+    return as_html(page_of(Results(run), tables, ()), trace_of(run))
 
 
 def test_each_text_is_there_once_and_found_by_its_number(tmp_path: Path) -> None:

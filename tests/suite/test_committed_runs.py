@@ -23,7 +23,7 @@ from bench.experiment.reading import read_manifest
 from bench.render.table import Table, markdown
 from bench.report.page import as_markdown
 from bench.report.report import contents_of, report_of
-from bench.studies.claims.published import load_others, load_published
+from bench.report.results import Results
 
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"
@@ -122,7 +122,7 @@ def replay(recording: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("recording", [SNAPSHOT], indirect=True, scope="module")
 def test_a_replay_gives_the_committed_tables_byte_for_byte_in_all_formats(recording: str, replay: Run) -> None:
-    made = {name: content for name, content in report_of(replay, load_published()).files.items() if name.startswith("tables/")}
+    made = {name: content for name, content in report_of(replay).files.items() if name.startswith("tables/")}
     folder = ROOT / "reports" / recording
     committed = {f"tables/{path.name}": path.read_bytes() for path in (folder / "tables").iterdir()}
     assert made.keys() == committed.keys()
@@ -132,7 +132,7 @@ def test_a_replay_gives_the_committed_tables_byte_for_byte_in_all_formats(record
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("recording", short_and_long(REPLAYED), indirect=True, scope="module")
 def test_a_replay_gives_the_tables_of_the_committed_page(recording: str, replay: Run) -> None:
-    made = as_markdown(contents_of(replay, load_published(), load_others()).page)
+    made = as_markdown(contents_of(Results(replay)).page)
     committed = (ROOT / "reports" / recording / "report.md").read_text()
     if folder_of(recording).name != SNAPSHOT:
         made = as_committed(made, committed)
@@ -195,7 +195,7 @@ def assert_all_is_accounted_for(run: Run) -> None:
 @pytest.mark.parametrize("report", recorded_reports())
 def test_all_that_a_committed_page_shows_is_what_its_runs_give_now_and_its_figures_are_there(report: str) -> None:
     run = merge([committed(name) for name in recorded_reports()[report]])
-    folder, contents = ROOT / "reports" / report, contents_of(run, load_published(), load_others())
+    folder, contents = ROOT / "reports" / report, contents_of(Results(run))
     page = (folder / "report.md").read_text()
     assert as_committed(as_markdown(contents.page), page) == page
     shown = {f"{picture.name}.png" for picture in contents.pictures}

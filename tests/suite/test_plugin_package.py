@@ -59,7 +59,7 @@ def test_its_parts_are_listed_run_and_reported(tmp_path: Path) -> None:
     assert "What an echo costs" in page.partition("## The study")[2].partition("\n## ")[0]
     assert "counted by a parrot" in page.partition("## Faults")[2].partition("\n## ")[0]
     assert "| First tokens |" in page
-    assert (report / "tables" / "heard.csv").exists()
+    assert (report / "tables" / "heard.csv").exists() and (report / "figures" / "heard.png").exists()
 
     code, said, err = bench_anew(tmp_path, "export", "mine-bird", "--form", "parrot", PYTHONPATH=path)
     assert (code, err, said) == (0, "", "1 files in reports/mine-bird/parrot: parrot.txt\n")

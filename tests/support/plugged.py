@@ -13,11 +13,12 @@ from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.model_entries import MODELS
 from bench.registry import forget
 from bench.report.exports import EXPORTS
+from bench.report.figures import FIGURES
 from bench.report.studies import STUDIES
 from bench.report.tables import TABLES
 from bench.runtime.effects import EFFECTS
 
-KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, STUDIES, EXPORTS)
+KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPORTS)
 PARROT = Path(__file__).parents[1] / "plugin_package"
 
 

@@ -69,4 +69,4 @@ def as_run(matrix: Matrix, files: list[Path]) -> Run:
     frames = [pd.read_csv(file, dtype=counts) for file in files]
     none = pd.DataFrame()
     manifest = manifest_of(matrix, "exactly_once", prepared(matrix))
-    return Run(manifest, (), pd.concat(frames, ignore_index=True), none, none, none, none, none, none, 0)
+    return Run(manifest, (), pd.concat(frames, ignore_index=True), none, none, none, none, none, 0)

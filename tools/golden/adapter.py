@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,7 @@ class Size:
 
 def read(folder: Path) -> Frames:
     """Return the frames of a run by name."""
-    loaded = bench.load_run(folder)
-    named = {field.name: getattr(loaded, field.name) for field in fields(loaded)}
-    return {name: value for name, value in named.items() if isinstance(value, pd.DataFrame)}
+    return bench.load_run(folder).frames
 
 
 def run_anew(experiment: Matrix) -> Frames:

@@ -48,13 +48,12 @@ def frames(path: Path) -> None:
 
 
 def with_tables(path: Path) -> None:
+    """All tables but those of verdicts, which bring an analysis of their own."""
     import bench  # noqa: PLC0415
-    from bench.analysis.arms import arms_of  # noqa: PLC0415
-    from bench.report.tables import all_tables  # noqa: PLC0415
-    from bench.studies.claims.published import load_published  # noqa: PLC0415
+    from bench.report.results import Results  # noqa: PLC0415
+    from bench.report.tables import TABLES, all_tables  # noqa: PLC0415
 
-    run = bench.load_run(path)
-    all_tables(run, arms_of(run), load_published(), ())
+    all_tables(Results(bench.load_run(path)), [part for part in TABLES if part.section != "verdicts"])
 
 
 STAGES: dict[str, Callable[[Path], None]] = {

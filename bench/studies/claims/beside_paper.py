@@ -34,7 +34,9 @@ from bench.render.drawing import (
 from bench.render.labels import condition_label, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded
 from bench.render.table import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, Table
+from bench.report.figure_part import FigurePart
 from bench.report.table_part import TablePart
+from bench.studies.claims.judging import figures
 from bench.studies.claims.published import Cells, Published, PublishedTable
 
 WHOLE = "monolithic"
@@ -272,4 +274,5 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
     )
 
 
-PARTS = (TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.published), "paper"),)
+TABLES = TablePart("paper_tables", lambda of: paper_tables(of.run, of.arms, of.once(figures)), "paper")
+FIGURES = FigurePart("retry", lambda of: retry_figures(of.run, of.arms, of.once(figures)), leads=True)

@@ -15,8 +15,6 @@ from bench.render.labels import listed, model_label, slug
 from bench.render.limits import noted
 from bench.render.table import AdjustedP, Cell, Table, text_of
 from bench.report.summary import SummaryFinding
-from bench.report.table_part import TablePart
-from bench.studies.claims import sensitivity
 from bench.studies.claims.cells import by_published, measure_of, number_of, ours, theirs, to_decide
 from bench.studies.claims.claim import DegradationClaim, RateClaim
 from bench.studies.claims.population import population_of
@@ -320,16 +318,3 @@ def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
             lacking.setdefault(judgement.reason, []).append(judgement.claim.id)
     for reason, names in lacking.items():
         yield f"not measured, as {reason}: {', '.join(names)}"
-
-
-def _of_others(run: Run, others: Sequence[JudgedSource]) -> Iterator[Table]:
-    for other in others:
-        yield other_claims(run, other)
-        yield other_populations(run, other)
-
-
-PARTS = (
-    TablePart("claims", lambda of: claims_tables(of.run, of.judgements, of.published), "verdicts", says_limits=False),
-    TablePart("sensitivity", lambda of: sensitivity.tables(of.run, of.published, of.judgements), "verdicts", says_limits=False),
-    TablePart("other_claims", lambda of: _of_others(of.run, of.others), "verdicts", says_limits=False),
-)

@@ -10,9 +10,12 @@ import pandas as pd
 
 from bench.analysis.frames import Run
 from bench.errors import ResultsError, nearest
+from bench.render.labels import model_label
 from bench.studies.claims.claim import Claim
 from bench.studies.claims.evidence import EvidenceItem, Missing, ModelResults, evidence, results_by_model
 from bench.studies.claims.published import Published
+from bench.studies.claims.table import verdict_line
+from bench.studies.claims.verdicts import judge_all
 
 CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "tokens_out", "verdict")
 
@@ -62,3 +65,26 @@ def _traced(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[T
 
 def _rows(frame: pd.DataFrame, trials: set[str], columns: list[str]) -> list[dict[Any, Any]]:
     return frame.loc[frame["trial"].isin(trials), columns].to_dict("records")
+
+
+def traced_lines(run: Run, published: Published, claim: Claim) -> Iterator[str]:
+    """For each model of the run the verdict, and each value with its trial and its calls."""
+    judged = {judgement.model: judgement for judgement in judge_all(run, published) if judgement.claim.id == claim.id}
+    for model, values in trace(run, claim):
+        yield f"{model_label(run, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {claim.source}"
+        yield f"  what is compared: {claim.compares}, since {claim.why}"
+        for value in () if isinstance(values, Missing) else values:
+            yield "\n".join(_lines(value))
+
+
+def _lines(value: TracedValue) -> list[str]:
+    trial, item = value.trial, value.item
+    instance = f" {item.instance}" if item.instance else ""
+    arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['plan']}"
+    calls = (
+        f"    call {call['call']}  {call['subtask']}  attempt {call['attempt']} try {call['try']}  {call['cause']}  "
+        f"{call['account']}  {call['tokens_in']} in, {call['tokens_out']} out  {call['verdict']}"
+        for call in value.calls
+    )
+    trial_line = f"  {item.trial}  {arm} repetition {item.repetition}: {trial['outcome']}  {item.side} = {item.value:g}"
+    return [trial_line, *calls]

@@ -11,11 +11,12 @@ from bench.worlds.analysis.workflow import (
     compensations,
     completion_minutes,
     refused_for,
+    steps_of,
     tool_retries,
     waiting_for_people,
 )
 from bench.worlds.environment.damage import DAMAGES
-from bench.worlds.runtime.events import WorldEnded
+from bench.worlds.runtime.events import ToolCalled, WorldEnded
 
 
 def _ended(trial: TrialReading) -> WorldEnded | None:
@@ -40,15 +41,15 @@ METRICS = (
     *(Metric(f"damage_{kind}", "Int64", _damaged(kind), harm=True) for kind in DAMAGES),
     Metric("recount_agrees", "boolean", _recount_agrees),
     Metric("lives", "Int64", lambda trial: ended.lives if (ended := _ended(trial)) else None),
-    Metric("tool_calls", "int64", lambda trial: len(trial.tool_calls)),
+    Metric("tool_calls", "int64", lambda trial: len(of_kind(trial.record.events, ToolCalled))),
     Metric("tool_retries", "int64", lambda trial: tool_retries(trial.record.events)),
-    Metric("compensated_pairs", "int64", lambda trial: compensations(trial.record.events)[0]),
-    Metric("compensated_out_of_order", "int64", lambda trial: compensations(trial.record.events)[1]),
+    Metric("compensated_pairs", "int64", lambda trial: trial.once(compensations)[0]),
+    Metric("compensated_out_of_order", "int64", lambda trial: trial.once(compensations)[1]),
     Metric("stale_refused", "int64", lambda trial: refused_for(trial.record.events, "stale")),
     Metric("calls_forbidden", "int64", lambda trial: refused_for(trial.record.events, "forbidden")),
     Metric("calls_over_quota", "int64", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
-    Metric("steps_done", "int64", lambda trial: sum(step.done for step in trial.steps)),
-    Metric("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in trial.steps)),
-    Metric("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events)),
+    Metric("steps_done", "int64", lambda trial: sum(step.done for step in trial.once(steps_of))),
+    Metric("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in trial.once(steps_of))),
+    Metric("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events, trial.once(steps_of))),
     Metric("waiting_for_people_minutes", "int64", lambda trial: waiting_for_people(trial.record.events)),
 )

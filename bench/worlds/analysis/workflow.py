@@ -53,9 +53,9 @@ def steps_of(events: Sequence[Event]) -> list[StepTaken]:
     ]
 
 
-def completion_minutes(events: Sequence[Event]) -> int | None:
-    """From the world's beginning to the end of the last step that ended; None where none did."""
-    ends = [step.ended.total for step in steps_of(events) if step.ended]
+def completion_minutes(events: Sequence[Event], steps: Sequence[StepTaken]) -> int | None:
+    """From the world's beginning to the end of the last of its steps that ended; None where none did."""
+    ends = [step.ended.total for step in steps if step.ended]
     began = next((_moment(event).total for event in of_kind(events, WorldBegan)), 0)
     return max(ends) - began if ends else None
 

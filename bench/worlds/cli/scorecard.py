@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bench.cli.command_part import COMPARISONS, Compared
 from bench.cli.terminal import Terminal, grid
 from bench.errors import ConfigError, ResultsError, nearest
 from bench.experiment.files import write_whole
@@ -16,7 +17,7 @@ from bench.paths import folder_of
 
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
-    from bench.worlds.scorecard import CardComparison, Scorecard
+    from bench.worlds.scorecard import Scorecard
 
 Format = Literal["terminal", "markdown", "html", "json"]
 out = Terminal()
@@ -58,22 +59,20 @@ def scorecard_in(names: Sequence[str]) -> Scorecard:
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.worlds.scorecard import read_scorecard, scorecard_of  # noqa: PLC0415
 
-    if is_file(names[0]):
+    if COMPARISONS["scorecard"].is_file(names[0]):
         if len(names) > 1:
             raise ConfigError(f"{names[0]} is one scorecard; give one file, or runs")
         return read_scorecard(Path(names[0]))
     return scorecard_of([load_run(folder, require_sound(folder)) for folder in map(folder_of, names)])
 
 
-def is_file(name: str) -> bool:
-    """Whether a scorecard's file is named, and no run."""
-    return name.endswith(".json") and not Path(name).is_dir()
+def compared(first: str, second: str, margin: float, whole: bool) -> Compared:
+    """The scorecard of the second run, or file, against that of the first."""
+    from bench.render.table import markdown  # noqa: PLC0415
+    from bench.worlds.scorecard import compare_scorecards, compare_table  # noqa: PLC0415
 
-
-def compared(first: str, second: str, margin: float, whole: bool) -> CardComparison:
-    from bench.worlds.scorecard import compare_scorecards  # noqa: PLC0415
-
-    return compare_scorecards(scorecard_in([first]), scorecard_in([second]), margin, whole)
+    comparison = compare_scorecards(scorecard_in([first]), scorecard_in([second]), margin, whole)
+    return Compared(markdown(compare_table.compare_table(comparison)), compare_table.as_json(comparison), comparison.verdict)
 
 
 def _only(card: Scorecard, systems: Sequence[str]) -> Scorecard:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bench.bounds import BoundedTable
 from bench.numbers import Count, Seconds
+from bench.runtime.events import EventPart
 
 
 @dataclass(frozen=True)
@@ -153,4 +154,4 @@ class WorldEnded:
     kind: Literal["world_ended"] = "world_ended"
 
 
-IN_WORLDS = (ToolCalled, Arrived, PersonAsked, PersonDecided, Stepped, Stored, ProcessDied, WorldBegan, WorldEnded)
+EVENTS = EventPart.of(ToolCalled, Arrived, PersonAsked, PersonDecided, Stepped, Stored, ProcessDied, WorldBegan, WorldEnded)

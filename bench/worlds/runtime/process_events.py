@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.numbers import Count, Seconds
+from bench.runtime.events import EventPart
 
 
 @dataclass(frozen=True)
@@ -41,4 +42,4 @@ class ProcessEnded:
     kind: Literal["process_ended"] = "process_ended"
 
 
-OF_PROCESSES = (ProcessStarted, ProcessEnded)
+EVENTS = EventPart.of(ProcessStarted, ProcessEnded)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bench.render.labels import ARM, arm_cells, each_arm
 from bench.render.table import Cell, Table
-from bench.report.table_part import Results, TablePart
+from bench.report.results import Results
+from bench.report.table_part import TablePart
 
 
 def heard(of: Results) -> Table:

@@ -117,7 +117,7 @@ def test_the_ratio_is_over_the_pairs_that_have_both_rounds(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_tables_stand_first_and_each_is_a_latex_document_that_reads_no_other_file(run: Run) -> None:
-    report = report_of(run, PUBLISHED)
+    report = report_of(run)
     page, document = (report.files[name].decode() for name in ("report.md", "tables/table2.tex"))
     assert page.index("## The paper's tables beside ours") == page.index("\n## ") + 1
     assert page.index("figures/retry-") < page.index("\n## "), "the abstract's claim is the figure of the first screen"

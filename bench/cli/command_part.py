@@ -1,0 +1,50 @@
+"""The commands, and the forms in which `bench compare` compares, that are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.registry import Part, Registry, attribute_at
+
+
+@dataclass(frozen=True)
+class CommandPart(Part):
+    """A command. `path` is its function, of which typer reads the arguments and the help; it imports no pandas."""
+
+    path: str
+
+
+class Compared(NamedTuple):
+    """What a comparison came to: as Markdown, as JSON, and the verdict, of those of `bench compare`."""
+
+    markdown: str
+    json: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class ComparisonPart(Part):
+    """A form of two runs that is compared in the place of their trials.
+
+    path     a function of two names, the margin, and whether runs that differ in what they hold are refused (`Compared`)
+    suffix   of a file that holds the form by itself
+    """
+
+    path: str
+    suffix: str = field(kw_only=True)
+
+    def is_file(self, name: str) -> bool:
+        """Whether a file of this form is named, and no run."""
+        return name.endswith(self.suffix) and not Path(name).is_dir()
+
+    def compared(self, first: str, second: str, margin: float, whole: bool) -> Compared:
+        """Return what the comparison of two runs, or of two files, came to."""
+        compare: Callable[[str, str, float, bool], Compared] = attribute_at(self.path)
+        return compare(first, second, margin, whole)
+
+
+COMMANDS = Registry("command", CommandPart)
+COMPARISONS = Registry("form of comparison", ComparisonPart, plural="comparisons")

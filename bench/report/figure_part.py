@@ -1,0 +1,22 @@
+"""The entry of a report's figure: what draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from bench.registry import Part
+from bench.render.drawing import Picture
+from bench.report.results import Results
+
+
+@dataclass(frozen=True)
+class FigurePart(Part):
+    """One figure of a report, or several of one kind.
+
+    draw    draws them; none where there is nothing to show
+    leads   they stand before the others; the first figure of a report stands beside its summary
+    """
+
+    draw: Callable[[Results], Iterable[Picture]]
+    leads: bool = field(default=False, kw_only=True)

@@ -1,0 +1,80 @@
+"""What a report is made of: a run, what is worked out of it once, and the sources of published claims that judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar, cast
+
+from bench.analysis.arms import Arms, arms_of
+from bench.analysis.frames import Run
+from bench.analysis.published import PublishedFigures
+from bench.registry import Part, Registry, attribute_at
+from bench.report.summary import SummaryFinding
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class ClaimsPart(Part):
+    """Published claims. `path` is the module that judges them (`Claims`), imported where it is asked for: it imports pandas."""
+
+    path: str = ""
+
+
+class Claims(Protocol):
+    """What the module of each source of claims has."""
+
+    def figures(self, of: Results, /) -> PublishedFigures:
+        """Return the published figures."""
+
+    def findings(self, of: Results, /) -> Iterable[SummaryFinding]:
+        """Return sentences for the summary of a report."""
+
+    def facts(self, of: Results, /) -> Iterable[tuple[str, str]]:
+        """Return what a report says of the claims beside the tables, each with its title."""
+
+    def lines(self, of: Results, /) -> Iterable[str]:
+        """Return each verdict for a terminal."""
+
+    def in_short(self, run: Run, arms: Arms, /) -> str:
+        """Return the verdicts on directions and ratios in a sentence; "" where there are none."""
+
+    def names(self) -> Collection[str]:
+        """Return the ids of the claims."""
+
+    def trace(self, run: Run, claim: str, /) -> Iterable[str]:
+        """Return the values that a claim is judged by, with the trials and calls that they are of, for a terminal."""
+
+
+CLAIMS = Registry("source of claims", ClaimsPart, plural="claims")
+
+
+def claims_of(part: ClaimsPart) -> Claims:
+    return cast(Claims, attribute_at(part.path))
+
+
+class Results:
+    """What a report is made of: a run, and what is worked out of it once, whichever parts ask for it."""
+
+    def __init__(self, run: Run):
+        self.run = run
+        self._made: dict[Callable[[Results], Any], Any] = {}
+
+    @cached_property
+    def arms(self) -> Arms:
+        return arms_of(self.run)
+
+    @cached_property
+    def published(self) -> PublishedFigures:
+        """The figures that stand beside ours: those of the first source of claims."""
+        figures: PublishedFigures = self.once(next(map(claims_of, CLAIMS)).figures)
+        return figures
+
+    def once(self, make: Callable[[Results], Made]) -> Made:
+        """Return what a function makes of these results; it is called once."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: Made = self._made[make]
+        return made

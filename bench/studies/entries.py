@@ -1,0 +1,28 @@
+"""The entries of the wing that stand beside no code of theirs: its questions, and the claims that it judges."""
+
+from bench.report.results import ClaimsPart
+from bench.report.studies import StudyPart
+
+FORMER = {"repair_policies": "policy"}
+"""Name of a study -> its name in earlier versions."""
+STUDIES = tuple(
+    StudyPart(name, f"bench.studies.{name}", former=FORMER.get(name, ""))
+    for name in (
+        "break_even",
+        "detectability",
+        "validators",
+        "depth",
+        "context",
+        "repair",
+        "repair_policies",
+        "exactly_once",
+        "judgment_bank",
+        "repair_bank",
+        "learning",
+        "answer_format",
+        "humaneval",
+        "reliability_surface",
+        "sizes",
+    )
+)
+CLAIMS = ClaimsPart("claims", "bench.studies.claims.judging")

@@ -1,0 +1,21 @@
+"""A figure: how many replies each arm heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.render.drawing import Picture, finish, panels, tick_labels
+from bench.render.labels import each_arm
+from bench.report.figure_part import FigurePart
+from bench.report.results import Results
+
+
+def heard(of: Results) -> Iterator[Picture]:
+    arms = list(each_arm(of.arms))
+    figure, [ax] = panels(1, 1, 6.0, 2.5)
+    ax.bar(range(len(arms)), [int(arm.trials["calls"].sum()) for arm in arms])
+    ax.set_xticks(range(len(arms)), tick_labels([arm.architecture for arm in arms]))
+    yield finish(figure, "heard", "A parrot heard every reply", "A parrot heard every reply. Bars are replies.")
+
+
+PART = FigurePart("heard", heard)
