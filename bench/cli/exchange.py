@@ -42,6 +42,8 @@ def export(
     """Write a run in a form that other programs read.
 
     csv has a file for each frame of `bench.load_run`.
+
+    For example: bench export smoke-simulated --to export
     """
     # Here, because these import pandas, for which no other command should wait.
     from bench.analysis.frames import load_run  # noqa: PLC0415
