@@ -94,6 +94,13 @@ def systems(session: nox.Session) -> None:
 
 
 @nox.session
+def exports(session: nox.Session) -> None:
+    """The forms of export, with the packages of all, each read back by the tool that it is for."""
+    install(session, "exports", extra="export")
+    session.run("pytest", "tests/export", *session.posargs, env=COMPILED_ONCE)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")

@@ -38,20 +38,28 @@ def export(
     run: Annotated[str, typer.Argument(help="A run's name under results/, its folder, or its archive.")],
     to: Annotated[Path | None, typer.Option(help="The folder to write into; reports/RUN/FORM, if not given.")] = None,
     form: Annotated[str, typer.Option(help="The form; `bench list` names them.")] = "csv",
+    endpoint: Annotated[
+        str | None, typer.Option(metavar="URL", help="Send it to this endpoint of OpenTelemetry, and write no file.")
+    ] = None,
 ) -> None:
     """Write a run in a form that other programs read.
 
-    csv has a file for each frame of `bench.load_run`.
+    csv and parquet have a file for each frame of `bench.load_run`, otel has OpenTelemetry's GenAI spans, inspect a log for each
+    arm, atif a trajectory for each trial.
 
-    For example: bench export smoke-simulated --to export
+    For example: bench export smoke-simulated --form atif
     """
     # Here, because these import pandas, for which no other command should wait.
     from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.report.exports import EXPORTS  # noqa: PLC0415
-    from bench.report.exports import export as write_export  # noqa: PLC0415
+    from bench.export.part import EXPORTS, send  # noqa: PLC0415
+    from bench.export.part import export as write_export  # noqa: PLC0415
 
     part, folder = EXPORTS.named(form), folder_of(run)
-    require_sound(folder)
+    loaded = load_run(folder, require_sound(folder))
+    if endpoint:
+        out.print(f"{send(loaded, part, endpoint)} spans of {len(loaded.trials)} trials sent to {endpoint}")
+        return
     to = to or named(REPORTS, name_of(folder)) / form
-    written = write_export(load_run(folder), part, to)
-    out.print(f"{len(written)} files in {to}: {', '.join(path.name for path in written)}")
+    written = write_export(loaded, part, to)
+    shown = ", ".join(path.name for path in written[:20])
+    out.print(f"{len(written)} files in {to}: {shown}{', …' if len(written) > 20 else ''}")

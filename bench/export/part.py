@@ -1,0 +1,91 @@
+"""The forms in which other programs read a run: one entry each, for `bench export RUN --form NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.analysis.frames import Run
+from bench.errors import ConfigError, ResultsError
+from bench.experiment.files import write_files
+from bench.raised import words_of
+from bench.registry import Part, Registry, attribute_at
+
+Files = Callable[[Run], Iterable[tuple[str, bytes]]]
+
+
+@dataclass(frozen=True)
+class ExportPart(Part):
+    """A form in which another program reads a run.
+
+    files   yields the name and the content of each file, and writes nothing itself; or the import path of what does
+    send    the import path of what sends the same to an endpoint (`Run`, URL) and returns how many spans went there; "" where
+            no endpoint takes this form
+    """
+
+    files: Files | str
+    send: str = ""
+
+
+def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
+    """Write a run in another form.
+
+    Args:
+        run: The run.
+        part: The form.
+        to: The folder to write into. It is made where there is none. A file of the same name is replaced.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        ConfigError: The form's packages are missing.
+        ResultsError: A file cannot be written, or the code of another package fails.
+    """
+    files: Files = _loaded(part, part.files) if isinstance(part.files, str) else part.files
+    try:
+        written = dict(files(run))
+    except Exception as error:
+        if not part.package:
+            raise
+        raise ResultsError(f"the form '{part.name}' of {part.package} fails: {words_of(error)}") from error
+    return write_files(to, written)
+
+
+def send(run: Run, part: ExportPart, url: str) -> int:
+    """Send a run to an endpoint.
+
+    Returns:
+        The number of spans that were sent.
+
+    Raises:
+        ConfigError: No endpoint takes this form, or its packages are missing.
+        ResultsError: The endpoint did not take it.
+    """
+    if not part.send:
+        taken = ", ".join(part.name for part in EXPORTS if part.send)
+        raise ConfigError(f"--endpoint: the form '{part.name}' is files alone; leave it out, or give --form {taken}")
+    sent: int = _loaded(part, part.send)(run, url)
+    return sent
+
+
+def _loaded(part: ExportPart, path: str) -> Callable[..., Any]:
+    try:
+        loaded: Callable[..., Any] = attribute_at(path)
+    except ModuleNotFoundError as error:
+        if not part.extra or str(error.name).startswith("bench"):
+            raise
+        raise ConfigError(f"the form '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
+    return loaded
+
+
+OURS = (
+    ExportPart("csv", "bench.export.csv:files"),
+    ExportPart("otel", "bench.export.otel:files", send="bench.export.otel:send", extra="otel"),
+    ExportPart("atif", "bench.export.atif:files"),
+    ExportPart("inspect", "bench.export.inspect:files", extra="inspect"),
+    ExportPart("parquet", "bench.export.parquet:files", extra="parquet"),
+)
+EXPORTS = Registry("form of export", ExportPart, f"{__name__}:OURS", plural="exports")

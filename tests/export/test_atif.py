@@ -1,0 +1,61 @@
+"""A trial as a trajectory: steps in order, each call of the model one of them, as the published form has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiment_runs import config, run
+
+from bench.analysis.frames import Run, load_run
+from bench.export.part import EXPORTS, export
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    run(config({"kind": "simulated", "failure_rate": 0.2}, plans=["none", "early"], repetitions=2), folder)
+    return load_run(folder)
+
+
+@pytest.fixture(scope="module")
+def trajectories(recorded: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    paths = export(recorded, EXPORTS["atif"], tmp_path_factory.mktemp("out"))
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def test_each_trial_is_a_trajectory_whose_steps_count_from_one(recorded: Run, trajectories: dict[str, Any]) -> None:
+    assert sorted(trajectories) == sorted(recorded.trials["trial"])
+    for trial, one in trajectories.items():
+        assert (one["schema_version"], one["trajectory_id"], one["session_id"]) == ("ATIF-v1.7", trial, recorded.name)
+        assert [step["step_id"] for step in one["steps"]] == list(range(1, len(one["steps"]) + 1))
+        assert one["final_metrics"]["total_steps"] == len(one["steps"])
+        assert one["agent"]["model_name"].endswith("(SIMULATED)")
+
+
+def test_each_call_is_a_step_of_the_agent_with_its_tokens_and_its_faults(recorded: Run, trajectories: dict[str, Any]) -> None:
+    steps = [step for one in trajectories.values() for step in one["steps"] if step["source"] == "agent"]
+    assert len(steps) == len(recorded.calls)
+    read = sum(one["final_metrics"]["total_prompt_tokens"] for one in trajectories.values())
+    assert read == sum(step["metrics"]["prompt_tokens"] for step in steps) == recorded.calls["tokens_in"].sum()
+    stages = [fault["stage"] for step in steps for fault in step["extra"]["faults"]]
+    assert stages.count("delivered") == recorded.faults["delivered"].sum() > 0
+
+
+def test_a_message_that_every_call_repeats_is_shown_once(trajectories: dict[str, Any]) -> None:
+    for one in trajectories.values():
+        said = [step["message"] for step in one["steps"] if step["source"] != "agent"]
+        assert said and len(said) == len(set(said))
+
+
+def test_the_published_models_of_the_form_take_every_trajectory(trajectories: dict[str, Any]) -> None:
+    atif = pytest.importorskip("atif")
+    for one in trajectories.values():
+        assert len(atif.Trajectory.model_validate(one).steps) == len(one["steps"])
+
+
+def test_files_are_the_same_bytes_each_time(recorded: Run, tmp_path: Path) -> None:
+    once, twice = (export(recorded, EXPORTS["atif"], tmp_path / name) for name in ("once", "twice"))
+    assert [path.read_bytes() for path in once] == [path.read_bytes() for path in twice]

@@ -1,0 +1,141 @@
+"""A run as OpenTelemetry's spans: each call once, with its tokens and faults, in a file and at an endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from commands import free_port
+from experiment_runs import config, run
+
+from bench.analysis.frames import Run, load_run
+from bench.errors import ConfigError, ResultsError
+from bench.export.part import EXPORTS, export, send
+
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+Span = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    run(config({"kind": "simulated", "failure_rate": 0.2}, plans=["none", "early", "cut"], repetitions=2), folder)
+    return load_run(folder)
+
+
+@pytest.fixture(scope="module")
+def spans(recorded: Run, tmp_path_factory: pytest.TempPathFactory) -> list[Span]:
+    [path] = export(recorded, EXPORTS["otel"], tmp_path_factory.mktemp("out"))
+    return [span for line in path.read_text(encoding="utf-8").splitlines() for span in spans_in(json.loads(line))]
+
+
+def spans_in(request: Any) -> Iterator[Span]:
+    return (span for one in request["resourceSpans"] for scope in one["scopeSpans"] for span in scope["spans"])
+
+
+def attributes(span: Span) -> dict[str, Any]:
+    return {one["key"]: next(iter(one["value"].values()), None) for one in span["attributes"]}
+
+
+def chats(spans: list[Span]) -> list[Span]:
+    return [span for span in spans if span["name"].startswith("chat ")]
+
+
+def test_each_trial_is_a_trace_and_each_call_a_span_in_it_with_its_tokens(recorded: Run, spans: list[Span]) -> None:
+    roots = {span["spanId"]: span for span in spans if "parentSpanId" not in span}
+    assert len(roots) == len({span["traceId"] for span in spans}) == len(recorded.trials)
+    assert len({(span["traceId"], span["spanId"]) for span in spans}) == len(spans)
+    assert {(len(span["traceId"]), len(span["spanId"])) for span in spans} == {(32, 16)}
+    calls = chats(spans)
+    assert len(calls) == len(recorded.calls)
+    for call in calls:
+        root = roots[call["parentSpanId"]]
+        assert root["traceId"] == call["traceId"]
+        assert int(root["startTimeUnixNano"]) <= int(call["startTimeUnixNano"]) <= int(call["endTimeUnixNano"])
+        assert int(call["endTimeUnixNano"]) <= int(root["endTimeUnixNano"])
+        assert attributes(call)["recovery_bench.request"].startswith(attributes(root)["recovery_bench.trial"])
+    read = sum(int(attributes(call)["recovery_bench.tokens_in"]) for call in calls)
+    assert read == recorded.calls["tokens_in"].sum()
+    assert {attributes(root)["recovery_bench.simulated"] for root in roots.values()} == {True}
+
+
+def test_what_was_sent_and_replied_stands_in_the_words_of_the_conventions(spans: list[Span]) -> None:
+    for call in map(attributes, chats(spans)):
+        sent = json.loads(call["gen_ai.input.messages"])
+        assert sent[0]["role"] in ("system", "user") and sent[0]["parts"][0]["type"] == "text"
+        assert "error.type" in call or json.loads(call["gen_ai.output.messages"])[0]["finish_reason"] == "stop"
+
+
+def test_a_fault_is_an_event_of_the_call_that_carried_it_and_a_failed_call_an_error(recorded: Run, spans: list[Span]) -> None:
+    faults = [
+        (attributes(span).get("recovery_bench.plan"), span["name"].split()[0], attributes(event))
+        for span in spans
+        for event in span.get("events", ())
+        if event["name"] == "recovery_bench.fault"
+    ]
+    delivered = [where for *where, event in faults if event["recovery_bench.fault.stage"] == "delivered"]
+    assert len(delivered) == recorded.faults["delivered"].sum() > 0
+    assert {kind for _, kind in delivered} == {"chat"}
+    failed = [span for span in chats(spans) if span.get("status", {}).get("code") == 2]
+    assert len(failed) == (recorded.calls["failure"] != "").sum() > 0
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Takes traces as a collector does."""
+
+    taken: list[bytes]
+    status = 200
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        assert self.path == "/v1/traces" and self.headers["Content-Type"] == "application/x-protobuf"
+        self.taken.append(body)
+        self.send_response(self.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def collector(answers: int = 200) -> Iterator[tuple[str, list[bytes]]]:
+    taken: list[bytes] = []
+    handler = type("Own", (Collector,), {"taken": taken, "status": answers})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", taken
+        server.shutdown()
+
+
+def test_an_endpoint_is_sent_the_same_spans(recorded: Run, spans: list[Span]) -> None:
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest  # noqa: PLC0415
+
+    with collector() as (url, taken):
+        assert send(recorded, EXPORTS["otel"], url) == len(spans)
+    requests = map(ExportTraceServiceRequest.FromString, taken)
+    found = [
+        span.span_id.hex()
+        for request in requests
+        for one in request.resource_spans
+        for scope in one.scope_spans
+        for span in scope.spans
+    ]
+    assert sorted(found) == sorted(span["spanId"] for span in spans)
+
+
+def test_an_endpoint_that_takes_nothing_is_one_line(recorded: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1")
+    with collector(answers=400) as (url, _), pytest.raises(ResultsError, match=r"did not take the spans; 0 were taken before"):
+        send(recorded, EXPORTS["otel"], url)
+    with pytest.raises(ResultsError, match=r"did not take the spans; 0 were taken before: is a collector there\?$"):
+        send(recorded, EXPORTS["otel"], f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(ResultsError, match=r"^--endpoint localhost:4318: is no address of HTTP"):
+        send(recorded, EXPORTS["otel"], "localhost:4318")
+    with pytest.raises(ConfigError, match=r"^--endpoint: the form 'csv' is files alone; leave it out, or give --form otel$"):
+        send(recorded, EXPORTS["csv"], "http://127.0.0.1:9")
