@@ -87,8 +87,9 @@ def plan_of(task: Task) -> Plan:
 
 
 def _wrong_names(task: Task, plan: Plan) -> str | None:
+    """A document may be named among the needs, as models do: it is always there."""
     names, planned = [subtask.name for subtask in task.subtasks], [step.subtask for step in plan.steps]
-    for name in (*planned, *(need for step in plan.steps for need in step.needs)):
+    for name in (*planned, *(need for step in plan.steps for need in step.needs if need not in task.documents)):
         if name not in names:
             return f"there is no subtask '{name}'; the subtasks are {', '.join(names)}"
     for name in names:
@@ -115,5 +116,5 @@ def _done_before(waves: Waves, needs: Mapping[str, Sequence[str]]) -> Mapping[st
     for wave in waves:
         for subtask in wave:
             reads = needs[subtask.name]
-            done[subtask.name] = {*reads, *(name for name_read in reads for name in done[name_read])}
+            done[subtask.name] = {*reads, *(name for name_read in reads for name in done.get(name_read, ()))}
     return done

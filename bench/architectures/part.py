@@ -15,6 +15,25 @@ Architecture = Callable[[Task, Workbench], Coroutine[Any, Any, None]]
 """Works on a task at a workbench until the state holds an output of every subtask. Raises GaveUp through the workbench."""
 
 
+UNTOLD = "nothing"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """In what architectures differ, in words: two that differ in several of these are no evidence for one of them.
+
+    asks      how the task is asked
+    verifies  when an output is verified
+    repeats   what is asked again after a rejection
+    tells     what the next prompt is told of it, unless a config's `repair` says that it is told nothing
+    """
+
+    asks: str
+    verifies: str
+    repeats: str
+    tells: str = UNTOLD
+
+
 @dataclass(frozen=True)
 class ArchitecturePart(Part):
     """What an architecture is, what it can and what it needs.
@@ -29,6 +48,7 @@ class ArchitecturePart(Part):
     learns           its function takes `policy`: what it learned from earlier trials (`bench.architectures.policy`)
     is_instrument    it measures and is no architecture: it asks, and does nothing
     is_outside       it works in a process that is not ours: what it hands in may be anybody's code
+    structure        in what it differs from others; None where that is not said
     limits           what it cannot express, or where it differs from ours: a line each, for the reader of a table
     """
 
@@ -42,6 +62,7 @@ class ArchitecturePart(Part):
     learns: bool = False
     is_instrument: bool = False
     is_outside: bool = False
+    structure: Structure | None = None
     limits: tuple[str, ...] = ()
 
     @property

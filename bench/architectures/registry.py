@@ -15,13 +15,15 @@ from typing import Any
 
 from bench.answers.formats import AnswerFormat
 from bench.architectures.form import Form
-from bench.architectures.part import Architecture, ArchitecturePart
+from bench.architectures.part import Architecture, ArchitecturePart, Structure
 from bench.architectures.policy import Policy
 from bench.errors import ConfigError
 from bench.registry import Registry, attribute_at, importable, is_path, why_not_imported
 
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 """The formats of who makes its calls itself: nothing holds them to a schema."""
+
+EARLY = "before it is handed on"
 
 
 def _system(
@@ -35,17 +37,32 @@ def _system(
 
 
 OURS = (
-    ArchitecturePart("monolithic", "bench.architectures.monolithic:monolithic"),
+    ArchitecturePart(
+        "monolithic",
+        "bench.architectures.monolithic:monolithic",
+        structure=Structure("one call for all", "at the end", "everything"),
+    ),
     ArchitecturePart(
         "monolithic_system_message",
         "bench.architectures.monolithic_system_message:monolithic_system_message",
         lineage="the monolithic configuration of arXiv:2605.15425",
     ),
-    ArchitecturePart("static", "bench.architectures.static:static", parallel=True),
-    ArchitecturePart("runtime_structured", "bench.architectures.runtime_structured:runtime_structured", parallel=True),
+    ArchitecturePart(
+        "static",
+        "bench.architectures.static:static",
+        parallel=True,
+        structure=Structure("a call by subtask", "at checkpoints", "from the rejected subtask to the checkpoint"),
+    ),
+    ArchitecturePart(
+        "runtime_structured",
+        "bench.architectures.runtime_structured:runtime_structured",
+        parallel=True,
+        structure=Structure("a call by subtask", EARLY, "the rejected subtask", "why"),
+    ),
     ArchitecturePart(
         "derived_subtasks",
         "bench.architectures.derived_subtasks:derived_subtasks",
+        structure=Structure("a call by part of a model's split, then one for the answer", EARLY, "the rejected call", "why"),
         limits=(
             "the task is told by the pack's own instructions, so that the pack's cut can be read in it",
             "the answer is one call: a rejected output of it is asked for again with all others",
@@ -55,12 +72,20 @@ OURS = (
         "learned_policy",
         "bench.architectures.learned_policy:learned_policy",
         learns=True,
+        structure=Structure("in the calls of a learned policy", EARLY, "the rejected call", "why"),
         limits=(
             "what shares a call is asked for again together, where one output of it is rejected",
             "the policy takes rejections of different subtasks to be independent",
         ),
     ),
-    ArchitecturePart("llm_compiler", "bench.architectures.llm_compiler:llm_compiler", lineage="LLMCompiler, arXiv:2312.04511"),
+    ArchitecturePart(
+        "llm_compiler",
+        "bench.architectures.llm_compiler:llm_compiler",
+        lineage="LLMCompiler, arXiv:2312.04511",
+        structure=Structure(
+            "a call by subtask, in the order of a model's plan", "at the end", "the plan and everything", "why"
+        ),
+    ),
     _system(
         *("mellea", "mellea", "mellea"),
         "requirements are words: the checks beyond the schema cannot be said in them, and a model judges each one",

@@ -6,19 +6,19 @@ import gc
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.check import check_pack
+from bench.cli.command import Command, Commands
 from bench.cli.command_part import COMMANDS
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.exchange import export, merge
 from bench.cli.learn import learn
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
-from bench.cli.once import Once
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.running import run_to_its_end, show_preview
@@ -48,6 +48,7 @@ from bench.runtime.effects import EFFECTS
 from bench.sandbox import guards
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -56,6 +57,8 @@ app = typer.Typer(
 new_app = typer.Typer(help="Begin a scenario pack.", no_args_is_help=True)
 app.add_typer(new_app, name="new")
 out, err = Terminal(), Terminal(stderr=True)
+UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for whatever was typed wrong; it names the class itself nowhere."""
 
 
 def _show_version(asked: bool) -> None:
@@ -85,13 +88,21 @@ def list_(scenarios: Packs = PACKS) -> None:
     """List packs, architectures, models, faults, metrics and tables.
 
     Studies and export forms are listed too, and what other packages bring.
+
+    For example: bench list --scenarios scenarios
     """
     print_parts(out, err, scenarios)
 
 
 @app.command()
-def check(packs: Annotated[list[str] | None, typer.Argument(metavar="[PACK ...]")] = None, scenarios: Packs = PACKS) -> None:
-    """Check whether packs are sound; exit with 1 if one is not."""
+def check(
+    packs: Annotated[list[str] | None, typer.Argument(metavar="PACK", help="Names of packs; all packs, if none.")] = None,
+    scenarios: Packs = PACKS,
+) -> None:
+    """Check whether packs are sound; exit with 1 if one is not.
+
+    For example: bench check multi_file_debugging
+    """
     failed = 0
     for pack in packs or list(find_packs(scenarios)):
         for scenario, result in check_pack(pack, scenarios):
@@ -105,6 +116,8 @@ def doctor() -> None:
     """Show the sandbox guards of this machine and all versions.
 
     Exits with 1 where a guard is missing.
+
+    For example: bench doctor
     """
     guarded = guards()
     out.show(guards_table(guarded))
@@ -206,6 +219,8 @@ def report(
     Several runs stand in one report under what they share: the seed, packs that ask the same, and fault plans of the same text.
     Then their trials met the same faults and are paired. What not all of them have is named and left out. An architecture, or a
     model, that is another one in a later run, or went otherwise there, stands as `NAME (RUN)`.
+
+    For example: bench report smoke-simulated
     """
     folders = [folder_of(run) for run in runs]
     _report(folders, to or named(REPORTS, "+".join(map(name_of, folders))), verbose)
@@ -243,6 +258,8 @@ def regrade(
     """Grade the stored answers of runs anew; no model is asked.
 
     The packs' present graders grade them, and the report says so.
+
+    For example: bench regrade smoke-simulated
     """
     for run in runs:
         for done in regrade_run(folder_of(run), scenarios, unguarded):
@@ -259,6 +276,8 @@ def archive(
     Every command reads it in the folder's place, and none writes to it.
 
     The folder is kept; while it is there, it is read. `python -m zipfile -e results/RUN.zip results/RUN` makes it again.
+
+    For example: bench archive smoke-simulated
     """
     for run in runs:
         folder = folder_of(run)
@@ -269,7 +288,7 @@ def archive(
 
 @new_app.command("scenario")
 def scenario_(
-    name: str,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The pack's name: lower-case letters, digits and underscores.")],
     into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
     rows: Annotated[
         Path | None, typer.Option("--from", metavar="FILE", help="Make one task of each row of this file, .csv or .jsonl.")
@@ -281,7 +300,10 @@ def scenario_(
         ),
     ] = None,
 ) -> None:
-    """Begin a scenario pack that passes `bench check` as it is."""
+    """Begin a scenario pack that passes `bench check` as it is.
+
+    For example: bench new scenario tickets --from tickets.csv
+    """
     if rows is None:
         if expected:
             raise PackError("--expected says which columns of a table hold the answer; give the table with --from FILE")
@@ -305,16 +327,29 @@ app.command()(compare)
 app.command()(trace)
 app.command()(runs)
 app.command()(learn)
-for each in (*app.registered_commands, *new_app.registered_commands):
-    each.cls = Once
 app.command()(verify)
+for each in (*app.registered_commands, *new_app.registered_commands):
+    each.cls = Command
+
+
+def _tell(mistake: Any) -> None:
+    """What was typed wrong, in one line; without a command, what commands there are."""
+    words = mistake.format_message()
+    if "\n" in words:
+        out.print(words)
+        return
+    err.print(f"bench: {words[0].lower()}{words[1:].rstrip('.')}; see: {mistake.ctx.command_path} --help")
 
 
 def main() -> None:
     """Run the command; a user's mistake is one line on standard error and exit code 2."""
     spare_loopback()
     try:
-        app()
+        code = app(prog_name="bench", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except UsageMistake as error:
+        _tell(error)
+        sys.exit(2)
     except BenchError as error:
         err.print(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)

@@ -72,6 +72,8 @@ def compare(
 
     Of scorecards, what finishes right and what is damaged are compared, in the control and for each kind of failure:
     significantly worse in one of these is worse.
+
+    For example: bench compare before after --measure tokens
     """
     form = COMPARISONS["scorecard"] if by_scorecard else next((part for part in COMPARISONS if part.is_file(run_a)), None)
     if form:
@@ -156,6 +158,8 @@ def trace(
     A trial is shown with its calls, what the verifier said of each reply and why, its faults, and the model's last reply. A
     trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals and
     replays, and the damage with the entries of the journal that it was counted from.
+
+    For example: bench trace smoke-simulated --trial k8s_oomkill/static/none/#1
     """
     if (claim is None) == (trial is None):
         raise ConfigError("trace what? Give a claim's id, or --trial and a trial's")

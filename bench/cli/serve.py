@@ -37,8 +37,8 @@ def command(
         str | None, typer.Option(help="Serve this task; without one, calls are counted, nothing graded.")
     ] = None,
     architecture: Annotated[str, typer.Option(help="What to call the system in the results.")] = "external",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8090,
-    repetitions: Annotated[int | None, typer.Option(min=1)] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = 8090,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Serve each task so many times.")] = None,
     patience: Annotated[
         float, typer.Option(min=0, help="Give a trial up that no request came for in so many seconds; 0: never.")
     ] = 3600.0,
@@ -59,6 +59,8 @@ def command(
     seed of that run. A request that was not recorded is refused with 404, and its trial ends in an error.
 
     The token is a new one each time, and printed, or that of the environment variable BENCH_SERVE_TOKEN.
+
+    For example: bench serve configs/smoke.toml --model simulated --plan none
     """
     # Here, because it imports aiohttp, for which no other command should wait.
     from bench.serve.session import external_config, external_matrix, one_more, serve  # noqa: PLC0415

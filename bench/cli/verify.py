@@ -32,6 +32,8 @@ def verify(
 
     A digest of each sound run is printed, for its author to publish. With --digest the run is held against it: a run that is
     sound and has another digest was made anew, or went on since.
+
+    For example: bench verify smoke-simulated
     """
     if digest is not None and len(runs or ()) != 1:
         raise ConfigError("--digest is that of one run; name the run, and no other")

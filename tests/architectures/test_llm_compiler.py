@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from scripted_model import ScriptedModel
-from trials import ROOTS, calls, conducted, events, stages, verdicts
+from scripted_server import ScriptedServer, Step, completion, status
+from trials import GRADERS, ROOTS, calls, conducted, events, matrix_of, stages, verdicts, with_model
 
-from bench.analysis.ledger import book
+from bench.analysis.ledger import book, imbalance
 from bench.architectures.llm_compiler import llm_compiler, plan_of
 from bench.architectures.static import static
-from bench.experiment.trial import TrialResult
+from bench.experiment.trial import TrialResult, run_trial
+from bench.models.openai import OpenAIModel
+from bench.models.openai_settings import OpenAISettings
 from bench.packs import load_pack
 from bench.runtime.events import Answered, Called, Judged
+from bench.runtime.loop import run
+from bench.runtime.slots import Slots
 from bench.scenario import Json
 
 ORCHARD = load_pack("orchard", ROOTS)
@@ -90,7 +96,8 @@ def test_the_plan_that_led_to_the_answer_is_in_it_and_the_one_before_is_not() ->
     [
         ({"steps": [{"subtask": "apples"}]}, "steps.0.needs: Field required"),
         (plan(plums=[]), "there is no subtask 'plums'; the subtasks are apples, pears, store"),
-        (plan(apples=["apples.txt"]), "there is no subtask 'apples.txt'"),
+        (plan(apples=["plums.txt"]), "there is no subtask 'plums.txt'"),
+        ({"steps": [{"subtask": "apples", "needs": None}]}, "steps.0.needs: Input should be a valid list"),
         (plan(apples=[], store=["apples"]), "'pears' must be planned once, and is planned 0 times"),
         ({"steps": [*PLAN["steps"], *PLAN["steps"]]}, "'apples' must be planned once, and is planned 2 times"),
         (plan(apples=["store"], pears=[], store=["apples", "pears"]), "since each waits for another: apples, store"),
@@ -121,3 +128,73 @@ def test_a_fault_at_a_subtask_strikes_it_as_it_does_elsewhere_and_one_in_the_sto
     assert calls(result)[4] == ("Plan", 2, "rerun")
     result, _ = trial(faults=[{"point": "state", "effect": "missing_field", "attempts": [1]}], max_attempts=4)
     assert verdicts(result)[0] == ("Plan", "schema") and result.record.outcome == "solved"
+
+
+def test_a_plan_may_name_the_documents_that_are_read() -> None:
+    result, _ = trial({"Plan": [plan(apples=["apples.txt"], pears=["pears.txt"], store=["apples", "pears", "pears.txt"])]})
+    assert (result.record.outcome, calls(result)) == ("solved", FIRST)
+
+
+CHATTY = "Sure! Here is the {what} in JSON format:\n\n```json\n{json}\n```\n\nLet me know if you need anything else."
+AS_PLANNED = plan(apples=["apples.txt"], pears=["pears.txt"], store=["apples", "pears"])
+
+
+def live(plans: list[Step], **first: Step) -> tuple[TrialResult, ScriptedServer]:
+    """A trial on an OpenAI-compatible server on loopback whose model is chatty: it gives these plans, then one that can be
+    carried out; to a subtask the step that is given for its first call, then the right answer."""
+    steps, replies = list(plans), {f"# Task: {name}\n": step for name, step in first.items()}
+
+    def answer(body: Any) -> Step:
+        prompt = body["messages"][-1]["content"]
+        if "# Task: Plan\n" in prompt:
+            return steps.pop(0) if steps else completion(CHATTY.format(what="plan", json=json.dumps(AS_PLANNED, indent=2)))
+        heading = next(f"# Task: {name}\n" for name in ORCHARD.reference if f"# Task: {name}\n" in prompt)
+        right = json.dumps(ORCHARD.reference[heading[8:-1]], indent=2)
+        return replies.pop(heading, None) or completion(CHATTY.format(what="answer", json=right))
+
+    matrix = matrix_of("orchard", architectures=["llm_compiler"], back_off={"tries": 3, "base": 0.01, "most": 0.1})
+    spec = next(spec for spec in matrix.specs if spec.instance == ORCHARD.instance)
+    with ScriptedServer(answer) as server:
+        model = OpenAIModel("m", OpenAISettings(base_url=server.base_url, concurrency=2))
+
+        async def work() -> TrialResult:
+            try:
+                return await run_trial(spec, with_model(matrix, model), Slots(), GRADERS)
+            finally:
+                await model.close()
+
+        result = run(work())
+    assert imbalance(book(result.record.events), result.record.tokens) is None
+    return result, server
+
+
+def test_on_a_real_server_a_chatty_model_is_understood_and_what_need_not_wait_is_asked_together() -> None:
+    result, server = live([])
+    assert (result.record.outcome, result.record.timing) == ("solved", "live")
+    assert sorted(calls(result)) == sorted(FIRST)
+    assert server.most_in_flight == 2
+
+
+def test_on_a_real_server_plans_that_small_models_write_are_refused_with_the_reason_until_one_will_do() -> None:
+    prose = completion("1. First count the apples.\n2. Then the pears.\n3. Then plan the store.")
+    named_otherwise = completion(json.dumps(plan(Apples=[], Pears=[], Store=["Apples", "Pears"])))
+    result, server = live([prose, named_otherwise])
+    assert result.record.outcome == "solved"
+    assert calls(result)[:3] == [("Plan", 1, "first"), ("Plan", 2, "retry"), ("Plan", 3, "retry")]
+    told = [body["messages"][-1]["content"].partition("Reason: ")[2] for body in server.bodies[1:3]]
+    assert told[0].startswith("the reply holds no JSON object")
+    assert told[1].startswith("there is no subtask 'Apples'; the subtasks are apples, pears, store")
+
+
+def test_on_a_real_server_a_refused_call_is_made_again_and_a_reply_that_is_cut_off_is_planned_again() -> None:
+    cut_off = completion('{"crates": 3, "tr', finish="length")
+    result, _ = live([status(429), status(503)], pears=cut_off)
+    assert result.record.outcome == "solved"
+    failures = [call.failure for call in events(result, Called) if call.failure]
+    assert failures == ["rate_limited", "server_failed"]
+    assert ("Plan", 2, "rerun") in calls(result) and ("pears", "cut_off") in verdicts(result)
+
+
+def test_on_a_real_server_a_model_that_never_plans_gives_up_in_one_line() -> None:
+    result, _ = live([completion("I am sorry, I cannot plan this.")] * 3)
+    assert (result.record.outcome, result.record.reason) == ("gave_up", "Plan: no accepted output in 3 attempts")

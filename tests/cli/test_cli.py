@@ -288,12 +288,3 @@ def test_a_pack_that_is_not_sound_makes_check_exit_with_one(tmp_path: Path) -> N
     (tmp_path / "scenarios" / "demo" / "reference" / "truth" / "truth.json").write_text('{"volume": "root", "days_left": 1}')
     code, out, _ = bench_anew(tmp_path, "check", "demo")
     assert code == 1 and "FAILED" in out
-
-
-def test_help_names_each_command_in_a_whole_sentence_and_the_version_is_told(tmp_path: Path) -> None:
-    code, out, _ = bench(tmp_path, "--help")
-    commands = out.split("Commands:")[1].strip().splitlines()
-    assert code == 0 and len(commands) >= 14
-    assert [line for line in commands if not line.endswith(".") or line.endswith("...")] == []
-    code, out, _ = bench(tmp_path, "--version")
-    assert code == 0 and re.fullmatch(r"recovery-bench \d+\.\d+\.\d+\n", out)

@@ -7,10 +7,12 @@ the run has an arm that lies between them and differs from either in less.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.analysis.arms import instances_by_scenario
 from bench.analysis.frames import Run
+from bench.architectures.part import UNTOLD, Structure
+from bench.architectures.registry import ARCHITECTURES
 from bench.studies.claims.claim import (
     ANYWHERE,
     CellClaim,
@@ -22,15 +24,15 @@ from bench.studies.claims.claim import (
     RatioClaim,
 )
 
-TRAITS = {
-    "monolithic": ("one call for all", "at the end", "everything", "nothing"),
-    "static": ("a call by subtask", "at checkpoints", "from the rejected subtask to the checkpoint", "nothing"),
-    "runtime_structured": ("a call by subtask", "before it is handed on", "the rejected subtask", "why"),
-}
-"""Architecture -> how the task is asked, when an output is verified, what is asked again, and what the next prompt is told."""
 ASKED = "how the task is asked"
 """The sole aspect that a pass without any rejection shows."""
-ASPECTS = (ASKED, "when an output is verified", "what is asked again", "what the next prompt is told")
+ASPECTS = {
+    "asks": ASKED,
+    "verifies": "when an output is verified",
+    "repeats": "what is asked again",
+    "tells": "what the next prompt is told",
+}
+"""Field of an architecture's `Structure` -> what it is called."""
 COUNTED = {
     "natural_failures": "distinct replies to first attempts that no fault touched",
     "natural_failures_at": "distinct replies to first attempts that failed their schema of themselves",
@@ -121,24 +123,24 @@ def _compared(claim: Claim) -> tuple[str, str]:
 
 
 def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]]:
-    first_traits, other = _traits(run, first), _traits(run, second)
-    if first_traits and other:
-        yield from zip(ASPECTS, first_traits, other, strict=True)
+    first_structure, second_structure = _structure(run, first), _structure(run, second)
+    if first_structure and second_structure:
+        for aspect, words in ASPECTS.items():
+            yield words, getattr(first_structure, aspect), getattr(second_structure, aspect)
 
 
-def _traits(run: Run, architecture: str) -> tuple[str, ...]:
-    """Those of its base, but for what a variant tells the next prompt; none where the architecture is not known."""
-    traits = TRAITS.get(run.config.base(architecture), ())
+def _structure(run: Run, architecture: str) -> Structure | None:
+    """What its base's entry says, but for what a variant tells the next prompt; None where no entry says it."""
+    base = run.config.base(architecture)
+    structure = ARCHITECTURES[base].structure if base in ARCHITECTURES else None
     variant = run.config.architecture.get(architecture)
     repair = (variant and variant.repair) or run.config.repair
-    if not traits or traits[-1] == "nothing":
-        return traits
-    return (*traits[:-1], "nothing" if repair == "none" else traits[-1])
+    return replace(structure, tells=UNTOLD) if structure and repair == "none" else structure
 
 
 def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
     """Whether it is neither of the two, and differs from each in fewer aspects than they do from each other."""
-    if name in (first, second) or not _traits(run, name):
+    if name in (first, second) or not _structure(run, name):
         return False
     whole, *parts = (_apart(run, *pair) for pair in ((first, second), (name, first), (name, second)))
     return all(0 < part < whole for part in parts)

@@ -25,7 +25,7 @@ out = Terminal()
 
 def scorecard(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN ...", help="Runs' names under results/, or folders; or a scorecard's JSON.")
+        list[str], typer.Argument(metavar="RUN", help="Runs' names under results/, or folders; or a scorecard's JSON.")
     ],
     form: Annotated[Format, typer.Option("--format", help="terminal, markdown, html or json.")] = "terminal",
     to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there, and not to the terminal.")] = None,
@@ -39,6 +39,8 @@ def scorecard(
     The runs are of a pack with a world, with the plan `none` and fault plans that kill the system or keep answers from it.
     Several stand together under what they share: the seed, what the pack asks, the fault plans' text. A run that fails
     `bench verify` is refused.
+
+    For example: bench scorecard renewal-simulated
     """
     from bench.worlds.scorecard.badge import badge as badge_of  # noqa: PLC0415
 

@@ -8,6 +8,7 @@ from records import config_in, edit_manifest, experiment, run_of, trial, write_r
 
 import bench
 from bench.analysis.frames import Run
+from bench.architectures.registry import ARCHITECTURES
 from bench.studies.claims.population import population_of
 from bench.studies.claims.published import load_others, load_published
 from bench.studies.claims.table import claims_tables
@@ -69,3 +70,13 @@ def test_the_report_shows_what_each_judged_claim_was_judged_on(tmp_path: Path) -
     judgements = judge_all(run, PUBLISHED)
     verdicts, populations, _ = claims_tables(run, judgements, PUBLISHED)
     assert [row[0] for row in verdicts.rows] == [row[0] for row in populations.rows] != []
+
+
+def test_each_architecture_on_the_workbenchs_line_says_in_its_entry_what_sets_it_apart() -> None:
+    ours = [part for part in ARCHITECTURES if part.acts_in == "task" and not part.makes_own_calls and not part.lineage]
+    structures = [part.structure for part in ours]
+    assert None not in structures and len(set(structures)) == len(ours)
+
+
+def test_an_architecture_whose_entry_does_not_say_it_is_compared_in_no_aspect(tmp_path: Path) -> None:
+    assert population_of(run_with(tmp_path / "run", "reflexion", "static"), BELOW).between == ()

@@ -1,0 +1,77 @@
+"""A command, and the group of all commands, as `bench` shows them and takes what was typed."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+from bench.cli.terminal import Terminal
+from bench.errors import ConfigError
+
+GROUPS = {
+    "Run": ("run", "merge", "regrade", "verify", "archive"),
+    "Read": ("report", "runs", "compare", "trace", "learn", "export"),
+    "Your own agent": ("serve", "scorecard"),
+    "Packs and this machine": ("list", "check", "new", "doctor"),
+}
+"""The commands by what they are for; any other stands under "More"."""
+WORDS = {
+    "<str>": "NAME",
+    "<list[str]>": "NAME",
+    "<path>": "PATH",
+    "<list[Path]>": "PATH",
+    "<int>": "N",
+    "<int range>": "N",
+    "<float range>": "NUMBER",
+}
+"""What help pages call a value, in the place of its type in Python."""
+INTERRUPTED = 130
+
+
+class Command(TyperCommand):
+    """Refuses an option that takes one value and is given two. Ctrl-C ends it in one line."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for parameter in self.params:
+            if isinstance(parameter, TyperOption) and parameter.metavar is None and not parameter.is_flag:
+                shown = str(parameter.display_type(cast(Any, None)))
+                parameter.metavar = WORDS.get(shown, shown.strip("<>"))
+            elif isinstance(parameter, TyperArgument):  # its name says enough
+                vars(parameter)["display_type"] = lambda _: None
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raise ConfigError for an option that is repeated and may not be."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option in given:
+            single = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
+            if single and given.count(option) > 1:
+                raise ConfigError(f"{option.opts[0]} is given {given.count(option)} times; give it once")
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            Terminal(stderr=True).print(f"{ctx.command_path}: stopped; no file is half written")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+class Commands(TyperGroup):
+    """Lists its commands by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
+        grouped = {name for names in GROUPS.values() for name in names}
+        more = tuple(name for name in self.commands if name not in grouped)
+        width = max(map(len, self.commands))
+        for title, names in {**GROUPS, "More": more}.items():
+            rows = [
+                (name.ljust(width), self.commands[name].get_short_help_str(formatter.width - width - 6))
+                for name in names
+                if name in self.commands
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)

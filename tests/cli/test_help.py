@@ -1,0 +1,65 @@
+"""What `bench` says of itself, and of what was typed wrong or stopped: one line, and where to look."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from commands import bench
+from reference import command_pages
+
+from bench.cli.command import Command
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_help_names_each_command_in_a_whole_sentence_in_a_group_and_the_version_is_told(tmp_path: Path) -> None:
+    code, out, _ = bench(tmp_path, "--help")
+    shown = [line for line in out.partition("\nRun:\n")[2].splitlines() if line.startswith("  ")]
+    assert code == 0 and len(shown) >= 16 and "Commands:" not in out
+    assert [line for line in shown if not line.endswith(".") or line.endswith("...")] == []
+    code, out, _ = bench(tmp_path, "--version")
+    assert code == 0 and re.fullmatch(r"recovery-bench \d+\.\d+\.\d+\n", out)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in command_pages.commands()])
+def test_the_help_of_each_command_has_an_example_and_says_what_each_option_does(name: str) -> None:
+    command = dict(command_pages.commands())[name]
+    examples = [line.partition("For example: ")[2] for line in command.help.splitlines() if "For example: " in line]
+    assert examples and all(example.startswith(name) for example in examples)
+    assert [parameter.name for parameter in command.params if not getattr(parameter, "help", "")] == []
+    context = command.context_class(command, info_name=name)
+    assert "<" not in " ".join(record[0] for part in command.params if (record := part.get_help_record(context)))
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (("run",), "bench: missing argument 'config'; see: bench run --help\n"),
+        (("run", "x.toml", "--frob"), "bench: no such option: --frob; see: bench run --help\n"),
+        (("frob",), "bench: no such command 'frob'; see: bench --help\n"),
+    ],
+)
+def test_what_is_typed_wrong_is_told_in_one_line_with_where_to_look(tmp_path: Path, typed: tuple[str, ...], told: str) -> None:
+    assert bench(tmp_path, *typed) == (2, "", told)
+
+
+def test_without_a_key_a_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    config, packs = str(ROOT / "configs" / "paper.toml"), str(ROOT / "scenarios")
+    code, _, told = bench(tmp_path, "run", config, "--model", "gpt-4", "--scenarios", packs)
+    assert code == 2 and told == "bench: no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY\n"
+    assert list((tmp_path / "results").glob("*")) == []
+
+
+def test_ctrl_c_ends_a_command_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer()
+
+    @app.command(cls=Command)
+    def slow() -> None:
+        raise KeyboardInterrupt
+
+    assert app([], prog_name="slow", standalone_mode=False) == 130
+    assert capsys.readouterr().err == "slow: stopped; no file is half written\n"
